@@ -1,0 +1,148 @@
+"""Set up what is missing, then run one verb: meter, test, soak, bench or setup (no more)."""
+
+import ctypes.util
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "amt_stream.stamp"
+CONSTRAINTS = ROOT / "constraints.txt"
+VERBS = {  # verb: extras to install, and what the environment's Python is started with
+    "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
+    "test": ("app,dev", ["-m", "pytest"]),
+    "soak": ("app,dev", ["-m", "pytest", "-s", "-m", "soak", "tests/soak"]),
+    "bench": ("app,dev", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
+    "setup": ("app,dev", []),
+}
+# Debian package=the library, program or file that shows it is there. Only Linux needs any of them.
+SOUND = "libportaudio2=portaudio"
+WINDOW = (
+    "libgl1=GL libegl1=EGL libglib2.0-0=glib-2.0 libfontconfig1=fontconfig libdbus-1-3=dbus-1 "
+    "libxkbcommon0=xkbcommon libxkbcommon-x11-0=xkbcommon-x11 libxcb-cursor0=xcb-cursor "
+    "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
+)
+TEST_SCREEN = "xvfb=Xvfb"
+TEST_MICROPHONE = (
+    "pulseaudio=pulseaudio pulseaudio-utils=pactl "
+    "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
+)
+
+
+def say(text):
+    """Tell the user; standard output belongs to the readings."""
+    print(f"[set-up] {text}", file=sys.stderr, flush=True)
+
+
+def call(command):
+    """Exit status of a command that cannot ask anything."""
+    return subprocess.call(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+
+
+def present(what):
+    """True if the library, program, file or (ensurepip) module is on this machine."""
+    if what == "ensurepip":
+        return importlib.util.find_spec(what) is not None
+    if "/" in what:
+        return any(any(Path("/usr").glob(f"{lib}/{what}")) for lib in ("lib*", "lib/*"))
+    return bool(shutil.which(what) or ctypes.util.find_library(what))
+
+
+def removed(plan):
+    """Names of the packages that a plan of `apt-get --simulate` takes away."""
+    return re.findall(r"^(?:Remv|Purg) (\S+)", plan, re.MULTILINE)
+
+
+def install_system(needs):
+    """Install what `needs` names and this machine lacks; if that may not be, say what to type."""
+    if sys.platform != "linux":
+        return
+    missing = [need.split("=")[0] for need in needs.split() if not present(need.split("=")[1])]
+    reason = refusal(missing) if missing else ""
+    if reason:
+        say(f"going on without {', '.join(missing)}: {reason}")
+
+
+def refusal(packages):
+    """Install `packages` if that asks for no password and removes nothing; else tell why not."""
+    install = ["apt-get", "install", "--no-install-recommends", *packages]
+    if "pulseaudio" in packages and shutil.which("pipewire-pulse"):
+        # apt-get may see no conflict, yet the two would compete for the user's audio.
+        return "PulseAudio is not installed beside PipeWire."
+    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    allowed = os.environ.get("SETUP_NO_SYSTEM") != "1" and shutil.which("apt-get")
+    if not allowed or (sudo and not (shutil.which("sudo") and call([*sudo, "true"]) == 0)):
+        return f"on Debian or Ubuntu, type: sudo {' '.join(install)}"
+    command, update = [*sudo, *install, "--no-remove", "--yes"], [*sudo, "apt-get", "update"]
+    for attempt in (1, 2):
+        plan = subprocess.run([*install, "--simulate"], check=False, stdout=PIPE, text=True)
+        losses = removed(plan.stdout)
+        if losses:
+            return f"{' '.join(install)} would remove {', '.join(losses)}."
+        if plan.returncode == 0:
+            say(" ".join(command))
+            if call(command) == 0:
+                return ""
+        if attempt == 1:  # the package lists are empty or old
+            say(" ".join(update))
+            call(update)
+    return "apt-get could not install them; its message is above."
+
+
+def install_python(extras):
+    """Make the environment hold at least `extras`; nothing is run when the stamp says it does."""
+    inputs = [(ROOT / "pyproject.toml").read_bytes(), CONSTRAINTS.read_bytes(), bytes(ROOT)]
+    digest = hashlib.sha256(b"\0".join(inputs)).hexdigest()
+    usable = STAMP.exists() and VENV_PYTHON.exists()
+    stamped, installed = STAMP.read_text().split() if usable else ("", extras)
+    extras = ",".join(sorted({*extras.split(","), *installed.split(",")}))
+    if (stamped, installed) == (digest, extras):
+        return
+    STAMP.unlink(missing_ok=True)  # so that an interrupted installation is taken up again
+    if not VENV_PYTHON.exists():
+        install_system(f"python3.{sys.version_info.minor}-venv=ensurepip")
+        say("making .venv")
+        if call([sys.executable, "-m", "venv", "--clear", str(VENV)]):
+            sys.exit("Python could not make .venv; its message above says what is missing.")
+    say("installing Python packages into .venv: once, and PyTorch is large")
+    pip = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check"]
+    if call([*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extras}]"]):
+        sys.exit("pip could not install the packages; its message is above.")
+    STAMP.write_text(f"{digest} {extras}\n")
+
+
+def main(verb="", *arguments):
+    if sys.version_info < (3, 11):  # noqa: UP036 - any Python may run this file
+        sys.exit(f"amt_stream needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    if verb not in VERBS:
+        sys.exit(f"usage: bootstrap.py {'|'.join(VERBS)} [ARGUMENT ...]")
+    extras, command = VERBS[verb]
+    if verb == "meter":
+        screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        install_system(f"{SOUND} {WINDOW}" if screen else SOUND)
+    else:
+        install_system(f"{SOUND} {WINDOW} {TEST_SCREEN}")
+        install_system(TEST_MICROPHONE)  # apart: where it is refused, the others still go in
+    install_python(extras)
+    if not command:
+        return
+    if verb != "meter":
+        os.chdir(ROOT)
+    command = [str(VENV_PYTHON), *command, *arguments]
+    if os.name == "nt":  # exec would give the prompt back while the program still runs
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the program's to answer
+        sys.exit(subprocess.call(command))
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
