@@ -1,0 +1,45 @@
+"""Streaming auditory models: stateful block-processing stages, a live engine, loudness meters.
+
+Names are imported on first use, so that `import amt_stream` stays free of torch.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Stage": "streaming",
+    "State": "streaming",
+    "Stream": "streaming",
+    "Chain": "compose",
+    "Delay": "compose",
+    "Parallel": "compose",
+    "Rebuffer": "compose",
+    "aligned": "compose",
+    "check_stage": "testing",
+    "EarFilter": "stages",
+    "Excitation": "stages",
+    "Resample": "stages",
+    "RunningSpectrum": "stages",
+    "Moore2016": "models",
+    "Moore2016Output": "models",
+    "Calibration": "calibration",
+    "Engine": "engine",
+    "FileSource": "engine",
+    "MicrophoneSource": "engine",
+    "SignalSource": "engine",
+    "StdinSource": "engine",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604 - the names resolve in __getattr__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'amt_stream' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"amt_stream.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

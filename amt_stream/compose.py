@@ -1,0 +1,302 @@
+"""Stages put together: one after another, side by side, behind a door that takes any chunk."""
+
+from collections import namedtuple
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache, reduce
+from math import ceil, lcm
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from amt_stream.streaming import (
+    Shape,
+    Stage,
+    State,
+    Stream,
+    map_fields,
+    pad_end,
+    with_time,
+    without,
+)
+
+
+def _prefixed(name: str, state: Mapping[str, Tensor]) -> State:
+    return {f"{name}/{key}": value for key, value in state.items()}
+
+
+def _parted(state: State) -> dict[str, State]:
+    """State of each named stage, out of the flat state of all."""
+    parts: dict[str, State] = {}
+    for key, value in state.items():
+        name, _, rest = key.partition("/")
+        parts.setdefault(name, {})[rest] = value
+    return parts
+
+
+class _Compound(Stage):
+    """Named stages that make up one stage."""
+
+    def __init__(self, stages: Mapping[str, Stage]) -> None:
+        super().__init__()
+        if not stages:
+            raise ValueError(f"{type(self).__name__} needs at least one stage: name=stage")
+        for name, stage in stages.items():
+            if not isinstance(stage, Stage):
+                raise TypeError(
+                    f"{type(self).__name__}: {name!r} is a {type(stage).__name__}, not a Stage"
+                )
+            self.add_module(name, stage)
+        self._names = tuple(stages)
+        self.keeps_double = tuple(f"{n}/{key}" for n, s in stages.items() for key in s.keeps_double)
+
+    def stages(self) -> dict[str, Any]:
+        """The stages by name, in order."""
+        return {name: self._modules[name] for name in self._names}
+
+
+class Chain(_Compound):
+    """Stages one after another: `Chain(name=stage, ...)`.
+
+    One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
+    brought to the chain's input rate; the block is the least common one.
+    """
+
+    def __init__(self, **stages: Stage) -> None:
+        super().__init__(stages)
+        ratio, latency, block = Fraction(1), Fraction(0), 1
+        previous: Stage | None = None
+        for name, stage in stages.items():
+            if previous is not None:
+                if isinstance(previous.out_time_dim, tuple):
+                    raise ValueError(
+                        f"Chain: the stage before {name!r} returns a NamedTuple, which only "
+                        "the last stage may do"
+                    )
+                if previous.out_time_dim != stage.time_dim:
+                    raise ValueError(
+                        f"Chain: {name!r} has time on axis {stage.time_dim}, the stage before it "
+                        f"puts it on axis {previous.out_time_dim}"
+                    )
+            latency += stage.latency / ratio
+            # A block of n inputs reaches this stage as n * ratio, which its own block must divide.
+            need = stage.block_size / ratio
+            block = lcm(block, need.numerator)
+            ratio *= stage.ratio
+            previous = stage
+        assert previous is not None
+        first = next(iter(stages.values()))
+        self.ratio, self.latency, self.block_size = ratio, latency, block
+        self.time_dim, self.out_time_dim = first.time_dim, previous.out_time_dim
+
+    def initial_state(self, shape: Shape) -> State:
+        state: State = {}
+        for name, stage in self.stages().items():
+            state |= _prefixed(name, stage.initial_state(shape))
+            shape = stage.out_shape(shape)
+        return state
+
+    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        parts = _parted(state)
+        after: State = {}
+        for name, stage in self.stages().items():
+            x, part = stage.step(x, parts.get(name, {}))
+            after |= _prefixed(name, part)
+        return x, after
+
+    def out_shape(self, shape: Shape) -> Any:
+        return reduce(lambda s, stage: stage.out_shape(s), self.stages().values(), shape)
+
+
+@lru_cache
+def _outputs(names: tuple[str, ...]) -> Any:
+    return namedtuple("Outputs", names)  # type: ignore[misc]
+
+
+class Parallel(_Compound):
+    """One input to several stages of equal ratio, their outputs at the same time in a NamedTuple.
+
+    The outputs of early stages are delayed until the latest. Raises ValueError where that delay is
+    not a whole number of outputs.
+    """
+
+    def __init__(self, **stages: Stage) -> None:
+        super().__init__(stages)
+        first_name, first = next(iter(stages.items()))
+        self.ratio, self.time_dim = first.ratio, first.time_dim
+        self.latency = max(stage.latency for stage in stages.values())
+        self.block_size = lcm(*(stage.block_size for stage in stages.values()))
+        for name, stage in stages.items():
+            if (stage.ratio, stage.time_dim) != (first.ratio, first.time_dim):
+                raise ValueError(
+                    f"Parallel: {name!r} has ratio {stage.ratio} and time on axis "
+                    f"{stage.time_dim}, {first_name!r} {first.ratio} and {first.time_dim}: run "
+                    "stages of different rates as streams of their own and join them by time"
+                )
+            if isinstance(stage.out_time_dim, tuple):
+                raise ValueError(f"Parallel: {name!r} returns a NamedTuple: put it last in a Chain")
+            early = self.latency - stage.latency
+            late = early * self.ratio
+            if late.denominator != 1:
+                odd = early % (1 / self.ratio)
+                remedy = (
+                    f"insert a Delay({odd}) before it"
+                    if odd.denominator == 1
+                    else "bring its latency to a whole number of samples"
+                )
+                raise ValueError(f"Parallel: {name!r} would have to wait {late} outputs: {remedy}")
+            self.add_module(f"{name}+wait", Delay(int(late), stage.out_time_dim))
+
+    @property
+    def out_time_dim(self) -> Any:
+        return _outputs(self._names)(*(s.out_time_dim for s in self.stages().values()))
+
+    def _branches(self) -> list[tuple[str, Any, str, Any]]:
+        """Each stage and the delay after it, with the names under which their state is kept."""
+        waits = [f"{name}+wait" for name in self._names]
+        return [
+            (name, self._modules[name], wait, self._modules[wait])
+            for name, wait in zip(self._names, waits, strict=True)
+        ]
+
+    def initial_state(self, shape: Shape) -> State:
+        state: State = {}
+        for name, stage, waiting, wait in self._branches():
+            state |= _prefixed(name, stage.initial_state(shape))
+            state |= _prefixed(waiting, wait.initial_state(stage.out_shape(shape)))
+        return state
+
+    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        parts = _parted(state)
+        after: State = {}
+        outputs = []
+        for name, stage, waiting, wait in self._branches():
+            y, part = stage.step(x, parts.get(name, {}))
+            y, late = wait.step(y, parts[waiting])
+            outputs.append(y)
+            after |= _prefixed(name, part) | _prefixed(waiting, late)
+        return _outputs(self._names)(*outputs), after
+
+    def out_shape(self, shape: Shape) -> Any:
+        return _outputs(self._names)(*(s.out_shape(shape) for s in self.stages().values()))
+
+
+class Delay(Stage):
+    """The input, `samples` later; silence before it."""
+
+    def __init__(self, samples: int, time_dim: int = -1) -> None:
+        super().__init__()
+        if samples < 0:
+            raise ValueError(f"Delay takes 0 or more samples, given {samples}")
+        self.samples = samples
+        self.latency = Fraction(samples)
+        self.time_dim = self.out_time_dim = time_dim
+
+    def initial_state(self, shape: Shape) -> State:
+        return {"past": self.state_like("past", with_time(shape, self.time_dim, self.samples))}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        joined = torch.cat([state["past"], x], self.time_dim)
+        length = x.shape[self.time_dim]
+        y = joined.narrow(self.time_dim, 0, length)
+        return y, {"past": joined.narrow(self.time_dim, length, self.samples)}
+
+    def extra_repr(self) -> str:
+        return f"samples={self.samples}"
+
+
+class Rebuffer(nn.Module):
+    """The door of a `Stream`: takes chunks of any length, calls it with whole blocks.
+
+    `push` feeds the stream exactly `blocks` blocks at a time and keeps the remainder in buffers, so
+    that a saved state_dict resumes in the middle of a block. Gradients do not pass the remainder.
+    """
+
+    held: Tensor
+    count: Tensor
+
+    def __init__(self, live: Stream, blocks: int = 1) -> None:
+        super().__init__()
+        if blocks < 1:
+            raise ValueError(f"Rebuffer takes at least 1 block at a time, given {blocks}")
+        self.live = live
+        self.size = blocks * live.stage.block_size
+        with torch.inference_mode(False):
+            shape = with_time(live.shape, live.stage.time_dim, self.size)
+            self.register_buffer("held", live.stage.state_like("", shape))
+            self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def push(self, chunk: Tensor) -> Any:
+        """Joined output of the blocks that `chunk` completes, or None where it completes none."""
+        stage, dim = self.live.stage, self.live.stage.time_dim
+        x = stage.checked(chunk)
+        if without(x.shape, dim) != self.live.shape:
+            raise ValueError(
+                f"Rebuffer of {type(stage).__name__} was made for shape {self.live.shape} without "
+                f"time, given {without(x.shape, dim)}: make a new Stream for another shape"
+            )
+        outputs = []
+        at, length, count = 0, x.shape[dim], int(self.count)
+        while at < length:
+            take = min(self.size - count, length - at)
+            block = x.narrow(dim, at, take)
+            at += take
+            if take < self.size:
+                self.held.narrow(dim, count, take).copy_(block.detach())
+                count += take
+                if count < self.size:
+                    break
+                # An output may be a view of its input, which the next chunk would write over.
+                block = self.held.clone()
+                count = 0
+            outputs.append(self.live(block))
+        self.count.fill_(count)
+        if len(outputs) < 2:
+            return outputs[0] if outputs else None
+        return map_fields(
+            lambda v, dim, *more: torch.cat((v, *more), dim),
+            outputs[0],
+            stage.out_time_dim,
+            *outputs[1:],
+        )
+
+    def flush(self) -> Any:
+        """What is still inside: output after `latency` of zeros, the last block filled with zeros.
+
+        An input of n samples has then given ceil((n + latency) * ratio) outputs in all. Reset
+        before going on with another sound.
+        """
+        stage = self.live.stage
+        tail = ceil(stage.latency)
+        last = (int(self.count) + tail) % self.size
+        fill = -last % self.size
+        shape = with_time(self.live.shape, stage.time_dim, tail + fill)
+        y = self.push(stage.state_like("", shape))
+        if y is None:
+            return None
+        excess = int(self.size * stage.ratio) - ceil(last * stage.ratio) if last else 0
+        return map_fields(
+            lambda v, dim: v.narrow(dim, 0, v.shape[dim] - excess), y, stage.out_time_dim
+        )
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Back to silence, the remainder dropped."""
+        self.live.reset()
+        self.held.zero_()
+        self.count.zero_()
+
+
+def aligned(stage: Stage, x: Tensor) -> Any:
+    """Output of `stage` for a whole signal with its latency taken out: ceil(length * ratio) long.
+
+    Output k stands for input position k / ratio; nothing of the end is lost.
+    """
+    length = x.shape[stage.time_dim]
+    early = ceil(stage.latency * stage.ratio)
+    return map_fields(
+        lambda v, dim: v.narrow(dim, early, ceil(length * stage.ratio)),
+        stage.whole(pad_end(x, stage.time_dim, ceil(stage.latency))),
+        stage.out_time_dim,
+    )

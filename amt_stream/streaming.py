@@ -1,0 +1,236 @@
+"""The streaming contract: a `Stage` is pure signal processing, a `Stream` is a running one."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+State = dict[str, Tensor]
+"""State of a stage between two blocks; keys, shapes and dtypes never change."""
+
+Shape = tuple[int, ...]
+
+
+def fields(y: Any) -> tuple[Tensor, ...]:
+    """The tensors of an output: itself, or the fields of a NamedTuple that are not None."""
+    return (y,) if isinstance(y, Tensor) else tuple(v for v in y if v is not None)
+
+
+def map_fields(f: Callable[..., Tensor], y: Any, *others: Any) -> Any:
+    """`f` of a tensor, or of each field of NamedTuples that is not None, field by field."""
+    if not isinstance(y, tuple):
+        return f(y, *others)
+    mapped: list[Any] = [
+        None if v is None else f(v, *rest) for v, *rest in zip(y, *others, strict=True)
+    ]
+    return type(y)(*mapped)
+
+
+def without(shape: Sequence[int], dim: int) -> Shape:
+    """`shape` less its axis `dim`."""
+    dims = list(shape)
+    del dims[dim]
+    return tuple(dims)
+
+
+def with_time(shape: Sequence[int], dim: int, length: int) -> Shape:
+    """`shape` with an axis of `length` put in, as axis `dim` (negative) of the result."""
+    at = len(shape) + 1 + dim
+    return (*shape[:at], length, *shape[at:])
+
+
+def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
+    """`x` with `amount` of zeros after its end."""
+    if not amount:
+        return x
+    zeros = x.new_zeros(with_time(without(x.shape, dim), dim, amount))
+    return torch.cat([x, zeros], dim)
+
+
+class Stage(nn.Module):
+    """A piece of signal processing that can be cut into blocks.
+
+    A subclass writes `initial_state` and `step` and says what it is by these attributes:
+
+    block_size: `step` takes multiples of this many input samples or frames
+    ratio: output length / input length
+    latency: in input samples; output n stands for input position n / ratio - latency
+    time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
+        same NamedTuple holding ints
+    keeps_double: names of the buffers and state entries that stay float64 in a float32 module
+    """
+
+    block_size: int = 1
+    ratio: Fraction = Fraction(1)
+    latency: Fraction = Fraction(0)
+    time_dim: int = -1
+    out_time_dim: Any = -1
+    keeps_double: tuple[str, ...] = ()
+
+    _probe: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Empty: it gives every stage, one without tables too, a dtype and a device.
+        self.register_buffer("_probe", torch.empty(0), persistent=False)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type in which the stage works."""
+        return self._probe.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device on which the stage works."""
+        return self._probe.device
+
+    def initial_state(self, shape: Shape) -> State:
+        """State of silence for inputs of `shape` (without the time axis)."""
+        raise NotImplementedError(f"{type(self).__name__} must define initial_state(shape)")
+
+    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        """Output of one or more whole blocks, and the state after them. Changes no argument."""
+        raise NotImplementedError(f"{type(self).__name__} must define step(x, state)")
+
+    def out_shape(self, shape: Shape) -> Any:
+        """Shape of the output without time for inputs of `shape`; by default the same."""
+        return shape
+
+    def whole(self, x: Tensor) -> Any:
+        """Output for a whole signal that begins in silence: ceil(length * ratio) long, stateless.
+
+        The last block is filled with zeros. Differentiable; longer signals than memory holds go
+        through `Stream` and `Rebuffer`.
+        """
+        x = self.checked(x)
+        length = x.shape[self.time_dim]
+        state = self.initial_state(without(x.shape, self.time_dim))
+        y, _ = self.step(pad_end(x, self.time_dim, -length % self.block_size), state)
+        return map_fields(
+            lambda v, dim: v.narrow(dim, 0, ceil(length * self.ratio)), y, self.out_time_dim
+        )
+
+    def forward(self, x: Tensor) -> Any:
+        """The same as `whole`."""
+        return self.whole(x)
+
+    def checked(self, x: Tensor) -> Tensor:
+        """`x` in the stage's dtype; raises TypeError where that would change what it means."""
+        if not isinstance(x, Tensor) or x.is_complex():
+            kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}")
+        if x.dim() < -self.time_dim:
+            raise ValueError(
+                f"{type(self).__name__} takes time on axis {self.time_dim}, "
+                f"which an input of shape {tuple(x.shape)} lacks"
+            )
+        return x.to(self.dtype)
+
+    def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
+        """A new state tensor of `fill` in the dtype that `key` has in this stage."""
+        dtype = torch.float64 if key in self.keeps_double else self.dtype
+        return torch.full(shape, fill, dtype=dtype, device=self.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
+        refuse_half(self, fn(self._probe).dtype)
+        kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
+        super()._apply(fn, recurse)
+        for name, buffer in kept.items():
+            if buffer is not None:
+                self._buffers[name] = buffer.to(fn(buffer).device)
+        return self
+
+
+def refuse_half(module: nn.Module, dtype: torch.dtype) -> None:
+    """Raise TypeError for a half-precision `dtype`."""
+    if dtype in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"{type(module).__name__} does not run in {dtype}: recursions and levels need "
+            "float32 or float64"
+        )
+
+
+class Stream(nn.Module):
+    """A running stage: `live = Stream(stage, shape); y = live(block)`.
+
+    `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
+    `.to()`, `.double()` and `state_dict()` carry it: a saved stream goes on mid-sound in a fresh
+    process. Their memory stays where it is, call after call. With gradients on, they end at the
+    block's edge (truncated backpropagation through time).
+    """
+
+    _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes
+
+    def __init__(self, stage: Stage, shape: Sequence[int]) -> None:
+        super().__init__()
+        self.stage = stage
+        self.shape = tuple(shape)
+        # A tensor made in inference mode could never be saved for backward or updated outside it.
+        with torch.inference_mode(False), torch.no_grad():
+            initial = stage.initial_state(self.shape)
+            self._keys = tuple(initial)
+            for key, value in initial.items():
+                self.register_buffer(self._PREFIX + key, value.clone())
+
+    @property
+    def state(self) -> State:
+        """The state as it is now: the buffers themselves, not copies."""
+        buffers: Any = self._buffers
+        return {key: buffers[self._PREFIX + key] for key in self._keys}
+
+    def forward(self, block: Tensor) -> Any:
+        """Output for the next block, of any whole number of the stage's blocks.
+
+        Raises ValueError for another shape than the stream was made for, or a broken block.
+        """
+        stage = self.stage
+        x = stage.checked(block)
+        if without(x.shape, stage.time_dim) != self.shape:
+            raise ValueError(
+                f"Stream of {type(stage).__name__} was made for shape {self.shape} without time, "
+                f"given {without(x.shape, stage.time_dim)}: make a new Stream for another shape"
+            )
+        length = x.shape[stage.time_dim]
+        if length == 0 or length % stage.block_size:
+            raise ValueError(
+                f"Stream of {type(stage).__name__} takes multiples of {stage.block_size} along "
+                f"time, given {length}: put a Rebuffer before it"
+            )
+        before = self.state
+        grad = torch.is_grad_enabled()
+        y, after = stage.step(x, {k: v.clone() for k, v in before.items()} if grad else before)
+        with torch.no_grad():
+            for key, buffer in before.items():
+                buffer.copy_(after[key])
+        return y
+
+    @torch.no_grad()
+    def reset(self, mask: Tensor | None = None) -> None:
+        """Back to silence: all rows, or those (first axis) where the boolean `mask` is true."""
+        for (key, buffer), fresh in zip(
+            self.state.items(), self.stage.initial_state(self.shape).values(), strict=True
+        ):
+            if mask is None:
+                buffer.copy_(fresh)
+            elif mask.dtype != torch.bool or mask.shape != buffer.shape[:1]:
+                raise ValueError(
+                    f"reset takes a boolean mask of shape {tuple(buffer.shape[:1])}, one a row, "
+                    f"given {mask.dtype} of shape {tuple(mask.shape)} (state {key!r})"
+                )
+            else:
+                rows = mask.to(buffer.device).view(-1, *[1] * (buffer.dim() - 1))
+                buffer.copy_(torch.where(rows, fresh, buffer))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stream":
+        refuse_half(self, fn(self.stage._probe).dtype)
+        kept = {k: v for k, v in self.state.items() if k in self.stage.keeps_double}
+        super()._apply(fn, recurse)
+        for key, buffer in kept.items():
+            self._buffers[self._PREFIX + key] = buffer.to(fn(buffer).device)
+        return self
+
+    def extra_repr(self) -> str:
+        return f"shape={self.shape}"

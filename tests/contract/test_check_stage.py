@@ -1,0 +1,202 @@
+"""`check_stage` passes a right stage and catches each kind of defect, seeded one by one."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from amt_stream.streaming import Stage, with_time
+from amt_stream.testing import check_stage
+
+
+class Smoother(Stage):
+    """Mean of pairs, then a one-pole low-pass: a stage with a ratio, a block and a state."""
+
+    block_size = 2
+    ratio = Fraction(1, 2)
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Parameter(torch.tensor(0.3))
+
+    def initial_state(self, shape):
+        return {"z": self.state_like("z", shape)}
+
+    def out_shape(self, shape):
+        return shape
+
+    def step(self, x, state):
+        z, outputs = state["z"], []
+        for pair in x.unfold(-1, 2, 2).mean(-1).unbind(-1):
+            z = z + self.a * (pair - z)
+            outputs.append(z)
+        return torch.stack(outputs, -1), {"z": z}
+
+
+X = torch.randn(3, 2, 61, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_right_stage_passes():
+    def reference(x):
+        pairs = torch.nn.functional.pad(x, (0, x.shape[-1] % 2)).unfold(-1, 2, 2).mean(-1)
+        n = pairs.shape[-1]
+        a = torch.tensor(0.3, dtype=torch.float32).double()
+        k = torch.arange(n)[:, None] - torch.arange(n)[None, :]
+        weights = torch.where(k >= 0, a * (1 - a) ** k.clamp(min=0), 0)
+        return pairs @ weights.T
+
+    check_stage(Smoother, X, reference=reference)
+
+
+class ForgottenState(Smoother):
+    def step(self, x, state):
+        y, _ = super().step(x, state)
+        return y, state
+
+
+class StateOffByOne(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y, {"z": y[..., -2] if y.shape[-1] > 1 else state["z"]} if after else after
+
+
+class BatchLeak(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y - 1e-6 * y.mean(0, keepdim=True), after
+
+
+class WholeBlockNormalization(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y / y.abs().amax(-1, keepdim=True).clamp(min=1e-9), after
+
+
+class LookAhead(Smoother):
+    """Hears the sample after its block; needs a block of 4 to have one at hand."""
+
+    block_size = 4
+
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        ahead = x.unflatten(-1, (-1, 4))[..., 3]
+        y = y.clone()
+        y[..., ::2] += 1e-6 * ahead
+        return y, after
+
+
+class ChangedInput(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        if not x.requires_grad:
+            x.mul_(0.5)
+        return y, after
+
+
+class StateInPythonAttribute(Smoother):
+    last = 0.0
+
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        y = y + self.last
+        self.last = 1e-3 * y[..., -1:].detach()
+        return y, after
+
+
+class LostTail(Smoother):
+    def whole(self, x):
+        return super().whole(x[..., : x.shape[-1] // 2 * 2])
+
+
+class Float32State(Smoother):
+    def initial_state(self, shape):
+        return {"z": torch.zeros(shape)}
+
+    def step(self, x, state):
+        y, after = super().step(x, {"z": state["z"].double()})
+        return y, {"z": after["z"].float()}
+
+
+class RoundedState(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y, {"z": after["z"].float().to(y.dtype)}
+
+
+class StateKeyAppears(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y, {**after, "new": y[..., -1]}
+
+
+class StateOverwritten(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        state["z"].copy_(after["z"].detach())
+        return y, after
+
+
+class WrongRatio(Smoother):
+    ratio = Fraction(1, 1)
+
+
+class CutGradient(Smoother):
+    def step(self, x, state):
+        return super().step(x, {"z": state["z"].detach()})
+
+
+@pytest.mark.parametrize(
+    ("defect", "rule"),
+    [
+        (ForgottenState, "differ from the whole"),
+        (StateOffByOne, "differ from the whole"),
+        (BatchLeak, "a row hears another row"),
+        (WholeBlockNormalization, "differ from the whole"),
+        (LookAhead, "hear what comes after"),
+        (ChangedInput, "step changes its input"),
+        (StateInPythonAttribute, "differ"),
+        (LostTail, "outputs where ratio"),
+        (Float32State, "in a float64 stage"),
+        (RoundedState, "differ from the whole"),
+        (StateKeyAppears, "state keys"),
+        (StateOverwritten, "step changes the given state"),
+        (WrongRatio, "outputs where ratio"),
+        (CutGradient, "gradients"),
+    ],
+)
+def test_each_defect_is_caught(defect, rule):
+    with pytest.raises(AssertionError, match=rule):
+        check_stage(defect, X)
+
+
+class Late(Stage):
+    """A symmetric average over five samples that claims `latency`."""
+
+    def __init__(self, latency):
+        super().__init__()
+        self.latency = Fraction(latency)
+
+    def initial_state(self, shape):
+        return {"past": self.state_like("past", with_time(shape, -1, 4))}
+
+    def step(self, x, state):
+        joined = torch.cat([state["past"], x], -1)
+        return joined.unfold(-1, 5, 1).mean(-1), {"past": joined[..., -4:]}
+
+
+def test_latency_of_a_linear_phase_stage():
+    check_stage(lambda: Late(2), X, linear_phase=True)
+    with pytest.raises(AssertionError, match="latency is 1 outputs off"):
+        check_stage(lambda: Late(1), X, linear_phase=True)
+
+
+def test_reference_that_differs_is_reported():
+    with pytest.raises(AssertionError, match="reference"):
+        check_stage(lambda: Late(2), X, reference=lambda x: x)
+
+
+def test_too_small_an_input_is_refused():
+    with pytest.raises(ValueError, match="8 blocks"):
+        check_stage(Smoother, X[..., :15])
+    with pytest.raises(ValueError, match="two rows"):
+        check_stage(Smoother, X[:1])
