@@ -1,0 +1,129 @@
+"""What tests start for themselves: a microphone and a screen. In CI no test may skip."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+VIRTUAL_MIC = Path(__file__).parent / "tools" / "virtual_mic.sh"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    return fail_if_skipped_in_ci(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    return fail_if_skipped_in_ci(report)
+
+
+def fail_if_skipped_in_ci(report):
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"In CI nothing may skip, and this did. {reason}"
+    return report
+
+
+def require_programs(*names: str) -> None:
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+class VirtualMicrophone:
+    """A capture device that hears what is played into it; to PortAudio it is `virtual_mic`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {**os.environ, "VIRTUAL_MIC_DIR": str(folder)}
+
+    def _run(self, *arguments: str) -> str:
+        command = ["sh", str(VIRTUAL_MIC), *arguments]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=self.environment
+        )
+        assert done.returncode == 0, f"{shlex.join(command)}: {done.stderr}"
+        return done.stdout
+
+    def start(self) -> None:
+        self._run("start")
+
+    def stop(self) -> None:
+        self._run("stop")
+
+    def settings(self) -> dict[str, str]:
+        """Environment variables through which a program finds this microphone."""
+        exports = (line.removeprefix("export ") for line in self._run("env").splitlines())
+        return dict(shlex.split(line)[0].split("=", 1) for line in exports)
+
+    def play(self, *files: Path) -> None:
+        """Play sound files into the microphone; returns when they have been heard."""
+        self._run("play", *map(str, files))
+
+    def unplug(self) -> None:
+        self._run("unplug")
+
+    def plug(self) -> None:
+        self._run("plug")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_folders(tmp_path_factory) -> Iterator[None]:
+    """Keep the user's own calibrations out of the tests, and the tests' out of theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def virtual_mic(tmp_path_factory) -> Iterator[VirtualMicrophone]:
+    """The virtual microphone, running, with its settings in this process's environment.
+
+    ALSA reads its settings once in a process: a test that touches sounddevice asks for this first.
+    """
+    require_programs("pulseaudio", "pactl", "paplay", "flock", "setsid")
+    microphone = VirtualMicrophone(tmp_path_factory.mktemp("mic"))
+    microphone.start()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in microphone.settings().items():
+            patch.setenv(name, value)
+        yield microphone
+    microphone.stop()
+
+
+@pytest.fixture(scope="session")
+def xvfb() -> Iterator[str]:
+    """A screen of our own; gives its DISPLAY, which is also set in this process's environment."""
+    require_programs("Xvfb")
+    read_end, write_end = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "1280x1024x24"]
+    server = subprocess.Popen(
+        [*command, "-nolisten", "tcp"],
+        pass_fds=[write_end],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write_end)
+    with os.fdopen(read_end) as ready:
+        number = ready.readline().strip()
+    assert number, f"Xvfb did not start; it ended with status {server.wait()}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISPLAY", f":{number}")
+        patch.setenv("QT_QPA_PLATFORM", "xcb")
+        patch.delenv("WAYLAND_DISPLAY", raising=False)
+        yield f":{number}"
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture(scope="session")
+def qapp_args(xvfb) -> list[str]:
+    """pytest-qt's arguments for QApplication: every window of a test opens on our own screen."""
+    return ["amt-monitor"]

@@ -1,0 +1,71 @@
+"""The wheel alone, with no source tree in sight, has all that the meter needs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder with the installed wheel; its dependencies come from this environment."""
+    wheels, folder = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(wheels)]
+    subprocess.run([*build, str(ROOT)], check=True)
+    (wheel,) = wheels.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--target", str(folder), str(wheel)], check=True)
+    return folder
+
+
+@pytest.fixture
+def run(installed, tmp_path):
+    """Run a command in an empty folder, the wheel before an editable install of the source."""
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+
+    def run(*command):
+        return subprocess.run(
+            command,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_package_presets_and_window_come_from_the_wheel(run, installed):
+    program = """
+import importlib.util, pathlib, amt_stream, amt_stream.presets
+print(amt_stream.__file__)
+print(importlib.util.find_spec("amt_monitor").origin)
+print(*sorted(pathlib.Path(amt_stream.presets.presets_folder()).glob("*.toml")))
+"""
+    done = run(sys.executable, "-c", program)
+    assert done.returncode == 0, done.stderr
+    package, window, presets = done.stdout.splitlines()
+    assert Path(package) == installed / "amt_stream" / "__init__.py"
+    assert Path(window) == installed / "amt_monitor" / "__init__.py"
+    names = [path.name for path in sorted((ROOT / "presets").glob("*.toml"))]
+    assert presets.split() == [str(installed / "amt_stream" / "_presets" / name) for name in names]
+    assert names
+
+
+def test_the_wheel_carries_nothing_else(installed):
+    folders = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert folders == {"amt_stream", "amt_monitor", "bin"}
+    assert (installed / "amt_stream" / "py.typed").exists()
+
+
+def test_the_installed_meter_measures_the_demo_sound(run, installed):
+    script = installed / "bin" / "amt-stream"
+    done = run(sys.executable, script, "meter", "--source", "demo", "--terminal", "--duration", "1")
+    assert done.returncode == 0, done.stderr
+    assert "sone" in done.stdout + done.stderr
