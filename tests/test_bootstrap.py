@@ -79,7 +79,7 @@ def test_present_tells_what_is_there_from_what_is_not(bootstrap):
 
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
-    """An apt-get and a sudo that only write down how they were called; gives what apt-get was told."""
+    """An apt-get and a sudo that only write down their arguments; gives those of apt-get."""
     folder, log = tmp_path / "bin", tmp_path / "log"
     folder.mkdir()
     log.touch()
