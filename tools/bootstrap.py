@@ -92,8 +92,8 @@ def refusal(packages):
             say(" ".join(command))
             if call(command) == 0:
                 return ""
-        if attempt == 1:  # the package lists are empty or old
-            say(" ".join(update))
+        if attempt == 1:
+            say(f"the package lists are empty or old: {' '.join(update)}")
             call(update)
     return "apt-get could not install them; its message is above."
 
