@@ -191,8 +191,11 @@ def checkout(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
     log, python = tmp_path / "log", tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexit "${{STATUS:-0}}"\n')
+    answer = 'case "$*" in *--version) ;; *) exit "${STATUS:-0}" ;; esac'
+    python.write_text(f'#!/bin/sh\necho "$*" >> {log}\n{answer}\n')
     python.chmod(0o755)
+
+    offline = {"SETUP_NO_SYSTEM": "1", "PIP_NO_INDEX": "1"}
 
     def run(*arguments, status=0):
         log.write_text("")
@@ -201,9 +204,9 @@ def checkout(tmp_path):
             check=False,
             capture_output=True,
             text=True,
-            env={**os.environ, "SETUP_NO_SYSTEM": "1", "STATUS": str(status)},
+            env={**os.environ, **offline, "STATUS": str(status)},
         )
-        return done, log.read_text().splitlines()
+        return done, [line for line in log.read_text().splitlines() if "--version" not in line]
 
     return run
 
@@ -243,6 +246,16 @@ def test_a_failed_installation_is_said_and_taken_up_again(checkout):
     assert "pip could not install the packages" in done.stderr
     assert len(ran) == 1
     assert len(checkout("meter")[1]) == 2
+
+
+@linux_only
+def test_an_environment_left_without_pip_is_made_again(checkout, tmp_path):
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    done, _ = checkout("setup")
+    assert "making .venv" in done.stderr
+    assert "pip could not install the packages" in done.stderr  # offline, the real one cannot
+    assert python.resolve() == Path(sys.executable).resolve()
 
 
 @linux_only

@@ -108,14 +108,14 @@ def install_python(extras):
     if (stamped, installed) == (digest, extras):
         return
     STAMP.unlink(missing_ok=True)  # so that an interrupted installation is taken up again
-    if not VENV_PYTHON.exists():
+    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check"]
+    if not VENV_PYTHON.exists() or call([*pip, "--version"]):  # none, or one left half made
         install_system(f"python3.{sys.version_info.minor}-venv=ensurepip")
         say("making .venv")
         if call([sys.executable, "-m", "venv", "--clear", str(VENV)]):
             sys.exit("Python could not make .venv; its message above says what is missing.")
     say("installing Python packages into .venv: once, and PyTorch is large")
-    pip = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check"]
-    if call([*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extras}]"]):
+    if call([*pip, "install", "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extras}]"]):
         sys.exit("pip could not install the packages; its message is above.")
     STAMP.write_text(f"{digest} {extras}\n")
 
