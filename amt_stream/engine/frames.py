@@ -1,0 +1,182 @@
+"""What the engine hands on: frames, their time, their marks, and the last minute of them."""
+
+import enum
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Fault(enum.IntFlag):
+    """What was wrong with the input that a frame has heard, or with the way it came."""
+
+    GAP = 1
+    CLIP = 2
+    NON_FINITE = 4
+    OVERLOAD = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frames:
+    """A block of n rows, one per frame of the model.
+
+    `values` is the model's output with the batch row removed: its NamedTuple of arrays, time on the
+    axis that the model declares. `sample` is the input sample that a row stands for, `time_s` the
+    same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears over the
+    block of input that completed these rows (-100 for digital silence). `missed` rows before these
+    did not reach this sink because it was too slow.
+    """
+
+    time_s: NDArray[np.float64]
+    sample: NDArray[np.int64]
+    utc: NDArray[np.float64]
+    values: Any
+    fault: NDArray[np.uint8]
+    settling: NDArray[np.bool_]
+    level_db: NDArray[np.float32]
+    calibrated: bool
+    missed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+
+class FrameClock:
+    """Time of a frame from its index n: (n / ratio - latency) / fs, exact in integers."""
+
+    def __init__(self, ratio: Fraction, latency: Fraction, fs: int) -> None:
+        self.ratio, self.latency, self.fs = Fraction(ratio), Fraction(latency), fs
+        self._step = self.ratio.denominator * self.latency.denominator
+        self._delay = self.latency.numerator * self.ratio.numerator
+        self._unit = self.ratio.numerator * self.latency.denominator
+
+    @property
+    def frame_rate(self) -> float:
+        return float(self.ratio * self.fs)
+
+    def time_s(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
+        return (index * self._step - self._delay) / (self._unit * self.fs)
+
+    def sample(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (index * self._step - self._delay) // self._unit
+
+    def position(self, index: int) -> Fraction:
+        """Input position that frame `index` stands for."""
+        return index / self.ratio - self.latency
+
+    def first_from(self, position: Fraction | int) -> int:
+        """Index of the first frame that stands for `position` or later."""
+        return math.ceil((position + self.latency) * self.ratio)
+
+
+class Marks:
+    """Which frames heard which marked samples.
+
+    Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
+    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. Samples
+    [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
+    n / ratio - 2 latency < stop. `settling` begins with the same frame and lasts until a frame
+    stands for stop + settle (the memory of the model's slow stages). OVERLOAD alone means late, not
+    wrong: all samples are there, so it does not unsettle.
+    """
+
+    def __init__(self, clock: FrameClock, settle: int) -> None:
+        self.clock, self.settle = clock, settle
+        self._marks: list[tuple[int, int, int]] = []
+
+    def add(self, fault: int, start: int, stop: int) -> None:
+        """Mark input samples [start, stop); fault 0 marks them as settling only."""
+        first, _ = self._heard(start, stop)
+        for i, (bits, old_start, old_stop) in enumerate(self._marks):
+            if bits == fault and first <= self._heard(old_start, old_stop)[1]:
+                self._marks[i] = (fault, old_start, max(stop, old_stop))
+                return
+        self._marks.append((fault, start, stop))
+
+    def _heard(self, start: int, stop: int) -> tuple[int, int]:
+        """Range of frames that heard samples [start, stop)."""
+        ratio = self.clock.ratio
+        return math.floor(start * ratio), math.ceil((stop + 2 * self.clock.latency) * ratio)
+
+    def rows(self, index: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Fault and settling of the frames `index`, which only ever go forward."""
+        fault = np.zeros(len(index), np.uint8)
+        settling = np.zeros(len(index), np.bool_)
+        kept = []
+        for bits, start, stop in self._marks:
+            first, end = self._heard(start, stop)
+            fault[(index >= first) & (index < end)] |= np.uint8(bits)
+            if bits != Fault.OVERLOAD:
+                end = max(end, self.clock.first_from(stop + self.settle))
+                settling |= (index >= first) & (index < end)
+            if end > index[-1]:
+                kept.append((bits, start, stop))
+        self._marks = kept
+        return fault, settling
+
+
+class History:
+    """The last `seconds` of rows, for whoever wants to look.
+
+    `read` gives a record array with `time_s`, `sample`, `fault`, `settling` and every output of the
+    model that is one number per frame (`rows.stl` or `rows["stl"]`). The writer never waits: the
+    ring holds a second more than is given out, and a reader that was overtaken copies again.
+    """
+
+    def __init__(self, fields: tuple[str, ...], frame_rate: float, seconds: float) -> None:
+        self.latest: Frames | None = None
+        self.fields = fields
+        self._rows_given = max(1, math.ceil(seconds * frame_rate))
+        self._seconds = seconds
+        columns: list[tuple[str, type]] = [
+            ("time_s", np.float64),
+            ("sample", np.int64),
+            ("fault", np.uint8),
+            ("settling", np.bool_),
+            *((name, np.float32) for name in fields),
+        ]
+        self._ring = np.zeros(self._rows_given + math.ceil(frame_rate) + 1, np.dtype(columns))
+        self._count = self._claimed = 0
+
+    def write(self, frames: Frames) -> None:
+        """Append rows [engine-thread]."""
+        size = len(self._ring)
+        self._claimed = self._count + len(frames)
+        places = np.arange(self._count, self._count + len(frames)) % size
+        for name in ("time_s", "sample", "fault", "settling"):
+            self._ring[name][places] = getattr(frames, name)
+        for name in self.fields:
+            self._ring[name][places] = scalar_field(frames.values, name)
+        self._count = self._claimed
+        self.latest = frames
+
+    @property
+    def count(self) -> int:
+        """Rows written since the start [any-thread]."""
+        return self._count
+
+    def read(self, seconds: float | None = None) -> np.recarray:
+        """Copy the rows of the last `seconds` (all that are kept, when None) [any-thread]."""
+        rows = self.since(0)
+        if seconds is None or not len(rows):
+            return rows
+        first = np.searchsorted(rows.time_s, rows.time_s[-1] - seconds, side="right")
+        return rows[first:].view(np.recarray)
+
+    def since(self, count: int) -> np.recarray:
+        """Copy the kept rows after the first `count`, to follow along with `count` [any-thread]."""
+        size = len(self._ring)
+        while True:
+            end = self._count
+            start = max(count, end - self._rows_given, 0)
+            rows = self._ring[np.arange(start, end) % size]
+            if self._claimed - start <= size:
+                return rows.view(np.recarray)
+
+
+def scalar_field(values: Any, name: str) -> NDArray[np.float32]:
+    """Column `name` of a model's output; a model without names has one, "value"."""
+    return values if name == "value" and isinstance(values, np.ndarray) else getattr(values, name)

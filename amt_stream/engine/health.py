@@ -1,0 +1,170 @@
+"""How the live path is doing: counters, load, and the sound card's clock."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+WINDOW_S = 2.0
+WINDOWS = 300
+ENOUGH_WINDOWS = 10
+LATE_S = 0.1
+SLEW = 500e-6
+STEP_S = 0.5
+
+
+@dataclass(frozen=True)
+class Health:
+    """A snapshot of the engine. Seconds, samples at the source's rate, rows of frames.
+
+    load, load_max      thread CPU seconds per second of audio, smoothed over 1 s, and its maximum
+    block_share_*       time taken by a block over the block's own duration: median, p99 (of the
+                        last 8192 blocks) and maximum
+    overruns            blocks that did not fit into the ring; with run_in="callback", blocks that
+                        took longer than they last
+    queue_s             audio that waits in the ring
+    late_callbacks      blocks that came more than 0.1 s after their time by the sample count
+    latency_s           from the sound to its frame: device, ring, block and model
+    clock_ppm           rate of the device's clock against the computer's, None until known; with
+                        twice its standard error and the seconds of observation
+    behind_s            how much less sound than time has come since the start
+    silent              only exact zeros came for more than 1 s
+    sink_missed         rows that a slow sink did not get
+    device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
+    note                one sentence worth reading, or ""
+    """
+
+    device_state: str
+    note: str
+    samples: int
+    frames: int
+    load: float
+    load_max: float
+    block_share_median: float
+    block_share_p99: float
+    block_share_max: float
+    queue_s: float
+    overruns: int
+    lost_samples: int
+    device_overflows: int
+    callbacks: int
+    late_callbacks: int
+    latency_s: float
+    clock_ppm: float | None
+    clock_ppm_uncertainty: float | None
+    clock_observed_s: float
+    behind_s: float
+    non_finite: int
+    clipped: int
+    silent: bool
+    sink_errors: int
+    sink_missed: int
+    error: str | None
+
+
+class Load:
+    """What the blocks cost. Fixed room; written by the thread that runs the model."""
+
+    def __init__(self, size: int = 8192) -> None:
+        self.smoothed = self.highest = self.highest_share = 0.0
+        self.blocks = 0
+        self._shares = np.zeros(size, np.float32)
+
+    def add(self, cpu_s: float, wall_s: float, audio_s: float) -> None:
+        """Count one block [engine-thread]."""
+        weight = min(1.0, max(audio_s, 1.0 / (self.blocks + 1)))
+        self.smoothed += weight * (cpu_s / audio_s - self.smoothed)
+        if self.blocks * audio_s > 1.0:
+            self.highest = max(self.highest, self.smoothed)
+        share = wall_s / audio_s
+        self.highest_share = max(self.highest_share, share)
+        self._shares[self.blocks % len(self._shares)] = share
+        self.blocks += 1
+
+    def shares(self) -> tuple[float, float, float]:
+        """Median, 99th percentile and maximum of block time over block duration [any-thread]."""
+        known = self._shares[: min(self.blocks, len(self._shares))].copy()
+        if not len(known):
+            return 0.0, 0.0, 0.0
+        median, p99 = np.percentile(known, (50, 99))
+        return float(median), float(p99), self.highest_share
+
+
+class Arrivals:
+    """When blocks came, held against the count of their samples.
+
+    Blocks come in bursts, so an arrival tells little; but the delay of the promptest block in two
+    seconds hardly varies, and its trend is the difference of the two clocks.
+    """
+
+    def __init__(self, fs: int) -> None:
+        self.fs = fs
+        self.callbacks = self.late = self.samples = 0
+        self.last: float | None = None
+        self._windows = np.zeros((WINDOWS, 2))
+        self._closed = 0
+        self._was_late = False
+        self._first_delay = self._base = self._least = 0.0
+        self._window_end = WINDOW_S
+        self._epoch_of_clock = time.time() - time.monotonic()
+        self._epoch: float | None = None
+        self._epoch_at = 0.0
+
+    def note(self, samples: int) -> bool:
+        """Count a block that has just come; True if it is the first late one [audio-thread]."""
+        now = time.monotonic()
+        self.samples += samples
+        audio_s = self.samples / self.fs
+        delay = now - audio_s
+        if not self.callbacks:
+            self._first_delay = self._base = self._least = delay
+        self.callbacks += 1
+        self.last = now
+        self._least = min(self._least, delay)
+        self._base = min(self._base, delay)
+        late = delay > self._base + LATE_S
+        first_late = late and not self._was_late
+        self._was_late = late
+        self.late += late
+        if audio_s >= self._window_end:
+            self._windows[self._closed % WINDOWS] = audio_s, self._least
+            self._closed += 1
+            self._base, self._least = self._least, delay
+            self._window_end = audio_s + WINDOW_S
+        return first_late
+
+    def age(self) -> float | None:
+        """Seconds since the last block, None before the first [any-thread]."""
+        return None if self.last is None else time.monotonic() - self.last
+
+    @property
+    def behind_s(self) -> float:
+        return self._base - self._first_delay
+
+    def clock(self) -> tuple[float | None, float | None, float]:
+        """Device clock against the computer's in ppm, twice its standard error, seconds seen."""
+        count = min(self._closed, WINDOWS)
+        if count < ENOUGH_WINDOWS:
+            return None, None, self.samples / self.fs
+        audio_s, delay = self._windows[:count].copy().T
+        audio_s = audio_s - audio_s.mean()
+        spread = float(audio_s @ audio_s)
+        slope = float(audio_s @ delay) / spread
+        residual = delay - delay.mean() - slope * audio_s
+        error = float(np.sqrt(residual @ residual / (count - 2) / spread))
+        return -slope * 1e6, 2e6 * error, self.samples / self.fs
+
+    def epoch(self, audio_s: float) -> float:
+        """UTC of sample 0, as best known when `audio_s` has been heard [engine-thread].
+
+        It follows the sound card's drift by 500 ppm at most, so UTC never runs backwards; it steps
+        only where the sound itself stood still for half a second or more.
+        """
+        best = self._epoch_of_clock + self._base
+        if self._epoch is None or abs(best - self._epoch) > STEP_S:
+            self._epoch = best
+        else:
+            most = SLEW * max(0.0, audio_s - self._epoch_at)
+            self._epoch += min(most, max(-most, best - self._epoch))
+        self._epoch_at = audio_s
+        return self._epoch

@@ -1,0 +1,276 @@
+"""Samples in, frames out: one model on one stream of sample positions."""
+
+import math
+import queue
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from amt_stream.calibration import REFERENCE_PA, Calibration
+from amt_stream.compose import Rebuffer
+from amt_stream.engine.frames import Fault, FrameClock, Frames, Marks
+from amt_stream.streaming import Stage, Stream
+
+CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
+LONGEST_FILLED_GAP_S = 1.0
+LOWEST_DB = -100.0
+
+
+class Line:
+    """A model ready to run: its stream, the size of its blocks, the time of its frames.
+
+    Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
+    """
+
+    def __init__(self, model: Stage, fs: int, block_ms: float) -> None:
+        name = type(model).__name__
+        if getattr(model, "fs", fs) != fs:
+            raise ValueError(
+                f"{name} was built for {getattr(model, 'fs', fs)} Hz and the source gives {fs} Hz: "
+                f"build it with fs={fs}"
+            )
+        if not 0.0 < block_ms <= 1000.0:
+            raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
+        blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
+        self.model = model
+        self.block = blocks * model.block_size
+        self.clock = FrameClock(model.ratio, model.latency, fs)
+        self.settle = round(getattr(model, "settle_s", 0.0) * fs)
+        self.stream = Stream(model, (1, 2))
+        self.door = Rebuffer(self.stream, blocks)
+        silence = self._blocks(torch.zeros(1, 2, model.block_size))
+        self.fields = scalar_fields(silence)
+
+    def _blocks(self, x: torch.Tensor) -> Any:
+        with torch.inference_mode():
+            return Stream(self.model, (1, 2))(x)
+
+    def warm(self) -> None:
+        """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
+        generator = torch.Generator().manual_seed(0)
+        noise = torch.randn(1, 2, self.block, generator=generator)
+        for x in (noise, noise, torch.zeros_like(noise)):
+            self._blocks(x)
+
+
+class Measurement:
+    """Feeds a `Line` with what arrives and emits `Frames`; holds the sample count, the only clock.
+
+    Everything here belongs to one thread, the one that calls `take`.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        calibration: Calibration | Sequence[Calibration],
+        ears: slice,
+        emit: Callable[[Frames], None],
+        epoch: Callable[[float], float],
+        line_changed: Callable[[Line], None],
+    ) -> None:
+        self.position = 0
+        self.rows = 0
+        self.lost = 0
+        self.non_finite = 0
+        self.clipped = 0
+        self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._ears = ears
+        self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
+        self._zeros_run = 0
+        self._energy = np.zeros(2)
+        self._end: int | None = None
+        self._next_line: Line | None = None
+        self._set_line(line)
+        self._first = line.clock.first_from(0)
+        self.set_calibration(calibration)
+        self.marks = Marks(line.clock, line.settle)
+        self.marks.add(0, 0, 0)
+
+    @property
+    def silent(self) -> bool:
+        """Only exact zeros for more than a second [any-thread]."""
+        return self._zeros_run > self.line.clock.fs
+
+    def _set_line(self, line: Line) -> None:
+        self.line = line
+        self._origin = self.position
+        self._index = int(self.position * line.clock.ratio)
+        self._input = np.zeros((2, line.block), np.float32)
+        self._tensor = torch.from_numpy(self._input)[None]
+
+    def set_calibration(self, calibration: Calibration | Sequence[Calibration]) -> None:
+        """One calibration for both ears, or one each."""
+        self._pascal = pascal_per_unit(calibration)
+        pair = (calibration,) if isinstance(calibration, Calibration) else calibration
+        self.calibrated = all(c.calibrated for c in pair)
+
+    def reset(self) -> None:
+        """The model back to silence; the clock goes on [engine-thread]."""
+        self.line.stream.reset()
+        self.marks.add(0, self.position, self.position)
+
+    def recalibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
+        """From here on; a step in level, so readings settle anew [engine-thread]."""
+        self.set_calibration(calibration)
+        self.marks.add(0, self.position, self.position)
+
+    def swap(self, line: Line) -> None:
+        """Go on with another model from the next place where its blocks fit [engine-thread]."""
+        self._next_line = line
+
+    @property
+    def wanted(self) -> int:
+        """Samples that are still missing in the block under way."""
+        return self.line.block - (self.position - self._origin) % self.line.block
+
+    def take(self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
+        """Process samples `(time, channel)`, before which `lost` are missing [engine-thread]."""
+        if lost:
+            self._cross_gap(lost, flags)
+        elif flags:
+            self.marks.add(flags, self.position, self.position + 1)
+        at = 0
+        while at < len(chunk):
+            n = self._room(len(chunk) - at)
+            self._let_in(chunk[at : at + n, self._ears], n)
+            self._push(n)
+            at += n
+
+    def flush(self) -> None:
+        """Push zeros until the last sample that came has had its frame [engine-thread]."""
+        self._end = self.position
+        latency = math.ceil(self.line.clock.latency)
+        self._fill(latency)
+        self._fill(-(self.position - self._origin) % self.line.block)
+
+    def _room(self, samples: int) -> int:
+        """How many of `samples` fit into this block; commands are carried out at its start."""
+        if self.wanted == self.line.block:
+            while not self.commands.empty():
+                self.commands.get()()
+            if self._next_line is not None:
+                self._change_line(self._next_line)
+        return min(samples, self.wanted)
+
+    def _change_line(self, line: Line) -> None:
+        if self.position % line.model.block_size:
+            return
+        self._next_line = None
+        reached = self.line.clock.position(max(self._index, self._first) - 1)
+        self._set_line(line)
+        # Rows that the old model has already given must not come again.
+        after = math.floor((reached + line.clock.latency) * line.clock.ratio) + 1
+        self._first = max(line.clock.first_from(0), after)
+        self.marks.clock, self.marks.settle = line.clock, line.settle
+        self.marks.add(0, self.position, self.position)
+        self._line_changed(line)
+
+    def _cross_gap(self, lost: int, flags: int) -> None:
+        """Zeros for what is missing; a long gap is jumped, and the model starts anew after it."""
+        end = self.position + lost
+        self.lost += lost
+        self.marks.add(flags | Fault.GAP, self.position, end)
+        if lost > LONGEST_FILLED_GAP_S * self.line.clock.fs:
+            self._fill(-(self.position - self._origin) % self.line.block)
+            skipped = (end - self.position) // self.line.block * self.line.block
+            self.position += skipped
+            self._index += int(skipped * self.line.clock.ratio)
+            self.line.stream.reset()
+        self._fill(end - self.position)
+
+    def _fill(self, count: int) -> None:
+        while count > 0:
+            n = self._room(count)
+            self._input[:, :n] = 0.0
+            self._push(n)
+            count -= n
+
+    def _let_in(self, block: NDArray[np.float32], n: int) -> None:
+        """The engine's door: what is not a number stops here; mono goes to both ears."""
+        low, high = block.min(), block.max()
+        if not (low > -CLIP_LEVEL and high < CLIP_LEVEL):
+            block = self._inspect(block)
+        self._zeros_run = self._zeros_run + n if low == high == 0.0 else 0
+        ears = self._input[:, :n]
+        np.multiply(block.T, self._pascal, out=ears)
+        self._energy += np.square(ears, dtype=np.float64).sum(axis=1)
+
+    def _inspect(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
+        finite = np.isfinite(block)
+        clipped = finite & (np.abs(block) >= CLIP_LEVEL)
+        self.non_finite += int(np.count_nonzero(~finite))
+        self.clipped += int(np.count_nonzero(clipped))
+        for fault, where in ((Fault.NON_FINITE, ~finite), (Fault.CLIP, clipped)):
+            places = np.flatnonzero(where.any(axis=1))
+            for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+                if len(run):
+                    start = self.position + int(run[0])
+                    self.marks.add(fault, start, start + len(run))
+        return np.where(finite, block, np.float32(0.0))
+
+    def _push(self, n: int) -> None:
+        self.position += n
+        # The door is given the same memory that it may hand to the model; it copies what it keeps.
+        y = self.line.door.push(self._tensor[..., :n])
+        if y is not None:
+            self._emit(y)
+            self._energy[:] = 0.0
+
+    def _emit(self, y: Any) -> None:
+        clock, time_dim = self.line.clock, self.line.model.out_time_dim
+        start, count = self._index, int(self.line.block * clock.ratio)
+        self._index += count
+        low, high = max(0, self._first - start), count
+        if self._end is not None:
+            high = min(high, clock.first_from(self._end) - start)
+        if low >= high:
+            return
+        index = np.arange(start + low, start + high, dtype=np.int64)
+        fault, settling = self.marks.rows(index)
+        time_s = clock.time_s(index)
+        mean_square = self._energy / self.line.block / REFERENCE_PA**2
+        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
+        self.rows += len(index)
+        self._emit_frames(
+            Frames(
+                time_s=time_s,
+                sample=clock.sample(index),
+                utc=self._epoch(self.position / clock.fs) + time_s,
+                values=as_arrays(y, time_dim, low, high),
+                fault=fault,
+                settling=settling,
+                level_db=np.repeat(level.astype(np.float32)[:, None], len(index), axis=1),
+                calibrated=self.calibrated,
+            )
+        )
+
+
+def pascal_per_unit(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
+    """Pascal per full scale `(1 or 2, 1)`, for both ears or for each."""
+    pair = (calibration,) if isinstance(calibration, Calibration) else tuple(calibration)
+    if len(pair) not in (1, 2):
+        raise ValueError(f"{len(pair)} calibrations given: give one, or one for each ear")
+    return np.array([[c.pascal_per_unit] for c in pair], np.float32)
+
+
+def as_arrays(y: Any, time_dim: Any, low: int, high: int) -> Any:
+    """The output's rows `low` to `high` as numpy arrays of their own, the batch row removed."""
+
+    def rows(tensor: torch.Tensor, dim: int) -> NDArray[Any]:
+        return tensor[0].narrow(dim, low, high - low).numpy().copy()
+
+    if isinstance(y, torch.Tensor):
+        return rows(y, time_dim)
+    return type(y)(*(None if v is None else rows(v, d) for v, d in zip(y, time_dim, strict=True)))
+
+
+def scalar_fields(y: Any) -> tuple[str, ...]:
+    """Names of the outputs that are one number per frame."""
+    if isinstance(y, torch.Tensor):
+        return ("value",) if y.dim() == 2 else ()
+    return tuple(
+        name for name, v in zip(y._fields, y, strict=True) if v is not None and v.dim() == 2
+    )

@@ -1,0 +1,92 @@
+"""A sink and its thread."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from amt_stream.engine.frames import Fault, Frames
+
+Sink = Callable[[Frames], None]
+
+FAILURES_IN_A_ROW = 5
+GRACE_S = 1.0
+
+log = logging.getLogger("amt_stream")
+
+
+class Outlet:
+    """Calls one sink from a thread of its own, behind a queue of bounded length.
+
+    So a sink that is slow, or hangs for a while on a disk or a network, delays neither the model
+    nor another sink. When its queue is full a live stream goes on without it: the rows are counted,
+    and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
+    wait (a file read as fast as it goes) is made to wait instead: `lossy=False`.
+    """
+
+    def __init__(self, sink: Sink, limit: int, lossy: bool) -> None:
+        self.name = getattr(sink, "__qualname__", type(sink).__qualname__)
+        self.errors = 0
+        self.missed = 0
+        self.retired = False
+        self._sink = sink
+        self._limit, self._lossy = limit, lossy
+        self._missed_before_next = 0
+        self._queue: queue.SimpleQueue[Frames | None] = queue.SimpleQueue()
+        self._hurried_at: float | None = None
+        self._thread = threading.Thread(target=self._run, name=f"sink {self.name}")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, frames: Frames) -> None:
+        """Hand on rows; never waits when lossy [engine-thread]."""
+        while self._queue.qsize() >= self._limit and not self.retired:
+            if self._lossy or self._hurried_at is not None:
+                self.missed += len(frames)
+                self._missed_before_next += len(frames)
+                return
+            time.sleep(0.001)
+        if self._missed_before_next:
+            fault = frames.fault.copy()
+            fault[0] |= Fault.OVERLOAD
+            frames = replace(frames, fault=fault, missed=self._missed_before_next)
+            self._missed_before_next = 0
+        if not self.retired:
+            self._queue.put(frames)
+
+    def hurry(self) -> None:
+        """What waits is delivered for another second at most [main-thread]."""
+        self._hurried_at = time.monotonic()
+
+    def close(self) -> None:
+        """Nothing more comes; what waits is still delivered [engine-thread]."""
+        self._queue.put(None)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the sink has had everything [main-thread]."""
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        in_a_row = 0
+        while (frames := self._queue.get()) is not None:
+            if self.retired:
+                continue
+            if self._hurried_at is not None and time.monotonic() - self._hurried_at > GRACE_S:
+                self.missed += len(frames)
+                continue
+            try:
+                self._sink(frames)
+                in_a_row = 0
+            except Exception:
+                self.errors += 1
+                in_a_row += 1
+                if in_a_row == 1:
+                    log.exception("the sink %s failed", self.name)
+                if in_a_row == FAILURES_IN_A_ROW:
+                    self.retired = True
+                    log.error("the sink %s failed %d times in a row: dropped", self.name, in_a_row)

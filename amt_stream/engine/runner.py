@@ -1,0 +1,361 @@
+"""The engine: a source, a model, and whoever wants the numbers."""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Literal, Self
+
+import numpy as np
+import torch
+
+from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine.frames import Fault, Frames, History
+from amt_stream.engine.health import Arrivals, Health, Load
+from amt_stream.engine.measurement import Line, Measurement, pascal_per_unit
+from amt_stream.engine.outlet import Outlet, Sink
+from amt_stream.engine.ring import SampleRing
+from amt_stream.engine.sources import Block, DeviceLost, Source, channel_slice
+from amt_stream.streaming import Stage
+
+POLL_S = 0.003
+WATCH_S = 0.2
+STALLED_S = 1.0
+
+
+class Engine:
+    """Runs `model` on what `source` delivers and hands `Frames` to the sinks.
+
+        with Engine(FileSource("speech.wav"), Moore2016(fs=48000), sinks=[print]) as engine:
+            engine.wait()
+
+    The source copies into a ring; one thread takes blocks of about `block_ms` from it, runs the
+    model, writes `history`, and passes the frames to each sink's own thread: nothing upstream ever
+    waits for something downstream. With run_in="callback" the model runs in the source's thread
+    instead, without the ring; `health` then says what share of a block's duration it took.
+    A source that is not live (`live=False`) is made to wait instead of losing anything.
+
+    calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
+    channels: one or two channel numbers of the source (1, 2, ...), one for both ears
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        model: Stage,
+        sinks: Sequence[Sink] = (),
+        *,
+        calibration: Calibration | Sequence[Calibration] | None = None,
+        channels: Sequence[int] | None = None,
+        block_ms: float = 10.0,
+        run_in: Literal["engine", "callback"] = "engine",
+        history_s: float = 60.0,
+        ring_s: float = 1.0,
+        sink_slack_s: float = 2.0,
+    ) -> None:
+        if run_in not in ("engine", "callback"):
+            raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
+        self.source = source
+        self.error: BaseException | None = None
+        self._block_ms, self._history_s, self._run_in = block_ms, history_s, run_in
+        line = Line(model, source.fs, block_ms)
+        ears = channel_slice(channels, source.channels, source.name)
+        self._measurement = Measurement(
+            line,
+            calibration or source.calibration or UNCALIBRATED,
+            ears,
+            emit=self._emit,
+            epoch=self._epoch,
+            line_changed=self._renew_history,
+        )
+        self.history = self._new_history(line)
+        slack = max(1, round(sink_slack_s * source.fs / line.block))
+        self._outlets = [Outlet(sink, slack, lossy=source.live) for sink in sinks]
+        self._ring = SampleRing(source.fs, source.channels, ring_s)
+        self._arrivals = Arrivals(source.fs)
+        self._load = Load()
+        self._overruns = 0
+        self._overran = False
+        self._cpu_at = self._cpu_s = self._wall_s = 0.0
+        self._measured_samples = 0
+        self._callback_thread: int | None = None
+        self._began_at: float | None = None
+        self._played = False
+        self._ready = threading.Event()
+        self._ended = threading.Event()
+        self._done = threading.Event()
+        self._stopping = threading.Event()
+        self._source_lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="engine")
+
+    def start(self) -> Self:
+        """Warm the model, then start the source; what cannot start raises here [main-thread]."""
+        if self._thread.ident is not None:
+            raise RuntimeError("an Engine runs once: make a new one to start again")
+        for outlet in self._outlets:
+            outlet.start()
+        self._thread.start()
+        try:
+            self._ready.wait()
+            if self.error is not None:
+                raise self.error
+            in_engine = self._run_in == "engine"
+            with self._source_lock:
+                self._began_at = time.monotonic()
+                self._began_utc = time.time()
+                self.source.start(self._deliver if in_engine else self._deliver_in_callback)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End now: source, model, sinks, in this order; all threads are joined [main-thread]."""
+        self._stopping.set()
+        for outlet in self._outlets:
+            outlet.hurry()
+        self._stop_source()
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        for outlet in self._outlets:
+            outlet.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the source has ended and every sink has had every frame, the tail included.
+
+        False when the time was over first, or something went wrong: `error` says what.
+        """
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        # In short turns: on Windows a wait without end cannot be interrupted from the keyboard.
+        while not self._done.wait(max(0.0, min(WATCH_S, end - time.monotonic()))):
+            if time.monotonic() >= end:
+                return False
+        left = None if timeout is None else max(0.0, end - time.monotonic())
+        return self._played and all(outlet.join(left) for outlet in self._outlets)
+
+    def reset(self) -> None:
+        """The model back to silence at the next block; the clock goes on [any-thread]."""
+        self._measurement.commands.put(self._measurement.reset)
+
+    def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
+        """Read with another calibration from the next block on [any-thread]."""
+        pascal_per_unit(calibration)
+        self._measurement.commands.put(lambda: self._measurement.recalibrate(calibration))
+
+    def swap(self, model: Stage) -> None:
+        """Go on with another model, built and warmed here while the present one runs [any-thread].
+
+        A model that cannot run raises here, and the stream goes on as it was.
+        """
+        line = Line(model, self.source.fs, self._block_ms)
+        line.warm()
+        self._measurement.commands.put(lambda: self._measurement.swap(line))
+
+    @property
+    def health(self) -> Health:
+        """How it is doing just now [any-thread]."""
+        line, source, measurement = self._measurement.line, self.source, self._measurement
+        queue_s = self._ring.fill / source.fs
+        median, p99, highest = self._load.shares()
+        ppm, uncertainty, observed_s = self._arrivals.clock()
+        model_s = float(line.clock.latency + line.block) / source.fs
+        return Health(
+            device_state=self._device_state(),
+            note=self._note(),
+            samples=measurement.position,
+            frames=measurement.rows,
+            load=self._load.smoothed,
+            load_max=self._load.highest,
+            block_share_median=median,
+            block_share_p99=p99,
+            block_share_max=highest,
+            queue_s=queue_s,
+            overruns=self._overruns + self._ring.overflows,
+            lost_samples=measurement.lost,
+            device_overflows=source.overflows,
+            callbacks=self._arrivals.callbacks,
+            late_callbacks=self._arrivals.late if source.live else 0,
+            latency_s=source.latency_s + queue_s + model_s,
+            clock_ppm=ppm if source.live else None,
+            clock_ppm_uncertainty=uncertainty if source.live else None,
+            clock_observed_s=observed_s,
+            behind_s=self._arrivals.behind_s if source.live else 0.0,
+            non_finite=measurement.non_finite,
+            clipped=measurement.clipped,
+            silent=measurement.silent,
+            sink_errors=sum(outlet.errors for outlet in self._outlets),
+            sink_missed=sum(outlet.missed for outlet in self._outlets),
+            error=None if self.error is None else str(self.error),
+        )
+
+    def _device_state(self) -> str:
+        if isinstance(self.error, DeviceLost):
+            return "lost"
+        if self._done.is_set():
+            return "ended" if self._played else "stopped"
+        if self._began_at is None:
+            return "waiting"
+        return "stalled" if self._silent_for() > STALLED_S else "running"
+
+    def _note(self) -> str:
+        if self.source.note:
+            return self.source.note
+        if self._measurement.silent and self.source.silence_note:
+            return self.source.silence_note
+        retired = [outlet.name for outlet in self._outlets if outlet.retired]
+        return f"dropped after failing again and again: {', '.join(retired)}" if retired else ""
+
+    def _silent_for(self) -> float:
+        """Seconds without a block from a live source."""
+        last = self._arrivals.last or self._began_at
+        return time.monotonic() - last if last is not None and self.source.live else 0.0
+
+    def _stop_source(self) -> None:
+        with self._source_lock:
+            if self._began_at is not None:
+                self.source.stop()
+
+    def _deliver(self, block: Block | None, lost: int = 0) -> None:
+        """Copy into the ring [audio-thread]."""
+        if block is None:
+            self._ended.set()
+            return
+        late = self._arrivals.note(len(block) + lost)
+        if self.source.live:
+            self._ring.write(block, lost, Fault.OVERLOAD if late else 0)
+            return
+        piece = max(1, self._ring.capacity // 4)
+        for at in range(0, len(block), piece):
+            part = block[at : at + piece]
+            while self._ring.room < len(part) and not self._over():
+                time.sleep(0.001)
+            self._ring.write(part, lost if at == 0 else 0)
+
+    def _deliver_in_callback(self, block: Block | None, lost: int = 0) -> None:
+        """Run the model right here [audio-thread]."""
+        if self._over() or self._ended.is_set():
+            return
+        try:
+            if self._callback_thread != threading.get_ident():
+                _prepare_thread()
+                self._callback_thread = threading.get_ident()
+            with torch.inference_mode():
+                if block is None:
+                    self._finish()
+                else:
+                    late = self._arrivals.note(len(block) + lost) and self.source.live
+                    self._cpu_at = time.thread_time()
+                    self._measure(block, lost, Fault.OVERLOAD if late or self._overran else 0)
+        except Exception as error:
+            self.error = error
+            self._ended.set()
+
+    def _over(self) -> bool:
+        return self._stopping.is_set() or self._done.is_set()
+
+    def _run(self) -> None:
+        """The engine's thread: also warms the model, watches the device and tidies up."""
+        try:
+            _prepare_thread()
+            with torch.inference_mode():
+                self._measurement.line.warm()
+                self._ready.set()
+                if self._run_in == "engine":
+                    self._drain_ring()
+                else:
+                    while not (self._stopping.is_set() or self._ended.wait(WATCH_S)):
+                        self._watch()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._ready.set()
+            self._done.set()
+            self._stop_source()
+            for outlet in self._outlets:
+                outlet.close()
+
+    def _drain_ring(self) -> None:
+        buffer = np.zeros((0, self.source.channels), np.float32)
+        watch_at = time.monotonic()
+        while not self._stopping.is_set():
+            wanted = self._measurement.wanted
+            ended = self._ended.is_set()  # before the fill: the last samples come before the end
+            fill = self._ring.fill
+            if fill < min(wanted, self._ring.capacity // 2) and not ended:
+                self._stopping.wait(POLL_S)
+                if time.monotonic() > watch_at:
+                    self._watch()
+                    watch_at = time.monotonic() + WATCH_S
+                continue
+            if not fill:
+                self._finish()
+                return
+            if len(buffer) < wanted:
+                buffer = np.zeros((wanted, self.source.channels), np.float32)
+            count, lost, flags = self._ring.read(buffer[:wanted])
+            self._measure(buffer[:count], lost, flags)
+
+    def _watch(self) -> None:
+        if not self._ended.is_set() and self._silent_for() > self.source.stall_s:
+            raise DeviceLost(
+                f"{self.source.name!r} has delivered nothing for {self.source.stall_s:g} s"
+            )
+
+    def _measure(self, block: Block, lost: int, flags: int) -> None:
+        """Run the model and note what it cost [engine-thread]."""
+        wall_at = time.perf_counter()
+        self._measurement.take(block, lost, flags)
+        cpu_at = time.thread_time()
+        self._wall_s += time.perf_counter() - wall_at
+        self._cpu_s += cpu_at - self._cpu_at
+        self._cpu_at = cpu_at
+        self._measured_samples += len(block)
+        if self._measured_samples >= self._measurement.line.block:
+            audio_s = self._measured_samples / self.source.fs
+            self._load.add(self._cpu_s, self._wall_s, audio_s)
+            self._overran = (
+                self._run_in == "callback" and self.source.live and self._wall_s > audio_s
+            )
+            self._overruns += self._overran
+            self._cpu_s = self._wall_s = 0.0
+            self._measured_samples = 0
+
+    def _finish(self) -> None:
+        """The source has ended: bring out what is still inside [engine-thread]."""
+        self._measurement.flush()
+        self.error = self.source.error
+        self._played = self.error is None
+        self._ended.set()
+
+    def _emit(self, frames: Frames) -> None:
+        self.history.write(frames)
+        for outlet in self._outlets:
+            outlet.put(frames)
+
+    def _epoch(self, audio_s: float) -> float:
+        return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
+
+    def _renew_history(self, line: Line) -> None:
+        if self.history.fields != line.fields:
+            self.history = self._new_history(line)
+
+    def _new_history(self, line: Line) -> History:
+        return History(line.fields, line.clock.frame_rate, self._history_s)
+
+
+def _prepare_thread() -> None:
+    """What torch keeps per thread: one core, and no slow arithmetic on tiny numbers."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)

@@ -1,0 +1,284 @@
+"""Where samples come from: a protocol, and the sources that need no device."""
+
+import math
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.calibration import Calibration
+from amt_stream.engine.signals import Component, demo_sound, mix
+
+Block = NDArray[np.float32]
+
+BLOCK_S = 0.01
+
+
+class SourceError(RuntimeError):
+    """A source cannot be opened or read; the message says why in one sentence."""
+
+
+class DeviceLost(SourceError):
+    """The device went away, or has stopped to deliver."""
+
+
+class Deliver(Protocol):
+    def __call__(self, block: Block | None, lost: int = 0) -> None:
+        """Take samples `(time, channel)`, fractions of full scale; None: there is no more.
+
+        `lost` samples are known to be missing before this block. The block may be overwritten once
+        the call returns.
+        """
+
+
+class Source:
+    """Something that delivers sound.
+
+    `start` begins to call `deliver` from a thread of the source's own; `stop` ends that, and no
+    call comes after it has returned. A source that ends by itself delivers None last, and keeps in
+    `error` what ended it before its time. `live` sources keep going whether or not anybody is
+    ready; the others can be made to wait inside `deliver`.
+    """
+
+    fs: int
+    channels: int
+    name: str
+    live: bool = True
+    calibration: Calibration | None = None
+    error: Exception | None = None
+    note: str = ""
+    silence_note: str = ""
+    latency_s: float = 0.0
+    overflows: int = 0
+    stall_s: float = math.inf
+
+    def start(self, deliver: Deliver) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+
+def channel_slice(chosen: Sequence[int] | None, offered: int, name: str) -> slice:
+    """One or two channel numbers (1, 2, ...) as a slice, so that picking them copies nothing."""
+    if not chosen:
+        if offered > 2:
+            raise SourceError(
+                f"{name} has {offered} channels: choose one, or two as left and right"
+            )
+        return slice(0, offered)
+    if len(chosen) > 2 or len(set(chosen)) < len(chosen):
+        raise SourceError(
+            f"channels {', '.join(map(str, chosen))}: choose one, or two different ones as left "
+            "and right"
+        )
+    wrong = [c for c in chosen if not 1 <= c <= offered]
+    if wrong:
+        raise SourceError(f"{name} has no channel {wrong[0]}: it has {offered}, counted from 1")
+    left, right = chosen[0] - 1, chosen[-1] - 1
+    if left <= right:
+        return slice(left, right + 1, max(1, right - left))
+    return slice(left, right - 1 if right else None, right - left)
+
+
+class ThreadedSource(Source):
+    """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
+
+    def __init__(self, name: str, fs: int, channels: int, live: bool) -> None:
+        self.name, self.fs, self.channels, self.live = name, fs, channels, live
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """The sound, block after block [source-thread]."""
+        raise NotImplementedError
+
+    def start(self, deliver: Deliver) -> None:
+        if self._thread is not None:
+            raise RuntimeError(f"the source {self.name} was started before: make a new one")
+        self._thread = threading.Thread(target=self._run, args=(deliver,), name=f"{self.name}")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self, deliver: Deliver) -> None:
+        began, samples = time.monotonic(), 0
+        try:
+            for block in self.blocks():
+                samples += len(block)
+                if self.live:
+                    due = began + samples / self.fs
+                    self._stopping.wait(max(0.0, due - time.monotonic()))
+                if self._stopping.is_set():
+                    return
+                deliver(block)
+        except Exception as error:
+            self.error = error
+        deliver(None)
+
+
+class FileSource(ThreadedSource):
+    """A sound file of any format that libsndfile reads.
+
+    `paced` plays it as if it came live; otherwise it goes as fast as the engine takes it, and
+    nothing is dropped. `loop` starts it again at its end.
+    """
+
+    def __init__(self, path: str | Path, paced: bool = True, loop: bool = False) -> None:
+        import soundfile
+
+        path = Path(path)
+        if not path.is_file():
+            raise SourceError(f"there is no file {path}")
+        try:
+            self._file = soundfile.SoundFile(path)
+        except soundfile.LibsndfileError as error:
+            raise SourceError(
+                f"{path} is not a sound file that libsndfile can read: {error.error_string}"
+            ) from error
+        if not self._file.frames:
+            self._file.close()
+            raise SourceError(f"{path} has no samples: its length is zero")
+        self.loop = loop
+        super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
+
+    def blocks(self) -> Iterator[Block]:
+        size = max(1, round(BLOCK_S * self.fs))
+        with self._file as file:
+            while True:
+                block = file.read(size, dtype="float32", always_2d=True)
+                if len(block):
+                    yield block
+                elif self.loop:
+                    file.seek(0)
+                else:
+                    return
+
+    def stop(self) -> None:
+        super().stop()
+        self._file.close()
+
+
+class SignalSource(ThreadedSource):
+    """Sounds to order: a list of `Component`, mixed; endless without a `duration` in seconds.
+
+    It knows its levels: a sample of 1.0 is the peak of a sine of 130 dB SPL. Without components it
+    is silence. `paced` as for `FileSource`.
+    """
+
+    calibration = Calibration(130.0, source="built-in signal")
+
+    def __init__(
+        self,
+        components: Sequence[Component] = (),
+        fs: int = 48000,
+        duration: float | None = None,
+        paced: bool = True,
+        name: str = "signal",
+    ) -> None:
+        super().__init__(name, fs, channels=2, live=paced)
+        self.components = tuple(components)
+        self.samples = None if duration is None else round(duration * fs)
+        mix(self.components, fs, 0, 1)
+        for component in self.components:
+            component.carrier(np.zeros(1, np.int64), fs)
+
+    def blocks(self) -> Iterator[Block]:
+        size = max(1, round(BLOCK_S * self.fs))
+        position = 0
+        while self.samples is None or position < self.samples:
+            count = size if self.samples is None else min(size, self.samples - position)
+            ears = mix(self.components, self.fs, position, count)
+            yield (ears / self.calibration.pascal_per_unit).astype(np.float32)
+            position += count
+
+
+def demo_source(fs: int = 48000, duration: float | None = None, paced: bool = True) -> SignalSource:
+    """The built-in demo sound."""
+    return SignalSource(demo_sound(), fs, duration, paced, name="demo sound")
+
+
+_SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}
+
+
+class StdinSource(ThreadedSource):
+    """Raw interleaved PCM from a binary stream (by default standard input), until it ends.
+
+    `format` is "s16le", "s24le", "s32le" or "f32le". It goes as fast as the pipe and the engine
+    allow: a full pipe makes its writer wait.
+    """
+
+    def __init__(
+        self,
+        format: str = "s16le",
+        fs: int = 48000,
+        channels: int = 2,
+        stream: BinaryIO | None = None,
+    ) -> None:
+        if format not in _SAMPLE_BYTES:
+            raise SourceError(
+                f"raw PCM of format {format!r} is unknown: give one of {', '.join(_SAMPLE_BYTES)}"
+            )
+        if fs < 1 or channels < 1:
+            raise SourceError(
+                f"raw PCM at {fs} Hz with {channels} channels: both must be 1 or more"
+            )
+        super().__init__("standard input", fs, channels, live=False)
+        self.format = format
+        self.incomplete_bytes = 0
+        self._stream: Any = sys.stdin.buffer if stream is None else stream
+
+    def blocks(self) -> Iterator[Block]:
+        frame = _SAMPLE_BYTES[self.format] * self.channels
+        wanted = frame * max(1, round(BLOCK_S * self.fs))
+        pending = b""
+        while data := self._read(wanted - len(pending)):
+            pending += data
+            whole = len(pending) // frame * frame
+            if whole:
+                yield decode_pcm(pending[:whole], self.format).reshape(-1, self.channels)
+                pending = pending[whole:]
+        if pending and not self._stopping.is_set():
+            self.incomplete_bytes = len(pending)
+            self.note = (
+                f"{self.name} ended in the middle of a sample: its last {len(pending)} bytes "
+                f"were left out (one sample of all channels has {frame})"
+            )
+
+    def _read(self, count: int) -> bytes:
+        """Up to `count` bytes, b"" at the end; returns soon after `stop` where select is known."""
+        try:
+            descriptor = self._stream.fileno()
+        except (AttributeError, OSError):
+            return self._stream.read(count)
+        if sys.platform == "win32":  # select knows only sockets there
+            return self._stream.read1(count)
+        while not self._stopping.is_set():
+            if select.select([descriptor], [], [], 0.1)[0]:
+                return os.read(descriptor, count)
+        return b""
+
+
+def decode_pcm(data: bytes, format: str) -> Block:
+    """Samples of little-endian PCM as fractions of full scale."""
+    if format == "f32le":
+        return np.frombuffer(data, "<f4").astype(np.float32)
+    if format == "s16le":
+        return np.frombuffer(data, "<i2").astype(np.float32) / np.float32(2**15)
+    if format == "s24le":
+        padded = np.zeros((len(data) // 3, 4), np.uint8)
+        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+        whole = padded.view("<i4")[:, 0]
+    else:
+        whole = np.frombuffer(data, "<i4")
+    return (whole / 2**31).astype(np.float32)

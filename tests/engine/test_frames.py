@@ -1,0 +1,108 @@
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from amt_stream.engine.frames import Fault, FrameClock, Frames, History, Marks
+
+
+@pytest.mark.parametrize(
+    ("fs", "ratio", "latency"),
+    [(48000, Fraction(1, 48), Fraction(1584)), (44100, Fraction(10, 441), Fraction(14553, 10))],
+)
+def test_frames_fall_on_whole_milliseconds_after_a_year(fs, ratio, latency):
+    clock = FrameClock(ratio, latency, fs)
+    index = np.array([33, 34, 365 * 86400 * 1000 + 33])
+    np.testing.assert_array_equal(clock.time_s(index), (index - 33) / 1000)
+    assert clock.first_from(0) == 33
+    assert clock.sample(index)[-1] == 365 * 86400 * fs
+
+
+def test_a_mark_covers_the_frames_that_heard_it():
+    """By trying: a frame of 48 samples whose analysis reaches 2 latencies back."""
+    clock, settle = FrameClock(Fraction(1, 48), Fraction(100), 48000), 300
+    marks = Marks(clock, settle)
+    marks.add(Fault.CLIP, 1000, 1003)
+    index = np.arange(60)
+    fault, settling = marks.rows(index)
+    for n in index:
+        heard = (n + 1) * 48 > 1000 and n * 48 - 200 < 1003
+        recovering = (n + 1) * 48 > 1000 and n * 48 - 100 < 1003 + settle
+        assert fault[n] == (Fault.CLIP if heard else 0)
+        assert settling[n] == (heard or recovering)
+
+
+def test_marks_run_together_only_where_their_frames_do():
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 0)
+    for place in (10, 40, 96, 240):
+        marks.add(Fault.CLIP, place, place + 1)
+    fault, _ = marks.rows(np.arange(6))
+    assert fault.tolist() == [2, 0, 2, 0, 0, 2]
+
+
+def test_marks_do_not_pile_up():
+    clock = FrameClock(Fraction(1, 48), Fraction(1584), 48000)
+    marks = Marks(clock, settle=96000)
+    for block in range(2000):
+        for place in range(0, 480, 24):
+            marks.add(Fault.CLIP, 480 * block + place, 480 * block + place + 1)
+        marks.add(Fault.GAP, 480 * block, 480 * block + 5)
+        marks.rows(np.arange(10 * block, 10 * block + 10))
+    assert len(marks._marks) <= 4
+
+
+def test_being_late_is_marked_but_does_not_unsettle():
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 4800)
+    marks.add(Fault.OVERLOAD, 48, 49)
+    fault, settling = marks.rows(np.arange(4))
+    assert fault.tolist() == [0, 8, 0, 0]
+    assert not settling.any()
+
+
+def frames_from(first: int, count: int) -> Frames:
+    time_s = np.arange(first, first + count) / 1000
+
+    class Values:
+        stl = np.arange(first, first + count, dtype=np.float32)
+
+    return Frames(
+        time_s=time_s,
+        sample=np.arange(first, first + count) * 48,
+        utc=time_s,
+        values=Values,
+        fault=np.zeros(count, np.uint8),
+        settling=np.zeros(count, np.bool_),
+        level_db=np.zeros((2, count), np.float32),
+        calibrated=True,
+    )
+
+
+def test_history_gives_the_last_seconds():
+    history = History(("stl",), 1000.0, 2.0)
+    for first in range(0, 5000, 10):
+        history.write(frames_from(first, 10))
+    np.testing.assert_array_equal(history.read().stl, np.arange(3000, 5000))
+    np.testing.assert_array_equal(history.read(0.5)["stl"], np.arange(4500, 5000))
+    np.testing.assert_array_equal(history.since(4990).time_s, np.arange(4990, 5000) / 1000)
+    assert history.latest.time_s[-1] == 4.999
+
+
+def test_history_read_while_it_is_written_is_never_torn():
+    history = History(("stl",), 1000.0, 1.0)
+    stop = threading.Event()
+
+    def write() -> None:
+        first = 0
+        while not stop.is_set():
+            history.write(frames_from(first, 10))
+            first += 10
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(300):
+        rows = history.read()
+        np.testing.assert_array_equal(np.diff(rows.stl), 1)
+        np.testing.assert_array_equal(rows.time_s, rows.sample / 48000)
+    stop.set()
+    writer.join()
