@@ -1,0 +1,209 @@
+"""Positions, gaps and marks, with no thread in between."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine.frames import Fault
+from amt_stream.engine.measurement import Line, Measurement
+
+FULL_SCALE = Calibration(130.0, source="test")
+
+
+@pytest.fixture
+def measure(collector):
+    """Makes a Measurement whose frames go to the collector."""
+
+    def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE):
+        return Measurement(
+            Line(model, fs, 10.0),
+            calibration,
+            ears,
+            emit=collector,
+            epoch=lambda audio_s: 1e9,
+            line_changed=lambda line: None,
+        )
+
+    return make
+
+
+def reference(samples: np.ndarray) -> np.ndarray:
+    """Mean square in pascal of both ears together, per millisecond at 48 kHz."""
+    pascal = samples.astype(np.float64) * FULL_SCALE.pascal_per_unit
+    return (pascal**2).sum(axis=1).reshape(-1, 48).mean(axis=1)
+
+
+@pytest.mark.parametrize("size", [1, 7, 441, 480, 8193])
+def test_any_chunking_gives_the_same_rows(measure, collector, power_meter, noise, size):
+    x = noise(48000 if size > 1 else 4800)
+    measurement = measure(power_meter(delay=960))
+    for at in range(0, len(x), size):
+        measurement.take(x[at : at + size])
+    measurement.flush()
+    np.testing.assert_allclose(collector.column("stl"), reference(x), rtol=1e-5)
+    np.testing.assert_allclose(collector.column("time_s"), np.arange(len(x) // 48) / 1000)
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(len(x) // 48) * 48)
+    np.testing.assert_allclose(collector.column("utc"), 1e9 + collector.column("time_s"))
+
+
+def test_the_tail_is_not_lost_where_the_end_is_ragged(measure, collector, power_meter, noise):
+    x = noise(48 * 100 + 5)
+    measurement = measure(power_meter(delay=960))
+    measurement.take(x)
+    measurement.flush()
+    padded = np.concatenate([x, np.zeros((43, 2), np.float32)])
+    np.testing.assert_allclose(collector.column("stl"), reference(padded), rtol=1e-5)
+
+
+@pytest.mark.parametrize("lost", [1, 100, 480, 47999, 48000])
+def test_a_short_gap_is_zeros_at_its_place(measure, collector, power_meter, noise, lost):
+    before, after = noise(1000), noise(48 * 200)
+    measurement = measure(power_meter())
+    measurement.take(before)
+    measurement.take(after, lost=lost, flags=Fault.GAP)
+    measurement.flush()
+    joined = np.concatenate([before, np.zeros((lost, 2), np.float32), after])
+    expected = reference(np.concatenate([joined, np.zeros((-len(joined) % 48, 2), np.float32)]))
+    np.testing.assert_allclose(collector.column("stl"), expected, rtol=1e-5)
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(len(expected)) * 48)
+    marked = np.flatnonzero(collector.column("fault") & Fault.GAP)
+    assert marked.tolist() == list(range(1000 // 48, -(-(1000 + lost) // 48)))
+    assert measurement.lost == lost
+
+
+@pytest.mark.parametrize("lost", [48001, 500_123, 2**40 + 77])
+def test_after_a_long_gap_the_model_is_new_and_the_clock_has_gone_on(
+    measure, collector, power_meter, noise, lost
+):
+    before, after = noise(4800, rms=0.5), noise(48 * 200)
+    measurement = measure(power_meter(delay=960))
+    measurement.take(before)
+    measurement.take(after, lost=lost, flags=Fault.GAP)
+    measurement.flush()
+    sample, stl = collector.column("sample"), collector.column("stl")
+    assert (np.diff(sample) > 0).all()
+    assert (sample % 48 == 0).all()
+    assert sample[-1] == (4800 + lost + len(after) - 1) // 48 * 48
+    begin = 4800 + lost
+    lead = begin % 48
+    padded = np.concatenate([np.zeros((lead, 2), np.float32), after])
+    padded = np.concatenate([padded, np.zeros((-len(padded) % 48, 2), np.float32)])
+    heard = sample >= begin - lead
+    np.testing.assert_allclose(stl[heard], reference(padded), rtol=1e-5)
+    in_gap = (sample >= 4800) & (sample < begin - lead)
+    assert not stl[in_gap].any()
+    fault, settling = collector.column("fault"), collector.column("settling")
+    assert (fault[in_gap] & Fault.GAP).all()
+    assert settling[in_gap | (heard & (sample < begin + 2400))].all()
+    assert not settling[sample >= begin + 2400].any()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_a_number_is_zero_counted_and_marked(
+    measure, collector, power_meter, noise, bad
+):
+    x = noise(48 * 300)
+    clean = x.copy()
+    x[5000:5100, 0] = bad
+    clean[5000:5100, 0] = 0.0
+    measurement = measure(power_meter())
+    measurement.take(x)
+    np.testing.assert_allclose(collector.column("stl"), reference(clean), rtol=1e-5)
+    assert measurement.non_finite == 100
+    fault = collector.column("fault")
+    assert np.flatnonzero(fault).tolist() == list(range(5000 // 48, 5100 // 48 + 1))
+    assert set(fault[fault > 0].tolist()) == {Fault.NON_FINITE}
+
+
+@pytest.mark.parametrize("peak", [1.0, -1.0, 32767 / 32768])
+def test_clipping_is_counted_marked_and_left_alone(measure, collector, power_meter, noise, peak):
+    x = noise(48 * 300)
+    x[5000, 1] = peak
+    measurement = measure(power_meter(delay=96))
+    measurement.take(x)
+    assert measurement.clipped == 1
+    marked = np.flatnonzero(collector.column("fault") & Fault.CLIP) * 48
+    # Heard from its own frame on; two rows earlier by the model's latency, two later by its reach.
+    assert marked.tolist() == [4896, 4944, 4992, 5040, 5088]
+    np.testing.assert_allclose(collector.column("stl"), reference(x)[:298], rtol=1e-5)
+
+
+def test_settling_at_the_start_lasts_as_the_model_says(measure, collector, power_meter, noise):
+    measurement = measure(power_meter())
+    measurement.take(noise(48 * 200))
+    time_s, settling = collector.column("time_s"), collector.column("settling")
+    np.testing.assert_array_equal(settling, time_s < 0.05)
+
+
+def test_mono_is_both_ears_and_channels_can_be_chosen(measure, collector, power_meter, noise):
+    x = noise(4800, channels=4)
+    measurement = measure(power_meter(), ears=slice(3, 4))
+    measurement.take(x)
+    ears = collector.column("ears")
+    np.testing.assert_array_equal(ears[0], ears[1])
+    assert collector.all[0].values.ears.shape == (2, 10)
+    assert collector.all[0].values.spectrum is None
+    np.testing.assert_allclose(ears.sum(0), reference(x[:, [3, 3]]), rtol=1e-5)
+
+
+def test_level_is_that_of_each_ear(measure, collector, power_meter):
+    t = np.arange(48000) / 48000
+    sine = np.stack([np.sin(2 * np.pi * 1000 * t), np.zeros(48000)], 1).astype(np.float32) * 0.1
+    measure(power_meter(), calibration=(FULL_SCALE, FULL_SCALE)).take(sine)
+    np.testing.assert_allclose(collector.column("level_db")[0], 110.0, atol=1e-3)
+    np.testing.assert_array_equal(collector.column("level_db")[1], -100.0)
+
+
+def test_reset_and_recalibration_between_blocks(measure, collector, power_meter, noise):
+    x = noise(48 * 400)
+    measurement = measure(power_meter(), calibration=UNCALIBRATED)
+    measurement.take(x[:9600])
+    measurement.commands.put(measurement.reset)
+    measurement.commands.put(lambda: measurement.recalibrate(FULL_SCALE))
+    measurement.take(x[9600:])
+    assert [f.calibrated for f in collector.all] == [False] * 20 + [True] * 20
+    stl, ltl = collector.column("stl"), collector.column("ltl")
+    assert ltl[200] == pytest.approx(0.05 * stl[200])
+    np.testing.assert_allclose(stl[200:], reference(x)[200:], rtol=1e-5)
+    time_s, settling = collector.column("time_s"), collector.column("settling")
+    np.testing.assert_array_equal(settling, (time_s < 0.05) | ((time_s >= 0.2) & (time_s < 0.25)))
+    np.testing.assert_allclose(time_s, np.arange(400) / 1000)
+
+
+@pytest.mark.parametrize("delays", [(0, 960), (960, 0), (96, 96)])
+def test_another_model_never_repeats_a_row(measure, collector, power_meter, noise, delays):
+    x = noise(48 * 400)
+    measurement = measure(power_meter(delay=delays[0]))
+    measurement.take(x[:9600])
+    measurement.swap(Line(power_meter(delay=delays[1]), 48000, 20.0))
+    measurement.take(x[9600:])
+    measurement.flush()
+    sample, stl = collector.column("sample"), collector.column("stl")
+    assert (np.diff(sample) > 0).all()
+    known = (sample < 9600 - delays[0]) | (sample >= 9600)
+    np.testing.assert_allclose(stl[known], reference(x)[sample[known] // 48], rtol=1e-5)
+
+
+def test_a_plain_tensor_serves_as_output(measure, collector, noise):
+    from amt_stream.compose import Delay
+
+    delay = Delay(480)
+    assert delay.ratio == Fraction(1)
+    measure(delay).take(noise(4800))
+    assert collector.all[0].values.shape == (2, 480)
+
+
+def test_a_model_for_another_rate_is_refused(power_meter):
+    model = power_meter()
+    model.fs = 32000
+    with pytest.raises(ValueError, match="built for 32000 Hz and the source gives 48000 Hz"):
+        Line(model, 48000, 10.0)
+
+
+def test_state_is_allocated_outside_inference_mode(power_meter):
+    with torch.inference_mode():
+        line = Line(power_meter(), 48000, 10.0)
+    assert not any(buffer.is_inference() for buffer in line.stream.state.values())
