@@ -111,7 +111,7 @@ class Chain(_Compound):
 
 @lru_cache
 def _outputs(names: tuple[str, ...]) -> Any:
-    return namedtuple("Outputs", names)  # type: ignore[misc]
+    return namedtuple("Outputs", names)
 
 
 class Parallel(_Compound):

@@ -5,6 +5,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -76,6 +77,7 @@ class Stage(nn.Module):
         super().__init__()
         # Empty: it gives every stage, one without tables too, a dtype and a device.
         self.register_buffer("_probe", torch.empty(0), persistent=False)
+        self._designs: dict[str, np.ndarray] = {}
 
     @property
     def dtype(self) -> torch.dtype:
@@ -129,6 +131,19 @@ class Stage(nn.Module):
             )
         return x.to(self.dtype)
 
+    def register_table(self, name: str, values: np.ndarray) -> None:
+        """Keep a design table as a buffer: not in the state_dict, and exact in any dtype.
+
+        `values` in float64 stay at hand, so that `.double()` does not widen rounded numbers.
+        """
+        self._designs[name] = values
+        self.register_buffer(name, self._table(name), persistent=False)
+
+    def _table(self, name: str) -> Tensor:
+        values = torch.from_numpy(np.ascontiguousarray(self._designs[name]))
+        dtype = self.dtype if values.is_floating_point() else None
+        return values.to(self.device, dtype, copy=True)
+
     def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
         """A new state tensor of `fill` in the dtype that `key` has in this stage."""
         dtype = torch.float64 if key in self.keeps_double else self.dtype
@@ -137,7 +152,11 @@ class Stage(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
         refuse_half(self, fn(self._probe).dtype)
         kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
+        was = self._probe
         super()._apply(fn, recurse)
+        if self.dtype != was.dtype or was.is_meta:
+            for name in self._designs:
+                self._buffers[name] = self._table(name)
         for name, buffer in kept.items():
             if buffer is not None:
                 self._buffers[name] = buffer.to(fn(buffer).device)

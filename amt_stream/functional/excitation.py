@@ -1,0 +1,231 @@
+"""Excitation of the auditory filters by the components of a spectrum (rounded-exponential filters).
+
+A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p is
+fixed, so that side is one matrix product; below, p falls with the level per ERB at the component,
+which is one number per component: z = c_i (fc_i - f_j) s_j.
+"""
+
+from math import exp
+from typing import Any
+
+import numpy as np
+import torch
+from numba import types
+from numba.extending import overload
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+
+LEVEL_SLOPE = 0.35 / 30.2012924
+"""Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
+
+
+def select_components(intensity: Tensor) -> Tensor:
+    """`intensity` (..., 2, frame, component) with weak components set to 0.
+
+    Weak is 60 dB or more below the strongest component of either ear, or -30 dB and less.
+    """
+    if compiled(intensity):
+        flat = array(intensity).reshape(-1, *intensity.shape[-3:])
+        y = intensity.new_empty(flat.shape)
+        _select_components(flat, y.numpy())
+        return y.view(intensity.shape)
+    floor = intensity.amax(dim=(-3, -1), keepdim=True).clamp(min=1e3) * 1e-6
+    return torch.where(intensity > floor, intensity, 0.0)
+
+
+@kernel
+def _select_components(intensity: Array, y: Array) -> None:
+    tiny, zero = intensity.dtype.type(1e-6), intensity.dtype.type(0)
+    for b in range(y.shape[0]):
+        for n in range(y.shape[2]):
+            top = intensity.dtype.type(1e3)
+            for ear in range(2):
+                x = intensity[b, ear, n]
+                for j in range(x.size):
+                    top = max(top, x[j])
+            floor = top * tiny
+            for ear in range(2):
+                x = intensity[b, ear, n]
+                out = y[b, ear, n]
+                for j in range(x.size):
+                    out[j] = x[j] if x[j] > floor else zero
+
+
+def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
+    """`x` (..., n) times the transpose of `matrix` (m, n), which is zero outside its blocks.
+
+    blocks: (count, 4) rows `first, last, from, to`: matrix[first:last] is zero outside [from:to]
+    """
+    flat = x.reshape(-1, x.shape[-1])
+    y = x.new_empty(flat.shape[0], matrix.shape[0])
+    if compiled(x, matrix) and flat.shape[0] <= 4:
+        # A general matrix product does not pay for so few rows.
+        _banded(array(flat), array(matrix), array(blocks), y.numpy())
+    elif torch.is_grad_enabled():
+        y = flat @ matrix.T
+    else:
+        for first, last, start, stop in blocks.tolist():
+            torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
+    return y.view(*x.shape[:-1], matrix.shape[0])
+
+
+@kernel
+def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> None:
+    for first in range(0, y.shape[0], 2):
+        second = min(first + 1, y.shape[0] - 1)
+        for b in range(blocks.shape[0]):
+            start, stop = blocks[b, 2], blocks[b, 3]
+            x0, x1 = x[first, start:stop], x[second, start:stop]
+            for j in range(blocks[b, 0], blocks[b, 1]):
+                weights = matrix[j, start:stop]
+                sum0 = y.dtype.type(0)
+                sum1 = sum0
+                for k in range(weights.size):
+                    sum0 += weights[k] * x0[k]
+                    sum1 += weights[k] * x1[k]
+                y[first, j] = sum0
+                y[second, j] = sum1
+
+
+def lower_skirts(
+    intensity: Tensor,
+    level: Tensor,
+    frequency: Tensor,
+    fc: Tensor,
+    slope: Tensor,
+    groups: Tensor,
+    groups_below: Tensor,
+    bins_below: Tensor,
+) -> Tensor:
+    """Excitation (..., channel) by the components below each channel's center.
+
+    intensity, level: (..., component); level per ERB at the component in dB
+    frequency: (component,); fc, slope: (channel,) center and c_i = 4 / ERB(fc_i)
+    groups: (count + 1,) first component of each group, and the end; the components of a group act as
+        one, at their mean frequency and level weighted by intensity
+    groups_below, bins_below: (channel,) groups and components wholly below the center
+    """
+    flat, levels = intensity.flatten(0, -2), level.flatten(0, -2)
+    tables = (frequency, fc, slope, groups, groups_below, bins_below)
+    if compiled(intensity, level, frequency, fc, slope):
+        y = intensity.new_empty(flat.shape[0], fc.shape[0])
+        _lower_skirts(array(flat), array(levels), *(array(t) for t in tables), y.numpy())
+    else:
+        # A few frames at a time: each has components x channels terms.
+        pairs = zip(flat.split(16), levels.split(16), strict=True)
+        y = torch.cat([_plain_lower_skirts(i, x, *tables) for i, x in pairs])
+    return y.view(*intensity.shape[:-1], fc.shape[0])
+
+
+def _plain_lower_skirts(
+    intensity: Tensor,
+    level: Tensor,
+    frequency: Tensor,
+    fc: Tensor,
+    slope: Tensor,
+    groups: Tensor,
+    groups_below: Tensor,
+    bins_below: Tensor,
+) -> Tensor:
+    count = groups.shape[0] - 1
+    group = torch.repeat_interleave(
+        torch.arange(count, device=groups.device), groups.diff(), output_size=frequency.shape[0]
+    )
+
+    def excite(power: Tensor, f: Tensor, x: Tensor, heard: Tensor) -> Tensor:
+        steepness = torch.maximum(
+            1 - LEVEL_SLOPE * (x[:, None] - 51), (0.1 / (slope * fc))[:, None]
+        )
+        z = slope[:, None] * (fc[:, None] - f[:, None]).clamp(min=0) * steepness
+        return torch.where(heard, power[:, None] * (1 + z) * torch.exp(-z), 0.0).sum(-1)
+
+    def total(v: Tensor) -> Tensor:
+        return v.new_zeros(v.shape[0], count).index_add(-1, group, v)
+
+    power = total(intensity)
+    some = power.clamp(min=1e-30)
+    f, x = total(intensity * frequency) / some, total(intensity * level) / some
+    whole = torch.arange(count, device=groups.device) < groups_below[:, None]
+    component = torch.arange(frequency.shape[0], device=groups.device)
+    parted = (group == groups_below[:, None]) & (component < bins_below[:, None])
+    y = excite(power, f, x, whole)
+    if bool(parted.any()):
+        y = y + excite(intensity, frequency.expand_as(intensity), level, parted)
+    return y
+
+
+def _roex(z: Any) -> Any:
+    return (1 + z) * exp(-z)
+
+
+@overload(_roex, inline="always")
+def _roex_compiled(z: Any) -> Any:
+    if z == types.float32:
+        one, step = np.float32(1), np.float32(-1 / 128)
+        c2, c3, c4, c5 = (np.float32(1 / n) for n in (2, 6, 24, 120))
+
+        def form(z: Any) -> Any:
+            # exp(-z / 128) to the 128th power: plain products, which vectorize.
+            t = z * step
+            e = one + t * (one + t * (c2 + t * (c3 + t * (c4 + t * c5))))
+            e = e * e
+            e = e * e
+            e = e * e
+            e = e * e
+            e = e * e
+            e = e * e
+            return (one + z) * (e * e)
+
+        return form
+    return _roex
+
+
+@kernel
+def _lower_skirts(
+    intensity: Array,
+    level: Array,
+    frequency: Array,
+    fc: Array,
+    slope: Array,
+    groups: Array,
+    groups_below: Array,
+    bins_below: Array,
+    y: Array,
+) -> None:
+    number = y.dtype.type
+    count = groups.size - 1
+    before = np.empty(count + 1, np.int64)
+    power, f, s = np.empty(count, y.dtype), np.empty(count, y.dtype), np.empty(count, y.dtype)
+    one, k, middle, least = number(1), number(LEVEL_SLOPE), number(51), number(0.1)
+    for n in range(y.shape[0]):
+        components, levels = intensity[n], level[n]
+        # The groups that sound, close together, so that the inner loop has no test in it.
+        kept = 0
+        for g in range(count):
+            before[g] = kept
+            total, moment, weighted = number(0), number(0), number(0)
+            for j in range(groups[g], groups[g + 1]):
+                if components[j] > 0:
+                    total += components[j]
+                    moment += components[j] * frequency[j]
+                    weighted += components[j] * levels[j]
+            if total > 0:
+                power[kept] = total
+                f[kept] = moment / total
+                s[kept] = one - k * (weighted / total - middle)
+                kept += 1
+        before[count] = kept
+        for i in range(fc.size):
+            center, c = fc[i], slope[i]
+            flattest = least / (c * center)
+            low = before[groups_below[i]]
+            p, q, r = power[:low], f[:low], s[:low]
+            total = number(0)
+            for j in range(low):
+                total += p[j] * _roex(c * (center - q[j]) * max(r[j], flattest))
+            for j in range(groups[groups_below[i]], bins_below[i]):
+                if components[j] > 0:
+                    steepness = max(one - k * (levels[j] - middle), flattest)
+                    total += components[j] * _roex(c * (center - frequency[j]) * steepness)
+            y[n, i] = total

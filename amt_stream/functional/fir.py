@@ -1,0 +1,80 @@
+"""Finite impulse responses: at one rate, and from one rate to another."""
+
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+
+
+def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """Convolution of `x` (..., time) with `taps` (n,), after the n - 1 samples `zi` (..., n - 1)."""
+    joined = torch.cat([zi, x], -1)
+    rows = joined.reshape(-1, joined.shape[-1])
+    if compiled(x, taps, zi):
+        y = torch.empty_like(x, memory_format=torch.contiguous_format)
+        _fir(array(rows), array(taps), y.view(rows.shape[0], x.shape[-1]).numpy())
+    else:
+        y = torch.nn.functional.conv1d(rows[:, None], taps.flip(0)[None, None]).view(x.shape)
+    return y, joined[..., x.shape[-1] :]
+
+
+@kernel
+def _fir(joined: Array, taps: Array, y: Array) -> None:
+    n = y.shape[1]
+    reverse = taps[::-1].copy()
+    for r in range(y.shape[0]):
+        out = y[r]
+        out[:] = 0
+        # Time runs inside, so that it fills the vector registers; four taps a turn, so that `out`
+        # is read and written once for four products.
+        k = 0
+        while k + 4 <= reverse.size:
+            a, b, c, d = reverse[k], reverse[k + 1], reverse[k + 2], reverse[k + 3]
+            x0 = joined[r, k : k + n]
+            x1 = joined[r, k + 1 : k + 1 + n]
+            x2 = joined[r, k + 2 : k + 2 + n]
+            x3 = joined[r, k + 3 : k + 3 + n]
+            for t in range(n):
+                out[t] += a * x0[t] + b * x1[t] + c * x2[t] + d * x3[t]
+            k += 4
+        while k < reverse.size:
+            a = reverse[k]
+            x0 = joined[r, k : k + n]
+            for t in range(n):
+                out[t] += a * x0[t]
+            k += 1
+
+
+def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """`x` (..., time) at another rate: `bank.shape[0]` outputs for each `down` inputs.
+
+    bank: (up, length - 1 + down); row q holds the `length` taps of output q of a block, newest
+        sample last, at the place where their window begins, q * down // up
+    zi: (..., length - 1) samples before `x`, whose length is a multiple of `down`
+    """
+    joined = torch.cat([zi, x], -1)
+    rows = joined.reshape(-1, joined.shape[-1])
+    up, blocks = bank.shape[0], x.shape[-1] // down
+    if compiled(x, bank, zi):
+        y = x.new_empty(rows.shape[0], blocks * up)
+        _polyphase(array(rows), array(bank), down, length, y.numpy())
+    else:
+        y = torch.nn.functional.conv1d(rows[:, None], bank[:, None], stride=down)
+        y = y.transpose(1, 2).reshape(rows.shape[0], blocks * up)
+    return y.view(*x.shape[:-1], blocks * up), joined[..., x.shape[-1] :]
+
+
+@kernel
+def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> None:
+    up = bank.shape[0]
+    for r in range(y.shape[0]):
+        for n in range(y.shape[1]):
+            q = n % up
+            start = q * down // up
+            taps = bank[q, start : start + length]
+            at = n // up * down + start
+            x = joined[r, at : at + length]
+            total = y.dtype.type(0)
+            for k in range(length):
+                total += taps[k] * x[k]
+            y[r, n] = total

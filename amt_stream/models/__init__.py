@@ -1,0 +1,5 @@
+"""Models: chains of stages under one name."""
+
+from amt_stream.models.moore2016 import Moore2016, Moore2016Output
+
+__all__ = ["Moore2016", "Moore2016Output"]
