@@ -1,7 +1,13 @@
 """From fractions of full scale to pascal, and where the number came from."""
 
+import json
 import math
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 REFERENCE_PA = 20e-6
 
@@ -23,6 +29,12 @@ class Calibration:
                 "0 to 250 dB SPL"
             )
 
+    def __str__(self) -> str:
+        if not self.calibrated:
+            return f"uncalibrated (assumes full-scale sine = {self.full_scale_db_spl:g} dB SPL)"
+        when = "" if self.date is None else f", {self.date}"
+        return f"full-scale sine = {self.full_scale_db_spl:.2f} dB SPL, {self.source}{when}"
+
     @property
     def pascal_per_unit(self) -> float:
         """Pascal that a sample of 1.0 stands for: the peak of the full-scale sine."""
@@ -30,3 +42,121 @@ class Calibration:
 
 
 UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=False)
+
+
+class CalibrationError(RuntimeError):
+    """The user's calibration file cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a calibrator gave on one channel (1, 2, ...) of a device.
+
+    `measured_dbfs` is the level of the tone that has `reference_db_spl`, where a full-scale sine
+    has 0 dBFS. `date` is UTC, RFC 3339.
+    """
+
+    device: str
+    channel: int
+    reference_db_spl: float
+    measured_dbfs: float
+    frequency_hz: float
+    date: str
+
+    @property
+    def full_scale_db_spl(self) -> float:
+        return self.reference_db_spl - self.measured_dbfs
+
+    @property
+    def calibration(self) -> Calibration:
+        tone = f"calibrator of {self.reference_db_spl:g} dB at {self.frequency_hz:.0f} Hz"
+        read = f"{self.measured_dbfs:.2f} dBFS on {self.device!r} channel {self.channel}"
+        return Calibration(self.full_scale_db_spl, f"{tone} read {read}", self.date)
+
+
+def utc_now() -> str:
+    """This second in UTC, RFC 3339."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def calibrations_path() -> Path:
+    """The user's file: JSON lines, one `Record` for each channel of each device."""
+    from platformdirs import user_config_dir
+
+    return Path(user_config_dir("amt_stream", appauthor=False)) / "calibrations.jsonl"
+
+
+def read_records(path: Path | None = None) -> list[Record]:
+    """The records in the user's file, none where there is no file.
+
+    Raises CalibrationError, naming file and line, for a line that is not a record.
+    """
+    path = calibrations_path() if path is None else path
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise CalibrationError(f"{path} cannot be read: {error}") from error
+    records = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                records.append(_record(line))
+            except ValueError as error:
+                raise CalibrationError(
+                    f"{path}, line {number}: {error}; correct the line, or remove it and "
+                    "calibrate again"
+                ) from error
+    return records
+
+
+def _record(line: str) -> Record:
+    try:
+        given: Any = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is not JSON ({error.msg} at column {error.colno})") from error
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "device": str,
+        "channel": int,
+        "reference_db_spl": (int, float),
+        "measured_dbfs": (int, float),
+        "frequency_hz": (int, float),
+        "date": str,
+    }
+    if not isinstance(given, dict):
+        raise ValueError("this is not a record in braces")
+    given.pop("full_scale_db_spl", None)  # written for the reader; it follows from the others
+    if given.keys() != kinds.keys():
+        raise ValueError(f"the keys are {', '.join(given)} and not {', '.join(kinds)}")
+    for key, kind in kinds.items():
+        if not isinstance(given[key], kind) or isinstance(given[key], bool):
+            raise ValueError(f"{key} is {given[key]!r}, which is no such thing")
+    record = Record(**given)
+    Calibration(record.full_scale_db_spl)
+    return record
+
+
+def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
+    """Add records to the user's file, each in place of an older one for its channel; atomic."""
+    path = calibrations_path() if path is None else path
+    merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
+    lines = [
+        json.dumps({**asdict(r), "full_scale_db_spl": round(r.full_scale_db_spl, 4)}) + "\n"
+        for r in merged.values()
+    ]
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text("".join(lines), encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise CalibrationError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def calibrations_of(device: str, channels: Sequence[int]) -> list[Calibration]:
+    """Calibration of each channel as the user's file has it, UNCALIBRATED for the others."""
+    known = {r.channel: r.calibration for r in read_records() if r.device == device}
+    return [known.get(channel, UNCALIBRATED) for channel in channels]

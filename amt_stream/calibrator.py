@@ -1,0 +1,197 @@
+"""The tone of an acoustic calibrator, recognized and measured: one channel, numpy only."""
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PIECE_S = 0.2
+STABLE_S = 3.0
+STABLE_DB = 0.1
+# A fault that lasts this long will not go away by waiting: twice the time a good tone needs.
+PATIENCE_S = 2 * STABLE_S
+# Class 2 calibrators hold their frequency within 2 % (IEC 60942).
+FREQUENCY_TOLERANCE = 0.02
+QUIET_DBFS = -70.0
+PURE_DB = -20.0
+# What a square wave, the most clipped of tones, holds beside its fundamental is 6.3 dB below it.
+CLIPPED_DB = -6.0
+FULL_SCALE = 32767 / 32768
+LOWEST_DB = -200.0
+
+
+class Refused(RuntimeError):
+    """What was heard is no calibrator tone; the message says why, with the value measured."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A tone: the strongest sinusoid in a piece of sound.
+
+    level_dbfs      its level; a full-scale sine has 0
+    residual_db     level of all the rest re the sinusoid
+    total_dbfs      level of everything but the mean
+    clipped         samples at full scale, or crests lower than the sinusoid's
+    """
+
+    frequency: float
+    level_dbfs: float
+    residual_db: float
+    total_dbfs: float
+    clipped: bool
+
+
+def measure_tone(samples: Any, fs: float) -> Reading:
+    """The sinusoid that fits `samples` (time,) best.
+
+    Frequency from the Hann-windowed spectrum, then least squares with the same weights: exact
+    within 0.001 dB for a pure tone of ten periods or more.
+    """
+    x = np.asarray(samples, np.float64)
+    n = len(x)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(n) + 0.5) / n)
+    x0 = x - np.average(x, weights=window)
+    magnitude = np.abs(np.fft.rfft(window * x0))
+    k = int(np.argmax(magnitude[1:-1])) + 1
+    beside = k + 1 if magnitude[k + 1] >= magnitude[k - 1] else k - 1
+    peak, side = magnitude[k], magnitude[beside]
+    # Position between two bins of a Hann-windowed sinusoid, from the ratio of their magnitudes.
+    offset = (2.0 * side - peak) / (peak + side) if peak > 0.0 else 0.0
+    frequency = (k + (beside - k) * offset) * fs / n
+
+    phase = 2.0 * np.pi * frequency * np.arange(n) / fs
+    basis = np.stack([np.cos(phase), np.sin(phase), np.ones(n)], axis=1)
+    root = np.sqrt(window)
+    fit, *_ = np.linalg.lstsq(basis * root[:, None], x * root, rcond=None)
+    amplitude = math.hypot(fit[0], fit[1])
+    residual = float(np.average((x - basis @ fit) ** 2, weights=window))
+    total = float(np.average(x0**2, weights=window))
+
+    highest = float(np.max(np.abs(x - fit[2])))
+    # A sample need not fall on a crest: it may be half a sampling interval away.
+    crest = amplitude * math.cos(math.pi * min(frequency / fs, 0.5))
+    clipped = float(np.max(np.abs(x))) >= FULL_SCALE or crest > 1.005 * highest
+    return Reading(
+        frequency=float(frequency),
+        level_dbfs=_db(amplitude**2),
+        residual_db=_db(residual) - _db(amplitude**2 / 2.0),
+        total_dbfs=_db(2.0 * total),
+        clipped=clipped and highest > 0.0,
+    )
+
+
+def _db(power: float) -> float:
+    return 10.0 * math.log10(max(power, 1e-20))
+
+
+class CalibratorCheck:
+    """Listens until a tone of `frequency` has been there for 3 s, stable within 0.1 dB.
+
+    `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
+    Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
+    tells, when no more comes, what was wrong.
+    """
+
+    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
+        self.fs, self.frequency = fs, frequency
+        self.result: Reading | None = None
+        self.latest: Reading | None = None
+        self.progress_s = 0.0
+        self._held = np.zeros(0)
+        self._size = round(PIECE_S * fs)
+        self._good: deque[Reading] = deque(maxlen=round(STABLE_S / PIECE_S))
+        self._reason = ""
+        self._in_a_row = 0
+        self._heard: Counter[str] = Counter()
+        self._last_words: dict[str, str] = {}
+
+    def push(self, samples: NDArray[Any]) -> Reading | None:
+        """Take samples (time,) and give the result, None while there is none."""
+        self._held = np.concatenate([self._held, np.asarray(samples, np.float64)])
+        while len(self._held) >= self._size and self.result is None:
+            piece, self._held = self._held[: self._size], self._held[self._size :]
+            self._judge(piece)
+        return self.result
+
+    def finish(self) -> Reading:
+        """The result, or Refused with what was wrong most of the time."""
+        if self.result is not None:
+            return self.result
+        reasons = self._heard.copy()
+        if len(reasons) > 1:
+            reasons.pop("quiet", None)
+        if not reasons:
+            raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
+        raise Refused(self._last_words[reasons.most_common(1)[0][0]])
+
+    def _judge(self, piece: NDArray[np.float64]) -> None:
+        if not np.isfinite(piece).all():
+            raise Refused("the input holds samples that are not numbers")
+        tone = self.latest = measure_tone(piece, self.fs)
+        reason, words = self._fault(tone)
+        if reason:
+            self._good.clear()
+        else:
+            self._good.append(tone)
+            levels = [t.level_dbfs for t in self._good]
+            spread = max(levels) - min(levels)
+            full = len(levels) == self._good.maxlen
+            if full and spread <= STABLE_DB:
+                self.result = self._mean()
+                return
+            reason = "drift" if spread > STABLE_DB else "short"
+            words = (
+                f"the level drifts: it moved by {spread:.2f} dB in {len(levels) * PIECE_S:.1f} s, "
+                f"where {STABLE_DB:g} dB in {STABLE_S:g} s is the most; press the calibrator home "
+                "and let it settle"
+                if reason == "drift"
+                else f"the tone was there for {len(levels) * PIECE_S:.1f} s only: "
+                f"{STABLE_S:g} s of it are needed"
+            )
+        self.progress_s = len(self._good) * PIECE_S
+        self._in_a_row = self._in_a_row + 1 if reason == self._reason else 1
+        self._reason = reason
+        self._heard[reason] += 1
+        self._last_words[reason] = words
+        if reason != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S:
+            raise Refused(words)
+
+    def _fault(self, tone: Reading) -> tuple[str, str]:
+        """What is wrong with a piece, as a key and in words; empty where it is a good tone."""
+        if tone.total_dbfs < QUIET_DBFS:
+            return "quiet", (
+                f"the input is too quiet ({_level(tone.total_dbfs)}): is the calibrator on, the "
+                "channel right, the microphone not muted?"
+            )
+        if tone.residual_db > (CLIPPED_DB if tone.clipped else PURE_DB):
+            return "noise", (
+                f"this is not a tone: what is beside its strongest sinusoid ({tone.frequency:.0f} "
+                f"Hz) is {_relative(tone.residual_db)} it, and must be {-PURE_DB:g} dB below"
+            )
+        if tone.clipped:
+            return "clipped", (
+                f"the tone is clipped (at {tone.level_dbfs:.1f} dBFS): turn the input gain down"
+            )
+        if abs(tone.frequency / self.frequency - 1.0) > FREQUENCY_TOLERANCE:
+            return "frequency", (
+                f"the tone has the wrong frequency: {tone.frequency:.1f} Hz instead of "
+                f"{self.frequency:g} Hz; if your calibrator gives that, say "
+                f"--frequency {tone.frequency:.0f}"
+            )
+        return "", ""
+
+    def _mean(self) -> Reading:
+        power = np.mean([10.0 ** (t.level_dbfs / 10.0) for t in self._good])
+        frequency = np.mean([t.frequency for t in self._good])
+        return replace(self._good[-1], frequency=float(frequency), level_dbfs=_db(float(power)))
+
+
+def _level(dbfs: float) -> str:
+    return "digital silence" if dbfs <= LOWEST_DB + 10 else f"{dbfs:.1f} dBFS"
+
+
+def _relative(db: float) -> str:
+    return f"{abs(db):.1f} dB {'above' if db > 0 else 'below'}"

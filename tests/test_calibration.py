@@ -1,0 +1,176 @@
+import json
+
+import numpy as np
+import pytest
+
+from amt_stream.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    CalibrationError,
+    Record,
+    calibrations_of,
+    read_records,
+    write_records,
+)
+from amt_stream.calibrator import CalibratorCheck, Refused, measure_tone
+
+# Rule "TVL/ISO 532-3 authors program" of the calibration conventions: dBMax 100 -> 2.8284 Pa per
+# unit, 94 -> 1.4176; then the checks (dBMax, peak of a sine, its level in dB SPL).
+PASCAL_PER_UNIT = {100.0: 2.8284, 94.0: 1.4176}
+SINES = [(100.0, 0.1, 80.0), (94.0, 1.0, 94.0), (120.0, 0.001, 60.0)]
+
+
+def record(device="virtual_mic", channel=1, measured=-30.0, **changes):
+    given = {"reference_db_spl": 94.0, "frequency_hz": 1000.0, "date": "2026-11-21T09:00:00Z"}
+    return Record(device, channel, measured_dbfs=measured, **{**given, **changes})
+
+
+@pytest.mark.parametrize(("level", "pascal"), PASCAL_PER_UNIT.items())
+def test_pascal_per_unit(level, pascal):
+    assert Calibration(level).pascal_per_unit == pytest.approx(pascal, abs=5e-5)
+
+
+@pytest.mark.parametrize(("level", "peak", "expected"), SINES)
+def test_level_of_a_sine(level, peak, expected):
+    rms = peak * Calibration(level).pascal_per_unit / np.sqrt(2)
+    assert 20 * np.log10(rms / 20e-6) == pytest.approx(expected, abs=1e-9)
+    dbfs = measure_tone(peak * np.sin(2 * np.pi * 1000 * np.arange(9600) / 48000), 48000).level_dbfs
+    assert level + dbfs == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("level", [float("nan"), float("inf"), -1.0, 300.0])
+def test_a_level_that_cannot_be_is_refused(level):
+    with pytest.raises(ValueError, match="0 to 250 dB SPL"):
+        Calibration(level)
+
+
+def test_what_a_calibration_says_of_itself():
+    assert str(UNCALIBRATED) == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
+    said = str(record(measured=-26.5).calibration)
+    assert said.startswith("full-scale sine = 120.50 dB SPL, calibrator of 94 dB at 1000 Hz")
+    assert said.endswith("channel 1, 2026-11-21T09:00:00Z")
+
+
+def test_records_are_kept_by_device_and_channel(tmp_path):
+    path = tmp_path / "new" / "calibrations.jsonl"
+    assert read_records(path) == []
+    write_records([record(channel=1), record(channel=2, measured=-20.0)], path)
+    write_records([record(channel=1, measured=-25.0), record('a "b"\n\u00e9', 1)], path)
+    assert len(path.read_text().splitlines()) == 3
+    by_key = {(r.device, r.channel): r.full_scale_db_spl for r in read_records(path)}
+    expected = {("virtual_mic", 1): 119.0, ("virtual_mic", 2): 114.0, ('a "b"\n\u00e9', 1): 124.0}
+    assert by_key == expected
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_channels_without_a_record_are_uncalibrated(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    write_records([record(channel=2)])
+    left, right = calibrations_of("virtual_mic", (1, 2))
+    assert left is UNCALIBRATED
+    assert right.full_scale_db_spl == 124.0
+    assert calibrations_of("another", (2,)) == [UNCALIBRATED]
+
+
+GOOD = json.loads(json.dumps(vars(record())))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{not json", "not JSON"),
+        ("[1, 2]", "not a record"),
+        (json.dumps({**GOOD, "chanel": 1}), "the keys are"),
+        (json.dumps({**GOOD, "channel": "1"}), "channel is '1'"),
+        (json.dumps({**GOOD, "measured_dbfs": True}), "measured_dbfs is True"),
+        (json.dumps({**GOOD, "measured_dbfs": -400.0}), "0 to 250 dB SPL"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line_and_kept(tmp_path, line, said):
+    path = tmp_path / "calibrations.jsonl"
+    text = json.dumps(GOOD) + "\n" + line + "\n"
+    path.write_text(text)
+    for use in (lambda: read_records(path), lambda: write_records([record()], path)):
+        with pytest.raises(CalibrationError, match=rf"calibrations.jsonl, line 2: .*{said}"):
+            use()
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("fs", [16000, 44100, 48000, 192000])
+@pytest.mark.parametrize("frequency", [250.0, 987.654, 1000.0])
+def test_measured_tone(fs, frequency):
+    time_s = np.arange(round(0.2 * fs)) / fs
+    tone = measure_tone(0.01 + 0.05 * np.sin(2 * np.pi * frequency * time_s + 1.0), fs)
+    assert tone.level_dbfs == pytest.approx(20 * np.log10(0.05), abs=0.001)
+    assert tone.frequency == pytest.approx(frequency, abs=0.01)
+    assert tone.residual_db < -50
+    assert not tone.clipped
+
+
+@pytest.mark.parametrize("top", [1.0, 0.3])
+def test_clipping_is_seen_at_full_scale_and_below(top):
+    tone = np.sin(2 * np.pi * 1000 * np.arange(9600) / 48000)
+    assert measure_tone(np.clip(1.1 * top * tone, -top, top), 48000).clipped
+    assert not measure_tone(0.9 * top * tone, 48000).clipped
+
+
+FS = 48000
+TIME_S = np.arange(8 * FS) / FS
+
+
+def sine(level_dbfs, frequency=1000.0):
+    return 10 ** (np.asarray(level_dbfs) / 20) * np.sin(2 * np.pi * frequency * TIME_S)
+
+
+def listen(x, size=4410, frequency=1000.0):
+    check = CalibratorCheck(FS, frequency)
+    for at in range(0, len(x), size):
+        check.push(x[at : at + size].astype(np.float32))
+    return check.finish()
+
+
+def noise(rms):
+    return rms * np.random.default_rng(1).standard_normal(len(TIME_S))
+
+
+@pytest.mark.parametrize("size", [441, 8193])
+def test_a_tone_is_found_after_silence_and_talk(size):
+    x = np.concatenate([np.zeros(3 * FS), noise(0.05)[:FS], sine(-26.0) + noise(1e-3)])
+    assert listen(x, size).level_dbfs == pytest.approx(-26.0, abs=0.005)
+
+
+def test_another_calibrator_frequency():
+    found = listen(sine(-20.0, 250.0), frequency=250.0)
+    assert found.frequency == pytest.approx(250.0, abs=0.01)
+    assert found.level_dbfs == pytest.approx(-20.0, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (sine(-20.0, 250.0), r"wrong frequency: 250\.0 Hz instead of 1000 Hz"),
+        (sine(-20.0, 1025.0), r"wrong frequency: 1025\.0 Hz"),
+        (noise(0.1), "not a tone"),
+        (noise(0.5), "not a tone"),
+        (sine(-20.0) + sine(-25.0, 1300.0), "not a tone"),
+        (sine(-20.0 + 0.1 * TIME_S), "level drifts: it moved by 0.2"),
+        (sine(-20.0 + np.sin(2 * np.pi * TIME_S)), "level drifts"),
+        (np.clip(sine(1.0), -1.0, 1.0), "clipped"),
+        (np.clip(sine(20.0), -1.0, 1.0), "clipped"),
+        (0.3 * np.clip(sine(1.0), -1.0, 1.0), "clipped"),
+        (sine(-80.0), r"too quiet \(-80\.0 dBFS\)"),
+        (0.0 * TIME_S, "digital silence"),
+        (np.concatenate([sine(-20.0)[: 2 * FS], 0.0 * TIME_S]), "was there for 2.0 s only"),
+        (sine(-20.0)[:1000], "nothing was heard"),
+        (np.where(TIME_S == 1.0, np.nan, sine(-20.0)), "not numbers"),
+    ],
+)
+def test_anything_else_is_refused_with_its_reason(x, said):
+    with pytest.raises(Refused, match=said):
+        listen(x)
+
+
+def test_a_fault_that_lasts_ends_the_wait():
+    check = CalibratorCheck(FS)
+    with pytest.raises(Refused, match="wrong frequency"):
+        check.push(sine(-20.0, 250.0)[: round(6.2 * FS)])
