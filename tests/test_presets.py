@@ -1,0 +1,98 @@
+import pytest
+
+from amt_stream.presets import (
+    RULES,
+    Preset,
+    PresetError,
+    load_preset,
+    presets_folder,
+    shipped_presets,
+)
+
+GOOD = '[model]\nname = "moore2016"\n'
+
+
+@pytest.fixture
+def preset_file(tmp_path):
+    def write(text):
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_the_shipped_presets_are_valid_complete_and_differ():
+    names = shipped_presets()
+    assert len(names) >= 3
+    assert "moore2016" in names
+    loaded = [load_preset(name) for name in names]
+    assert len({repr(preset) for preset in loaded}) == len(names)
+    for name in names:
+        text = (presets_folder() / f"{name}.toml").read_text()
+        assert all(f"{key.rpartition('.')[2]} = " in text for key in RULES), name
+
+
+def test_the_default_preset_is_the_model_as_it_stands():
+    loaded = load_preset()
+    assert loaded == Preset(description=loaded.description)
+
+
+@pytest.mark.parametrize("name", shipped_presets())
+def test_a_shipped_preset_builds(name):
+    preset = load_preset(name)
+    model = preset.model(48000)
+    assert (model.fs, model.frame_rate) == (48000, 1000)
+    assert preset.engine_settings["block_ms"] == preset.block_ms
+
+
+def test_a_path_is_a_preset_and_what_it_leaves_out_is_as_usual(preset_file):
+    preset = load_preset(str(preset_file(GOOD + 'field = "diffuse"\n[meter]\nstep_ms = 20\n')))
+    assert preset == Preset(field="diffuse", step_ms=20)
+
+
+def test_an_explicit_field_wins():
+    assert load_preset("headphones-eardrum").with_field("diffuse").field == "diffuse"
+    assert load_preset("headphones-eardrum").with_field(None).field == "eardrum"
+
+
+def test_an_unknown_name_lists_those_there_are():
+    with pytest.raises(PresetError, match=r"no preset 'loud'.*low-power, moore2016"):
+        load_preset("loud")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[model\n", "is not TOML: .*line 1"),
+        ("", 'model.name is missing; it must be one of "moore2016"'),
+        ('[model]\nname = "zwicker"\n', 'model.name is "zwicker" and must be one of "moore2016"'),
+        (GOOD + 'feild = "free"\n', 'model.feild = "free" is not a setting: did you mean model.f'),
+        (GOOD + 'colour = "red"\n', "model.colour = .* is not a setting: allowed are model.name"),
+        (GOOD + "field = 1\n", 'model.field is 1 and must be one of "free"'),
+        (GOOD + "field = []\n", r"model.field is \[\] and must be one of"),
+        (GOOD + "[engine]\nblock_s = 0.01\n", "engine.block_s = 0.01 .* mean engine.block_ms, a n"),
+        (GOOD + '[engine]\nblock_ms = "10 ms"\n', 'block_ms is "10 ms" and must be a number from'),
+        (GOOD + "[engine]\nblock_ms = 0\n", "block_ms is 0 and must be a number from 1 to 1000 ms"),
+        (GOOD + "[engine]\nblock_ms = nan\n", "block_ms is nan and must be"),
+        (GOOD + "[engine]\nhistory_s = true\n", "history_s is true and must be a number"),
+        (GOOD + "[meter]\nstep_ms = 0.5\n", "step_ms is 0.5 and must be a whole number"),
+        (GOOD + "[screen]\nsize = 1\n", r"\[screen\] is not a section: allowed are \[engine\]"),
+        (GOOD + "[engine.block_ms]\n", "block_ms is {} and must be a number"),
+        ("model = 3\n", r"model is 3 and must be a section \[model\]"),
+        ("step_ms = 3\n" + GOOD, "step_ms = 3 is not a setting: did you mean meter.step_ms"),
+    ],
+)
+def test_a_broken_preset_is_refused_in_one_sentence(preset_file, text, said):
+    path = preset_file(text)
+    with pytest.raises(PresetError, match=said) as refusal:
+        load_preset(str(path))
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_cannot_be_text_is_refused(tmp_path):
+    path = tmp_path / "noise.toml"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(PresetError, match="is not TOML"):
+        load_preset(str(path))
