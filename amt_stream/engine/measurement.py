@@ -90,6 +90,11 @@ class Measurement:
         self.marks.add(0, 0, 0)
 
     @property
+    def samples(self) -> int:
+        """Input samples so far, lost ones included [any-thread]."""
+        return self.position if self._end is None else self._end
+
+    @property
     def silent(self) -> bool:
         """Only exact zeros for more than a second [any-thread]."""
         return self._zeros_run > self.line.clock.fs

@@ -174,7 +174,7 @@ class Engine:
         return Health(
             device_state=self._device_state(),
             note=self._note(),
-            samples=measurement.position,
+            samples=measurement.samples,
             frames=measurement.rows,
             load=self._load.smoothed,
             load_max=self._load.highest,

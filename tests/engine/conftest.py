@@ -1,6 +1,7 @@
 """A small model and scripted sources for the engine."""
 
 import threading
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
@@ -96,8 +97,23 @@ class Collector:
         self.all.append(frames)
 
     def column(self, name: str) -> np.ndarray:
-        parts = [getattr(f, name) if hasattr(f, name) else getattr(f.values, name) for f in self.all]
+        parts = [
+            getattr(f, name) if hasattr(f, name) else getattr(f.values, name) for f in self.all
+        ]
         return np.concatenate(parts, axis=-1)
+
+
+@pytest.fixture
+def until():
+    """Waits for a condition; fails after 20 s, so that a broken test ends."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        give_up = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < give_up, "the condition never came true"
+            time.sleep(0.001)
+
+    return wait
 
 
 @pytest.fixture

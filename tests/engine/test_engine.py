@@ -1,0 +1,435 @@
+"""The engine with its threads: real files, pipes and scripted sources."""
+
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine import (
+    DeviceLost,
+    Engine,
+    Fault,
+    FileSource,
+    Noise,
+    SignalSource,
+    SourceError,
+    StdinSource,
+    Tone,
+)
+
+BLOCK = 480
+
+
+def run(source, model, collector, **options) -> Engine:
+    with Engine(source, model, [collector], **options) as engine:
+        assert engine.wait(30), engine.error
+    return engine
+
+
+@pytest.fixture
+def speech(tmp_path):
+    """A second of changing sound as a file, 48 kHz stereo float."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((48000 + 123, 2)) * np.sin(np.arange(48123) / 5000)[:, None] * 0.05
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, x.astype(np.float32), 48000, subtype="FLOAT")
+    return path
+
+
+def test_paced_and_unpaced_both_threads_and_a_pipe_give_the_same_numbers(
+    speech, power_meter, collector
+):
+    numbers = []
+    data = soundfile.read(speech, dtype="float32")[0].astype("<f4").tobytes()
+    raw = speech.with_suffix(".raw")
+    raw.write_bytes(data)
+    with subprocess.Popen(["cat", str(raw)], stdout=subprocess.PIPE) as cat:
+        sources = [
+            (FileSource(speech, paced=False), "engine"),
+            (FileSource(speech, paced=False), "callback"),
+            (FileSource(speech), "engine"),
+            (FileSource(speech), "callback"),
+            (StdinSource("f32le", 48000, 2, cat.stdout), "engine"),
+        ]
+        for source, run_in in sources:
+            collector.all.clear()
+            engine = run(source, power_meter(delay=1584), collector, run_in=run_in)
+            assert engine.error is None
+            assert engine.health.lost_samples == 0
+            numbers.append(
+                [collector.column(n) for n in ("time_s", "sample", "stl", "ltl", "level_db")]
+            )
+    assert len(numbers[0][0]) == 1003
+    for other in numbers[1:]:
+        for a, b in zip(numbers[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("fs", [44100, 48000, 96000])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_odd_bursts_at_any_rate_give_what_one_piece_gives(
+    scripted, power_meter, collector, noise, fs, channels, run_in
+):
+    x = noise(fs // 2, channels)
+
+    def script(deliver):
+        sizes = iter(np.random.default_rng(2).integers(1, 1500, 10000).tolist())
+        at = 0
+        while at < len(x):
+            size = next(sizes)
+            deliver(x[at : at + size])
+            at += size
+
+    run(scripted(script, fs, channels, live=False), power_meter(fs), collector, run_in=run_in)
+    pieces = collector.column("stl")
+    collector.all.clear()
+    run(scripted(lambda deliver: deliver(x), fs, channels, live=False), power_meter(fs), collector)
+    np.testing.assert_array_equal(collector.column("stl"), pieces)
+    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
+    block = len(x) // len(pieces)
+    power = (pascal**2).reshape(-1, block, channels).mean(1).sum(1) * (2 / channels)
+    np.testing.assert_allclose(pieces, power, rtol=1e-5)
+    assert not collector.all[0].calibrated
+
+
+def test_a_stalled_sink_loses_its_own_rows_only(scripted, power_meter, collector, noise, until):
+    """The sink hangs; measurement and history go on; what it missed is counted and marked."""
+    resume, hanging = threading.Event(), threading.Event()
+    x = noise(48000 * 2)
+
+    def stalled(frames) -> None:
+        hanging.set()
+        resume.wait(20)
+        collector(frames)
+
+    def script(deliver):
+        for at in range(0, len(x), BLOCK):
+            if at == 48000:
+                assert hanging.wait(20)
+                until(lambda: engine.history.count == 1000)
+                resume.set()
+                until(lambda: len(collector.all) >= 20)
+            deliver(x[at : at + BLOCK])
+            time.sleep(0.0005)
+
+    other = []
+    engine = Engine(
+        scripted(script), power_meter(), [stalled, other.append], sink_slack_s=0.2, ring_s=3.0
+    )
+    with engine:
+        assert engine.wait(30), engine.error
+    assert sum(map(len, other)) == 2000 == engine.history.count
+    assert engine.health.lost_samples == 0
+    sample, fault = collector.column("sample"), collector.column("fault")
+    missed = sum(f.missed for f in collector.all)
+    assert missed == engine.health.sink_missed == 2000 - len(sample) > 0
+    jumps = np.flatnonzero(np.diff(sample) != 48) + 1
+    assert len(jumps)
+    assert np.flatnonzero(fault & Fault.OVERLOAD).tolist() == jumps.tolist()
+    full = {int(s): v for f in other for s, v in zip(f.sample, f.values.stl, strict=True)}
+    assert [full[int(s)] for s in sample] == collector.column("stl").tolist()
+    assert (np.concatenate([f.fault for f in other]) == 0).all()
+
+
+def test_a_late_callback_is_counted_and_marked_and_shifts_nothing(
+    scripted, power_meter, collector, noise
+):
+    x = noise(48000)
+
+    def script(deliver):
+        for at in range(0, len(x), BLOCK):
+            if at == 24000:
+                time.sleep(0.9)
+            deliver(x[at : at + BLOCK])
+
+    engine = run(scripted(script), power_meter(), collector, ring_s=2.0)
+    health = engine.health
+    assert health.late_callbacks > 0
+    assert health.lost_samples == health.overruns == 0
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+    fault = collector.column("fault")
+    assert fault[500] == Fault.OVERLOAD
+    assert not fault[:500].any()
+    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
+    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    np.testing.assert_allclose(collector.column("stl"), power, rtol=1e-5)
+    assert not collector.column("settling")[100:].any()
+
+
+def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
+    scripted, power_meter, collector, noise, until
+):
+    """The model itself hangs, the ring overflows; every later row still stands at its place."""
+    x = noise(48000)
+    hang, hanging = threading.Event(), threading.Event()
+
+    class Hanging(type(power_meter())):
+        def step(self, x, state):
+            if armed.is_set():
+                hanging.set()
+                hang.wait(20)
+            return super().step(x, state)
+
+    armed = threading.Event()
+
+    def script(deliver):
+        for at in range(0, len(x), BLOCK):
+            if at == 9600:
+                armed.set()
+            deliver(x[at : at + BLOCK])
+            if at == 9600:
+                assert hanging.wait(20)
+            if at == 28800:
+                armed.clear()
+                hang.set()
+                until(lambda: engine.health.queue_s == 0)
+            if at < 9600 or at > 28800:
+                until(lambda: engine.health.queue_s < 0.05)
+
+    engine = Engine(scripted(script), Hanging(48), [collector], ring_s=0.2)
+    with engine:
+        assert engine.wait(30), engine.error
+    health = engine.health
+    assert health.overruns > 0
+    assert health.lost_samples > 0
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+    fault, stl = collector.column("fault"), collector.column("stl")
+    lost = fault & Fault.GAP > 0
+    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
+    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    np.testing.assert_allclose(stl[~lost], power[~lost], rtol=1e-5)
+    assert not stl[lost][1:-1].any()
+    assert (fault[lost] & Fault.OVERLOAD).all()
+    assert abs(lost.sum() * 48 - health.lost_samples) <= 96
+    end = np.flatnonzero(lost)[-1]
+    assert collector.column("settling")[end : end + 49].all()
+    assert not collector.column("settling")[end + 52 :].any()
+
+
+def test_a_callback_that_overruns_its_block_is_counted_and_marked(
+    scripted, power_meter, collector, noise
+):
+    class Slow(type(power_meter())):
+        def step(self, x, state):
+            if x.abs().max() > 1.0:
+                time.sleep(0.05)
+            return super().step(x, state)
+
+    x = noise(48000, rms=0.001)
+    x[9700] = 0.9
+    source = scripted(
+        lambda deliver: [deliver(x[at : at + BLOCK]) for at in range(0, len(x), BLOCK)]
+    )
+    engine = run(source, Slow(48), collector, run_in="callback")
+    health = engine.health
+    assert health.overruns >= 1
+    assert health.block_share_max > 5.0
+    assert 0 < health.block_share_median <= health.block_share_p99 <= health.block_share_max
+    assert collector.column("fault")[210] & Fault.OVERLOAD
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+
+
+def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, collector, caplog):
+    calls = []
+
+    def failing(frames) -> None:
+        calls.append(len(frames))
+        raise RuntimeError("disk full")
+
+    engine = Engine(FileSource(speech, paced=False), power_meter(), [failing, collector])
+    with engine:
+        assert engine.wait(30)
+    assert len(collector.column("stl")) == 1003
+    assert engine.health.sink_errors == len(calls) == 5
+    assert "failing" in engine.health.note
+    assert "disk full" in caplog.text
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_a_model_that_fails_ends_the_engine_and_says_why(speech, power_meter, run_in):
+    class Broken(type(power_meter())):
+        blocks = 0
+
+        def step(self, x, state):
+            self.blocks += 1
+            if self.blocks > 20:
+                raise RuntimeError("the model broke")
+            return super().step(x, state)
+
+    with Engine(FileSource(speech, paced=False), Broken(48), run_in=run_in) as engine:
+        assert not engine.wait(30)
+        assert str(engine.error) == "the model broke"
+        assert engine.health.device_state == "stopped"
+        assert engine.health.error == "the model broke"
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_commands_in_a_running_stream(scripted, power_meter, collector, noise, run_in, until):
+    x = noise(48000)
+    calibration = Calibration(106.0206, source="test")
+
+    def script(deliver):
+        deliver(x[:9600])
+        until(lambda: engine.history.count == 200)
+        engine.calibrate(calibration)
+        deliver(x[9600:19200])
+        until(lambda: engine.history.count == 400)
+        engine.reset()
+        engine.swap(power_meter(delay=480))
+        with pytest.raises(ValueError, match="built for 32000 Hz"):
+            engine.swap(wrong)
+        deliver(x[19200:])
+
+    wrong = power_meter()
+    wrong.fs = 32000
+    engine = Engine(scripted(script), power_meter(), [collector], run_in=run_in)
+    with engine:
+        assert engine.wait(30), engine.error
+    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
+    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    power[200:] *= 4.0
+    sample = collector.column("sample")
+    assert (np.diff(sample) > 0).all()
+    np.testing.assert_allclose(collector.column("stl"), power[sample // 48], rtol=1e-4)
+    assert [f.calibrated for f in collector.all[:20]] == [False] * 20
+    assert all(f.calibrated for f in collector.all[20:])
+
+
+def test_stopping_in_the_middle_joins_everything(power_meter, collector):
+    before = threading.active_count()
+    with Engine(SignalSource([Noise(level_db=60.0)]), power_meter(), [collector]) as engine:
+        assert not engine.wait(0.3)
+        assert engine.health.device_state == "running"
+    assert threading.active_count() == before
+    assert engine.health.device_state == "stopped"
+    assert not engine.wait(0)
+    assert collector.all[0].calibrated
+    with pytest.raises(RuntimeError, match="runs once"):
+        engine.start()
+
+
+def test_control_c_ends_an_engine_cleanly(tmp_path):
+    program = tmp_path / "endless.py"
+    program.write_text(
+        "from amt_stream.compose import Delay\n"
+        "from amt_stream.engine import Engine, demo_source\n"
+        "try:\n"
+        "    with Engine(demo_source(), Delay(480)) as engine:\n"
+        "        print('running', flush=True)\n"
+        "        engine.wait()\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    ) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(2)
+        assert process.stdout.readline() == "interrupted\n"
+        assert process.wait(20) == 0
+
+
+def test_a_source_that_cannot_start_raises_at_once(power_meter, scripted):
+    source = scripted(lambda deliver: None)
+
+    def refuse(deliver):
+        raise SourceError("no such thing")
+
+    source.start = refuse
+    source.stop = lambda: None
+    before = threading.active_count()
+    with pytest.raises(SourceError, match="no such thing"):
+        Engine(source, power_meter(), [print]).start()
+    assert threading.active_count() == before
+
+
+def test_a_source_that_goes_silent_for_too_long_is_lost(scripted, power_meter, noise):
+    stop = threading.Event()
+
+    def script(deliver):
+        deliver(noise(4800))
+        stop.wait(20)
+
+    source = scripted(script)
+    source.stall_s = 0.5
+    inner_stop = source.stop
+    source.stop = lambda: (stop.set(), inner_stop())
+    with Engine(source, power_meter()) as engine:
+        assert not engine.wait(20)
+        assert isinstance(engine.error, DeviceLost)
+        assert engine.health.device_state == "lost"
+
+
+def test_an_error_while_reading_reaches_the_engine(power_meter, collector):
+    class Failing(StdinSource):
+        def blocks(self):
+            yield from (np.zeros((480, 2), np.float32) for _ in range(10))
+            raise OSError("the disk is gone")
+
+    with Engine(Failing(), power_meter(), [collector]) as engine:
+        assert not engine.wait(20)
+        assert str(engine.error) == "the disk is gone"
+    assert len(collector.column("stl")) == 100
+
+
+def test_more_than_two_channels_must_be_chosen(scripted, power_meter):
+    source = scripted(lambda deliver: None, channels=6)
+    with pytest.raises(SourceError, match="script has 6 channels: choose"):
+        Engine(source, power_meter())
+    Engine(source, power_meter(), channels=(5, 6))
+
+
+def test_memory_does_not_grow(scripted, power_meter, until):
+    """Three minutes of blocks, with marks of every kind, after a warm start."""
+    block = np.zeros((48 * 100, 2), np.float32)
+    block[5] = np.nan
+    block[50] = 1.0
+    sizes = []
+
+    def script(deliver):
+        for i in range(1800):
+            deliver(block, lost=7 if i % 10 == 0 else 0)
+            if i % 300 == 299:
+                until(lambda: engine.health.queue_s < 0.1)
+                sizes.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        engine = Engine(
+            scripted(script, live=False),
+            power_meter(),
+            [lambda frames: None],
+            block_ms=100.0,
+            history_s=5.0,
+        )
+        with engine:
+            assert engine.wait(60), engine.error
+    finally:
+        tracemalloc.stop()
+    assert engine.health.samples == 1800 * 4800 + 180 * 7
+    assert sizes[-1] - sizes[1] < 100_000
+
+
+def test_digital_silence_is_told(power_meter, collector):
+    with Engine(SignalSource(duration=1.5, paced=False), power_meter(), [collector]) as engine:
+        assert engine.wait(20)
+    assert engine.health.silent
+    assert (collector.column("level_db") == -100.0).all()
+
+
+def test_utc_and_clock_of_a_paced_source(power_meter, collector):
+    began = time.time()
+    source = SignalSource([Tone(500.0, level_db=60.0)], duration=0.5)
+    engine = run(source, power_meter(), collector)
+    utc = collector.column("utc")
+    assert (np.diff(utc) > 0).all()
+    assert began - 0.1 < utc[0] < time.time()
+    assert engine.health.clock_ppm is None
