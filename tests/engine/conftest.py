@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from amt_stream.calibration import Calibration
 from amt_stream.compose import Chain, Delay
+from amt_stream.engine import Engine, MicrophoneSource
 from amt_stream.engine.sources import Source
 from amt_stream.streaming import Stage
+
+FULL_SCALE = Calibration(100.0, source="test")
 
 
 class Powers(NamedTuple):
@@ -130,3 +134,20 @@ def noise():
         return (rms * rng.standard_normal((samples, channels))).astype(np.float32)
 
     return make
+
+
+@pytest.fixture
+def record(virtual_mic, collector, until):
+    """Runs the engine on the virtual microphone while `path` is played; gives the engine."""
+
+    def run(path, model, run_in="engine", **microphone) -> Engine:
+        source = MicrophoneSource("virtual_mic", **microphone)
+        with Engine(source, model, [collector], calibration=FULL_SCALE, run_in=run_in) as engine:
+            until(lambda: engine.health.samples > 0.3 * source.fs)
+            virtual_mic.play(path)
+            heard = engine.health.samples
+            until(lambda: engine.health.samples > heard + 0.5 * source.fs)
+            engine.final_health = engine.health
+        return engine
+
+    return run

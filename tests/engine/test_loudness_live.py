@@ -1,0 +1,137 @@
+"""The loudness model in the engine: one sound, every way in, the same numbers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from amt_stream import Moore2016, aligned
+from amt_stream.calibration import Calibration
+from amt_stream.engine import Engine, FileSource, StdinSource
+from amt_stream.scales import sone_to_phon
+
+FULL_SCALE = Calibration(100.0, source="test")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Moore2016(fs=48000)
+
+
+@pytest.fixture
+def bursts(tmp_path):
+    """Two seconds of tone bursts around 80 dB SPL that begin and end abruptly, as 16-bit PCM."""
+    t = np.arange(96000) / 48000
+    on = (t % 0.5 < 0.3)[:, None]
+    tones = np.stack([np.sin(2 * np.pi * 1000 * t), np.sin(2 * np.pi * 440 * t)], axis=1)
+    path = tmp_path / "bursts.wav"
+    soundfile.write(path, 0.1 * on * tones, 48000, subtype="PCM_16")
+    return path
+
+
+def phon(sone: np.ndarray) -> np.ndarray:
+    return sone_to_phon(np.asarray(sone, np.float64), "iso532-3")
+
+
+def test_offline_file_pipe_and_both_threads_agree(model, bursts, collector):
+    x, _ = soundfile.read(bursts, dtype="float32")
+    pascal = torch.from_numpy(x.T * np.float32(FULL_SCALE.pascal_per_unit))[None]
+    with torch.inference_mode():
+        expected = aligned(model, pascal)
+    raw = bursts.with_suffix(".raw")
+    raw.write_bytes((x * 2**15).astype("<i2").tobytes())
+    with subprocess.Popen(["cat", str(raw)], stdout=subprocess.PIPE) as cat:
+        ways = [
+            (FileSource(bursts, paced=False), "engine"),
+            (FileSource(bursts, paced=False), "callback"),
+            (StdinSource("s16le", 48000, 2, cat.stdout), "engine"),
+            (FileSource(bursts, paced=True), "engine"),
+        ]
+        for source, run_in in ways:
+            collector.all.clear()
+            with Engine(
+                source, model, [collector], calibration=FULL_SCALE, run_in=run_in
+            ) as engine:
+                assert engine.wait(30), engine.error
+            assert engine.health.lost_samples == 0
+            np.testing.assert_allclose(collector.column("time_s"), np.arange(2000) / 1000)
+            for name in ("stl", "ltl", "stl_ears", "ltl_ears"):
+                y = getattr(expected, name)[0].numpy()
+                np.testing.assert_allclose(collector.column(name), y, rtol=2e-5, atol=1e-6)
+            settling, time_s = collector.column("settling"), collector.column("time_s")
+            np.testing.assert_array_equal(settling, time_s < model.settle_s)
+
+
+def test_the_microphone_reads_the_same_loudness(model, bursts, record, collector):
+    with Engine(
+        FileSource(bursts, paced=False), model, [collector], calibration=FULL_SCALE
+    ) as engine:
+        assert engine.wait(30), engine.error
+    expected = phon(collector.column("ltl").max())
+    collector.all.clear()
+    engine = record(bursts, model)
+    assert phon(collector.column("ltl").max()) == pytest.approx(expected, abs=0.02)
+    health = engine.final_health
+    assert (health.overruns, health.lost_samples) == (0, 0)
+    assert health.latency_s >= 0.033
+
+
+def test_a_click_is_reported_when_it_came(model, collector, tmp_path):
+    """Time is the sample count less the model's latency."""
+    x = np.zeros((48000, 2), np.float32)
+    x[24000] = 0.9
+    path = tmp_path / "click.wav"
+    soundfile.write(path, x, 48000, subtype="FLOAT")
+    with Engine(FileSource(path, paced=False), model, [collector]) as engine:
+        assert engine.wait(30), engine.error
+    loudest = collector.column("time_s")[collector.column("stl").argmax()]
+    assert loudest == pytest.approx(0.5, abs=0.035)
+    assert not collector.all[0].calibrated
+
+
+def test_optional_outputs_come_through(collector, bursts):
+    model = Moore2016(fs=48000, specific_loudness=True)
+    with Engine(
+        FileSource(bursts, paced=False), model, [collector], calibration=FULL_SCALE
+    ) as engine:
+        assert engine.wait(30), engine.error
+        assert engine.history.fields == ("stl", "ltl")
+    values = collector.all[0].values
+    assert values.specific_loudness.shape == (2, len(values.stl), 150)
+    assert values.excitation_db is None
+
+
+def test_the_example_runs():
+    done = subprocess.run(
+        [sys.executable, "apps/embed.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [f"{0.2 * n:.1f}" for n in range(10)]
+    assert float(lines[-1].split()[4]) == pytest.approx(60.0, abs=1.0)
+    assert len((ROOT / "apps/embed.py").read_text().splitlines()) <= 40
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("run_in", "seconds"), [("callback", 60), ("engine", 600)])
+def test_a_long_live_run(virtual_mic, model, bursts, until, run_in, seconds):
+    import resource
+
+    from amt_stream.engine import MicrophoneSource
+
+    with Engine(
+        MicrophoneSource("virtual_mic"), model, calibration=FULL_SCALE, run_in=run_in
+    ) as engine:
+        peaks = []
+        while engine.health.samples < seconds * 48000:
+            virtual_mic.play(bursts)
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            assert engine.error is None
+        health = engine.health
+    print(f"\n{run_in}: {health}\nmemory peak {peaks[2]} -> {peaks[-1]} kB")
+    assert (health.overruns, health.lost_samples) == (0, 0)
+    assert peaks[-1] - peaks[len(peaks) // 4] < 4096

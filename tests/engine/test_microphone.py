@@ -1,0 +1,126 @@
+"""A real capture device, through PortAudio."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import soundfile
+
+from amt_stream.engine import (
+    DeviceLost,
+    Engine,
+    Fault,
+    FileSource,
+    MicrophoneSource,
+    SourceError,
+    list_devices,
+)
+
+
+@pytest.fixture
+def sound(tmp_path):
+    """Two seconds that begin and end with a burst, different left and right."""
+    t = np.arange(96000) / 48000
+    left = 0.2 * np.sin(2 * np.pi * 1000 * t) * (0.6 + 0.4 * np.sin(2 * np.pi * 3 * t))
+    x = np.stack([left, 0.5 * left], axis=1).astype(np.float32)
+    path = tmp_path / "sound.wav"
+    soundfile.write(path, x, 48000, subtype="FLOAT")
+    return path
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+@pytest.mark.parametrize("blocksize", [480, 441, 0])
+def test_the_microphone_hears_what_the_file_says(
+    record, power_meter, collector, sound, run_in, blocksize
+):
+    engine = record(sound, power_meter(delay=1584), run_in, blocksize=blocksize)
+    health = engine.final_health
+    assert engine.error is None
+    assert (health.lost_samples, health.overruns, health.non_finite) == (0, 0, 0)
+    assert health.device_state == "running"
+    heard = collector.column("stl")
+    np.testing.assert_allclose(np.diff(collector.column("time_s")), 0.001, atol=1e-9)
+    assert not (collector.column("fault") & ~Fault.OVERLOAD).any()
+
+    # The recording starts anywhere in a millisecond: compare the energy, which does not care.
+    collector.all.clear()
+    with Engine(FileSource(sound, paced=False), power_meter(), [collector]) as engine:
+        assert engine.wait(20)
+    played = collector.column("stl")
+    assert 10 * np.log10(heard.sum() / played.sum()) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_left_and_right_can_be_chosen_and_are_not_mixed(record, power_meter, collector, sound):
+    sums = {}
+    for channels in [(1,), (2,), (2, 1)]:
+        collector.all.clear()
+        record(sound, power_meter(), channels=channels)
+        sums[channels] = collector.column("ears").sum(axis=1)
+    left, right = sums[1,][0], sums[2,][0]
+    assert 10 * np.log10(left / right) == pytest.approx(6.02, abs=0.01)
+    assert sums[1,][0] == sums[1,][1]
+    np.testing.assert_allclose(sums[2, 1], [right, left], rtol=1e-3)
+
+
+@pytest.mark.parametrize("fs", [44100, 96000])
+def test_other_rates(record, power_meter, collector, sound, fs):
+    engine = record(sound, power_meter(fs), fs=fs)
+    assert engine.source.fs == fs
+    level = 10 * np.log10(np.max(collector.column("stl")) / 2 / 20e-6**2)
+    assert level == pytest.approx(100.0 + 20 * np.log10(0.2) + 10 * np.log10(0.625), abs=0.3)
+
+
+def test_silence_is_reported_with_its_likely_reason(virtual_mic, power_meter, until):
+    with Engine(MicrophoneSource("virtual_mic"), power_meter()) as engine:
+        until(lambda: engine.health.silent)
+        assert "not permit" in engine.health.note
+        assert 0.0 < engine.health.latency_s < 2.0
+
+
+def test_the_device_is_listed(virtual_mic):
+    names = [device.name for device in list_devices()]
+    assert "virtual_mic" in names
+
+
+def test_listing_devices_imports_no_torch(virtual_mic):
+    code = (
+        "import sys; from amt_stream.engine import list_devices; print(list_devices());"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "virtual_mic" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"device": "no such thing"}, "no input device 'no such thing'; PortAudio lists .*virtual"),
+        ({"device": 999}, "no input device 999"),
+        ({"device": "virtual_mic", "fs": 1}, "does not run at 1 Hz .* it offers .*48000"),
+        ({"device": "virtual_mic", "channels": (1, 999)}, "has no channel 999"),
+        ({"device": "virtual_mic", "channels": (0,)}, "has no channel 0"),
+    ],
+)
+def test_what_the_device_cannot_do_is_refused(virtual_mic, options, said):
+    with pytest.raises(SourceError, match=said):
+        MicrophoneSource(**options)
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_an_unplugged_device_is_lost_and_found_again(virtual_mic, power_meter, until, run_in):
+    before = threading.active_count()
+    with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in=run_in) as engine:
+        until(lambda: engine.history.count > 200)
+        virtual_mic.unplug()
+        try:
+            assert not engine.wait(20)
+            assert isinstance(engine.error, DeviceLost)
+            assert engine.health.device_state == "lost"
+        finally:
+            virtual_mic.plug()
+    assert threading.active_count() == before
+    with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in=run_in) as engine:
+        until(lambda: engine.history.count > 200)
+    assert engine.error is None
