@@ -17,9 +17,9 @@ def kaiser_low_pass(half: int, cutoff: float, attenuation_db: float) -> np.ndarr
 
 
 def linear_phase(gain: np.ndarray, taps: int) -> np.ndarray:
-    """Taps (odd number) of a linear-phase filter of `gain` at GRID / 2 + 1 frequencies, 0 to fs / 2.
+    """Taps of a linear-phase filter of `gain` at GRID / 2 + 1 frequencies, 0 to fs / 2.
 
-    The impulse response is cut, not tapered; its delay is (taps - 1) / 2.
+    An odd number of taps. The impulse response is cut, not tapered; its delay is (taps - 1) / 2.
     """
     response = np.fft.irfft(gain, GRID)
     return np.roll(response, taps // 2)[:taps]

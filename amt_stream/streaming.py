@@ -141,8 +141,8 @@ class Stage(nn.Module):
 
     def _table(self, name: str) -> Tensor:
         values = torch.from_numpy(np.ascontiguousarray(self._designs[name]))
-        dtype = self.dtype if values.is_floating_point() else None
-        return values.to(self.device, dtype, copy=True)
+        fixed = name in self.keeps_double or not values.is_floating_point()
+        return values.to(self.device, None if fixed else self.dtype, copy=True)
 
     def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
         """A new state tensor of `fill` in the dtype that `key` has in this stage."""

@@ -9,24 +9,28 @@ from torch import Tensor
 
 Array = np.ndarray
 
-_KINDS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_KINDS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)  # not what export, vmap and fake modes pass
+_DTYPES = (torch.float32, torch.float64)
 
 
 def compiled(*tensors: Tensor) -> bool:
     """Whether the compiled form serves: on the CPU, no gradient wanted, nothing tracing."""
+    if torch.compiler.is_compiling():
+        return False
     grad = torch.is_grad_enabled()
-    return not torch.compiler.is_compiling() and all(
-        type(x) in _KINDS  # not the stand-ins of export, vmap or fake tensors
-        and x.device.type == "cpu"
-        and x.dtype in (torch.float32, torch.float64)
-        and not (grad and x.requires_grad)
-        for x in tensors
-    )
+    for x in tensors:
+        if type(x) not in _KINDS or not x.is_cpu or x.dtype not in _DTYPES:
+            return False
+        if grad and x.requires_grad:
+            return False
+    return True
 
 
 def array(x: Tensor) -> Array:
     """The memory of a CPU tensor, C-contiguous, as a kernel takes it."""
-    return x.detach().contiguous().numpy()
+    if x.requires_grad:
+        x = x.detach()
+    return x.contiguous().numpy()
 
 
 # Sums may be taken in any order, or nothing would vectorize; NaN and Inf keep their meaning.

@@ -1,8 +1,8 @@
 """Excitation of the auditory filters by the components of a spectrum (rounded-exponential filters).
 
-A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p is
-fixed, so that side is one matrix product; below, p falls with the level per ERB at the component,
-which is one number per component: z = c_i (fc_i - f_j) s_j.
+A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p
+is fixed, so that side is one matrix product; below, p falls with the level per ERB at the component,
+which is one number s_j per component: z = c_i (fc_i - f_j) s_j.
 """
 
 from math import exp
@@ -102,8 +102,8 @@ def lower_skirts(
 
     intensity, level: (..., component); level per ERB at the component in dB
     frequency: (component,); fc, slope: (channel,) center and c_i = 4 / ERB(fc_i)
-    groups: (count + 1,) first component of each group, and the end; the components of a group act as
-        one, at their mean frequency and level weighted by intensity
+    groups: (count + 1,) first component of each group, and the end; the components of a group act
+        as one, at their mean frequency and level, weighted by intensity
     groups_below, bins_below: (channel,) groups and components wholly below the center
     """
     flat, levels = intensity.flatten(0, -2), level.flatten(0, -2)

@@ -7,7 +7,7 @@ from amt_stream.functional.dispatch import Array, array, compiled, kernel
 
 
 def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """Convolution of `x` (..., time) with `taps` (n,), after the n - 1 samples `zi` (..., n - 1)."""
+    """Convolution of `x` (..., time), and `zi` (..., n - 1) before it, with `taps` (n,)."""
     joined = torch.cat([zi, x], -1)
     rows = joined.reshape(-1, joined.shape[-1])
     if compiled(x, taps, zi):

@@ -1,32 +1,48 @@
 """From excitation to loudness: specific loudness, automatic gain control, binaural inhibition."""
 
 from math import exp, expm1, log1p, sqrt
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 
+SILENT = 1e-13
+"""Specific loudness, in sone/Cam, added to both ears before they are compared."""
+
 HIGH = 1e10
 """Excitation, re 0 dB, from which specific loudness follows the high-level power law."""
 
 
-def specific_loudness(
-    excitation: Tensor, threshold: Tensor, gain: Tensor, a: Tensor, alpha: Tensor, c: float
-) -> Tensor:
+class Channels(NamedTuple):
+    """What each channel needs for its specific loudness, all (channel,).
+
+    threshold: excitation at threshold, a power ratio re 0 dB
+    gain, a, alpha: low-frequency gain G and the parameters A and alpha
+    scale: C A^alpha in sone/Cam
+    """
+
+    threshold: Tensor
+    gain: Tensor
+    a: Tensor
+    alpha: Tensor
+    scale: Tensor
+
+
+def specific_loudness(excitation: Tensor, channels: Channels, c: float) -> Tensor:
     """Specific loudness in sone/Cam of `excitation` (..., channel), a power ratio re 0 dB.
 
-    threshold, gain, a, alpha: (channel,) excitation at threshold, low-frequency gain G, parameters
-        A and alpha; c in sone/Cam (ISO 532-3:2023, clause 7.5)
+    c: the constant C in sone/Cam (ISO 532-3:2023, clause 7.5)
     """
-    scale = c * a**alpha
-    if compiled(excitation, threshold, gain, a, alpha):
+    threshold, gain, a, alpha, scale = channels
+    if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
         y = excitation.new_empty(flat.shape)
-        tables = array(threshold), array(gain), array(a), array(alpha), array(scale)
-        _specific_loudness(flat, *tables, c, y.numpy())
+        _specific_loudness(flat, *(array(t) for t in channels), c, y.numpy())
         return y.view(excitation.shape)
-    # (G E + A)^alpha - A^alpha in a form that cancels nothing, for float32.
+    # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
     below = (2 * excitation / (excitation + threshold)) ** 1.5
     ordinary = core * torch.where(excitation > threshold, 1.0, below)
@@ -58,27 +74,27 @@ def _specific_loudness(
             y[n, i] = value
 
 
-def agc(x: Tensor, attack: Tensor, release: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` (..., frame, channel) smoothed by one pole that rises with `attack`, falls with `release`.
+def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """`x` (..., frame, channel) smoothed by one pole that rises at one pace and falls at another.
 
-    y += (attack if x > y else release) * (x - y) at each frame; zi, zf: (..., channel), the last y
-    (Glasberg & Moore 2002; coefficients of Moore et al. 2016, 2018).
+    y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
+    release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
     """
-    if compiled(x, attack, release, zi):
+    if compiled(x, coefficients, zi):
         rows, last = array(x).reshape(-1, *x.shape[-2:]), array(zi).reshape(-1, x.shape[-1])
         y, zf = x.new_empty(rows.shape), zi.new_empty(last.shape)
-        _agc(rows, array(attack), array(release), last, y.numpy(), zf.numpy())
+        _agc(rows, array(coefficients), last, y.numpy(), zf.numpy())
         return y.view(x.shape), zf.view(zi.shape)
     outputs = []
     for frame in x.unbind(-2):
-        zi = zi + torch.where(frame > zi, attack, release) * (frame - zi)
+        zi = zi + torch.where(frame > zi, coefficients[0], coefficients[1]) * (frame - zi)
         outputs.append(zi)
     return torch.stack(outputs, -2), zi
 
 
 @kernel
-def _agc(x: Array, attack: Array, release: Array, zi: Array, y: Array, zf: Array) -> None:
-    up, down = attack[()], release[()]
+def _agc(x: Array, coefficients: Array, zi: Array, y: Array, zf: Array) -> None:
+    up, down = coefficients[0], coefficients[1]
     for r in range(x.shape[0]):
         last = zf[r]
         last[:] = zi[r]
@@ -95,7 +111,7 @@ def inhibition_gains(specific: Tensor, smoothing: Tensor, theta: float) -> Tenso
     (1 + sech(q_other / q_own)^theta) / 2 of the patterns q smoothed over channels, (channel,
     channel), with 1e-13 sone/Cam added (Moore & Glasberg 2007; ISO 532-2:2017).
     """
-    q = specific @ smoothing.T + 1e-13
+    q = specific @ smoothing.T + SILENT
     if compiled(q):
         flat = array(q).reshape(-1, 2, q.shape[-2] * q.shape[-1])
         gains = q.new_empty(flat.shape)
@@ -114,3 +130,120 @@ def _inhibition_gains(q: Array, theta: float, gains: Array) -> None:
             for i in range(own.size):
                 falling = exp(-other[i] / own[i])
                 gains[n, ear, i] = half + half * (2 * falling / (1 + falling * falling)) ** power
+
+
+class Binaural(NamedTuple):
+    """Loudness of both ears, before they are summed.
+
+    specific: short-term specific loudness (..., 2, frame, channel) in sone/Cam
+    stl_ears, ltl_ears: short-term and long-term loudness of each ear (..., 2, frame) in sone
+    """
+
+    specific: Tensor
+    stl_ears: Tensor
+    ltl_ears: Tensor
+
+
+def binaural_loudness(
+    excitation: Tensor,
+    channels: Channels,
+    c: float,
+    smoothing: Tensor,
+    theta: float,
+    step: float,
+    short_term: Tensor,
+    long_term: Tensor,
+    before: Tensor,
+    zi: tuple[Tensor, Tensor],
+) -> tuple[Binaural, tuple[Tensor, Tensor]]:
+    """`Binaural` of `excitation` (..., 2, frame, channel): the functions above in their order.
+
+    step: distance of the channels in Cam
+    short_term, long_term: coefficients (2,) of `agc` over specific loudness and over its sum
+    before: (...) so many frames at the start count as silence
+    zi: last short-term specific loudness (..., 2, channel) and long-term loudness (..., 2)
+    """
+    short, long = zi
+    if compiled(excitation, *channels, smoothing, short_term, long_term, short, long):
+        # One call instead of a dozen: at one frame a block, calling is what costs.
+        rows = excitation.reshape(-1, *excitation.shape[-3:])
+        y = Binaural(rows.new_empty(rows.shape), *rows.new_empty(2, *rows.shape[:3]).unbind())
+        zf = short.new_empty(short.shape), long.new_empty(long.shape)
+        _binaural_loudness(
+            array(rows),
+            *(array(t) for t in channels),
+            c,
+            array(smoothing),
+            theta,
+            step,
+            array(short_term),
+            array(long_term),
+            array(before).reshape(-1),
+            array(short).reshape(-1, rows.shape[-1]),
+            array(long).reshape(-1, 1),
+            *(t.numpy() for t in y),
+            zf[0].view(-1, rows.shape[-1]).numpy(),
+            zf[1].view(-1, 1).numpy(),
+        )
+        lead = excitation.shape[:-3]
+        return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
+    begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
+    instant = specific_loudness(excitation, channels, c) * begun[..., None, :, None]
+    specific, short = agc(instant, short_term, short)
+    stl_ears = step * (specific * inhibition_gains(specific, smoothing, theta)).sum(-1)
+    ltl_ears, long = agc(stl_ears[..., None], long_term, long[..., None])
+    return Binaural(specific, stl_ears, ltl_ears.squeeze(-1)), (short, long.squeeze(-1))
+
+
+@kernel
+def _binaural_loudness(
+    excitation: Array,
+    threshold: Array,
+    gain: Array,
+    a: Array,
+    alpha: Array,
+    scale: Array,
+    c: float,
+    smoothing: Array,
+    theta: float,
+    step: float,
+    short_term: Array,
+    long_term: Array,
+    before: Array,
+    short: Array,
+    long: Array,
+    specific: Array,
+    stl_ears: Array,
+    ltl_ears: Array,
+    short_zf: Array,
+    long_zf: Array,
+) -> None:
+    rows, _, frames, count = specific.shape
+    flat = specific.reshape((rows * 2 * frames, count))
+    excitations = excitation.reshape((rows * 2 * frames, count))
+    _specific_loudness(excitations, threshold, gain, a, alpha, scale, c, flat)
+    for b in range(rows):
+        specific[b, :, : before[b]] = 0
+    ears = specific.reshape((rows * 2, frames, count))
+    _agc(ears, short_term, short, ears, short_zf)
+    q = np.empty_like(flat)
+    for n in range(flat.shape[0]):
+        x = flat[n]
+        for i in range(count):
+            weights = smoothing[i]
+            total = q.dtype.type(SILENT)
+            for k in range(count):
+                total += weights[k] * x[k]
+            q[n, i] = total
+    gains = np.empty_like(flat)
+    shape = (rows, 2, frames * count)
+    _inhibition_gains(q.reshape(shape), theta, gains.reshape(shape))
+    loudness = stl_ears.reshape(rows * 2 * frames)
+    for n in range(flat.shape[0]):
+        x, g = flat[n], gains[n]
+        total = q.dtype.type(0)
+        for i in range(count):
+            total += x[i] * g[i]
+        loudness[n] = q.dtype.type(step) * total
+    shape = (rows * 2, frames, 1)
+    _agc(stl_ears.reshape(shape), long_term, long, ltl_ears.reshape(shape), long_zf)

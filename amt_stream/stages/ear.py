@@ -27,7 +27,7 @@ def ear_gain_db(field: Field, f: np.ndarray) -> np.ndarray:
 
 
 class EarFilter(Stage):
-    """Sound pressure (..., time) in a free or diffuse field, or at the eardrum, as the cochlea has it.
+    """Sound pressure (..., time) in a field or at the eardrum, as it reaches the cochlea.
 
     It acts on the waveform, ahead of the spectrum: short windows smear a tone over frequencies of
     quite different gain. `phase="minimum"` (1025 taps) delays nothing, `"linear"` (4097) is the

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.data import table
-from amt_stream.functional.loudness import agc, inhibition_gains, specific_loudness
+from amt_stream.functional.loudness import Channels, binaural_loudness
 from amt_stream.scales import erb_number_to_hz
 from amt_stream.stages.excitation import CAMS
 from amt_stream.streaming import Shape, Stage, State
@@ -29,23 +29,25 @@ THETA = 1.5978
 
 
 def channel_constants(constants: Constants) -> dict[str, np.ndarray]:
-    """Excitation at threshold, gain G, parameters A and alpha of each channel (150,)."""
+    """The values of `Channels`, each (150,)."""
     rows = table("moore_threshold")
     level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], rows["iso532_3_db"])
     gain_db = rows["iso532_3_db"][-1] - level
-    alpha = table("moore_alpha")
+    alphas = table("moore_alpha")
+    alpha = np.interp(gain_db, alphas["g_db"], alphas["alpha"])
     if constants == "iso":
-        a = table("moore_a_iso")
+        rows = table("moore_a_iso")
         # At 500 Hz and above the standard's constant, which its table rounds to 4.6135.
-        a_value = np.where(gain_db < 0, np.interp(gain_db, a["g_db"], a["iso532_3_a"]), 4.614)
+        a = np.where(gain_db < 0, np.interp(gain_db, rows["g_db"], rows["iso532_3_a"]), 4.614)
     else:
-        a = table("moore_a_ansi")
-        a_value = np.interp(gain_db, a["g_db"], a["a"])
+        rows = table("moore_a_ansi")
+        a = np.interp(gain_db, rows["g_db"], rows["a"])
     return {
         "threshold": 10 ** (level / 10),
         "gain": 10 ** (gain_db / 10),
-        "a": a_value,
-        "alpha": np.interp(gain_db, alpha["g_db"], alpha["alpha"]),
+        "a": a,
+        "alpha": alpha,
+        "scale": C[constants] * a**alpha,
     }
 
 
@@ -90,8 +92,10 @@ class BinauralLoudness(Stage):
     gain: Tensor
     a: Tensor
     alpha: Tensor
+    scale: Tensor
     smoothing: Tensor
-    coefficients: Tensor
+    short_term: Tensor
+    long_term: Tensor
 
     def __init__(
         self,
@@ -103,58 +107,54 @@ class BinauralLoudness(Stage):
         super().__init__()
         if constants not in C:
             raise ValueError(f"constants is {constants!r}: give iso or author")
-        self.constants, self.c = constants, C[constants]
+        self.constants = constants
         self.frames_before = frames_before
         self.gives_specific_loudness = specific_loudness
         self.gives_excitation_db = excitation_db
         for name, values in channel_constants(constants).items():
             self.register_table(name, values)
         self.register_table("smoothing", smoothing_matrix())
-        self.register_table("coefficients", np.array([*SHORT_TERM, *LONG_TERM]))
-        self.out_time_dim = self._outputs(LoudnessOutput(-1, -1, -1, -1, -2, -2))  # type: ignore[arg-type]
-
-    def _outputs(self, y: LoudnessOutput) -> LoudnessOutput:
-        """`y` less what was not asked for."""
-        return y._replace(
-            specific_loudness=y.specific_loudness if self.gives_specific_loudness else None,
-            excitation_db=y.excitation_db if self.gives_excitation_db else None,
-        )
+        self.register_table("short_term", np.array(SHORT_TERM))
+        self.register_table("long_term", np.array(LONG_TERM))
+        self.out_time_dim = LoudnessOutput(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
 
     def initial_state(self, shape: Shape) -> State:
         rows = shape[:-2]
         return {
             "before": torch.full(rows, self.frames_before, device=self.device),
             "short": self.state_like("short", shape),
-            "long": self.state_like("long", (*rows, 2, 1)),
+            "long": self.state_like("long", (*rows, 2)),
         }
 
     def step(self, x: Tensor, state: State) -> tuple[LoudnessOutput, State]:
-        frames = x.shape[-2]
         before = state["before"]
-        begun = torch.arange(frames, device=x.device) >= before[..., None]
-        n = specific_loudness(x, self.threshold, self.gain, self.a, self.alpha, self.c)
-        n = n * begun[..., None, :, None]
-        up, down, long_up, long_down = self.coefficients.unbind()
-        n, short = agc(n, up, down, state["short"])
-        ears = CAM_STEP * (n * inhibition_gains(n, self.smoothing, THETA)).sum(-1)
-        ltl_ears, long = agc(ears[..., None], long_up, long_down, state["long"])
-        ltl_ears = ltl_ears.squeeze(-1)
-        y = self._outputs(
-            LoudnessOutput(
-                ears.sum(-2),
-                ltl_ears.sum(-2),
-                ears,
-                ltl_ears,
-                n,
-                10 * torch.log10(x.clamp(min=1e-10)) if self.gives_excitation_db else None,
-            )
+        (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
+            x,
+            Channels(self.threshold, self.gain, self.a, self.alpha, self.scale),
+            C[self.constants],
+            self.smoothing,
+            THETA,
+            CAM_STEP,
+            self.short_term,
+            self.long_term,
+            before,
+            (state["short"], state["long"]),
         )
-        return y, {"before": (before - frames).clamp(min=0), "short": short, "long": long}
+        y = LoudnessOutput(
+            stl_ears.sum(-2),
+            ltl_ears.sum(-2),
+            stl_ears,
+            ltl_ears,
+            specific if self.gives_specific_loudness else None,
+            10 * torch.log10(x.clamp(min=1e-10)) if self.gives_excitation_db else None,
+        )
+        after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
+        return y, after
 
     def out_shape(self, shape: Shape) -> LoudnessOutput:
         rows = shape[:-2]
-        y = LoudnessOutput(rows, rows, (*rows, 2), (*rows, 2), shape, shape)  # type: ignore[arg-type]
-        return self._outputs(y)
+        ears = (*rows, 2)
+        return LoudnessOutput(rows, rows, ears, ears, shape, shape)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         return f"constants={self.constants!r}, frames_before={self.frames_before}"

@@ -18,9 +18,9 @@ ATTENUATION_DB = 120
 class Resample(Stage):
     """`x` (..., time) at `fs_in` to (..., time) at `fs_out`, both whole numbers of hertz.
 
-    A Kaiser-windowed sinc (120 dB) of 64 samples or more of the lower rate to each side: from 44.1
-    kHz or more to 32 kHz flat within 0.001 dB to 15 kHz, more than 80 dB down from 17 kHz. Its center
-    stands on a whole number of 2 ms, so that frames of a model behind it fall on whole milliseconds.
+    A Kaiser-windowed sinc (120 dB) of 64 samples or more of the lower rate to each side: from
+    44.1 kHz or more to 32 kHz flat within 0.001 dB to 15 kHz, 110 dB down from 17 kHz. Its center
+    stands on a multiple of 2 ms, so that frames of a model behind it fall on whole milliseconds.
     Raises ValueError where the reduced ratio has a term above 1280.
     """
 

@@ -35,9 +35,9 @@ def components_per_window() -> list[int]:
 class RunningSpectrum(Stage):
     """Pressure (..., time) in pascal at 32 kHz to intensities (..., frame, 960), one frame per ms.
 
-    An intensity is a power ratio re 0 dB SPL. Hann windows of 64, 32, 16, 8, 4 and 2 ms, all centered
-    on the frame, each own one band of components (Glasberg & Moore 2002; ISO 532-3:2023, clause 7.3,
-    with its +3.32 dB).
+    An intensity is a power ratio re 0 dB SPL. Hann windows of 64, 32, 16, 8, 4 and 2 ms, all
+    centered on the frame, each own one band of components (Glasberg & Moore 2002; ISO 532-3:2023,
+    clause 7.3, with its +3.32 dB).
     """
 
     block_size = HOP

@@ -1,0 +1,291 @@
+"""Stream, Chain, Parallel, Rebuffer and aligned: what they promise beside the numbers."""
+
+import copy
+import io
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+import torch
+
+from amt_stream import (
+    Chain,
+    Delay,
+    EarFilter,
+    Moore2016,
+    Parallel,
+    Rebuffer,
+    Resample,
+    Stage,
+    Stream,
+)
+from amt_stream.compose import aligned
+from amt_stream.streaming import with_time
+
+
+class Mean(Stage):
+    """Running mean with a memory in float64, and a gain that can be learned."""
+
+    keeps_double = ("sum", "scale")
+
+    def __init__(self):
+        super().__init__()
+        self.register_table("scale", torch.tensor([1 / 3]).double().numpy())
+        self.gain = torch.nn.Parameter(torch.tensor(2.0))
+
+    def initial_state(self, shape):
+        return {"sum": self.state_like("sum", shape)}
+
+    def step(self, x, state):
+        total = state["sum"][..., None] + x.cumsum(-1)
+        return (self.gain * self.scale * total).to(self.dtype), {"sum": total[..., -1]}
+
+
+def test_float64_states_and_tables_stay_so():
+    live = Stream(Mean(), (2,)).float()
+    assert live.state["sum"].dtype == torch.float64
+    assert live.stage.scale.dtype == torch.float64
+    assert live(torch.ones(2, 3)).dtype == torch.float32
+    chained = Stream(Chain(a=Delay(1), mean=Mean()), (2,)).double().float()
+    assert chained.state["mean/sum"].dtype == torch.float64
+    assert chained.state["a/past"].dtype == torch.float32
+
+
+def test_tables_keep_their_design_precision_through_float32():
+    exact = EarFilter().double().taps
+    there_and_back = EarFilter().float().double().taps
+    assert torch.equal(exact, there_and_back)
+    assert not torch.equal(exact, exact.float().double())
+
+
+def test_half_precision_is_refused_and_changes_nothing():
+    live = Stream(EarFilter(), (2,))
+    for convert in (live.half, live.bfloat16, live.stage.half):
+        with pytest.raises(TypeError, match="need float32 or float64"):
+            convert()
+    assert live.stage.taps.dtype == torch.float32
+
+
+def test_tables_come_back_from_the_meta_device():
+    with torch.device("meta"):
+        stage = EarFilter()
+    assert torch.equal(stage.to_empty(device="cpu").taps, EarFilter().taps)
+
+
+def test_a_checkpoint_of_a_stage_holds_its_parameters_only():
+    assert list(Mean().state_dict()) == ["gain"]
+    assert list(Moore2016(48000).state_dict()) == []
+
+
+def test_state_stays_where_it_is():
+    live = Stream(Moore2016(48000), (1, 2))
+    before = {key: value.data_ptr() for key, value in live.state.items()}
+    with torch.inference_mode():
+        live(torch.randn(1, 2, 480))
+    live.reset()
+    live(torch.randn(1, 2, 480))
+    assert before == {key: value.data_ptr() for key, value in live.state.items()}
+
+
+def test_a_stream_made_in_inference_mode_runs_outside_it():
+    stage = Mean()
+    with torch.inference_mode():
+        live = Stream(stage, (2,))
+    live(torch.ones(2, 3)).sum().backward()
+    assert live.stage.gain.grad is not None
+
+
+def test_gradients_end_at_the_edge_of_a_block():
+    live = Stream(Mean(), (2,))
+    first = torch.ones(2, 3, requires_grad=True)
+    live(first)
+    live(torch.ones(2, 3)).sum().backward()
+    assert first.grad is None
+    assert live.stage.gain.grad is not None
+
+
+def test_reset_of_some_rows():
+    live = Stream(Delay(2), (3,))
+    live(torch.ones(3, 2))
+    live.reset(torch.tensor([False, True, False]))
+    assert live(torch.zeros(3, 2)).tolist() == [[1, 1], [0, 0], [1, 1]]
+    with pytest.raises(ValueError, match=r"boolean mask of shape \(3,\)"):
+        live.reset(torch.tensor([0, 1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "words"),
+    [
+        (torch.zeros(2, 2, 48), ValueError, r"made for shape \(1, 2\) .* given \(2, 2\)"),
+        (torch.zeros(1, 2, 50), ValueError, "multiples of 48 .* given 50: put a Rebuffer"),
+        (torch.zeros(1, 2, 0), ValueError, "multiples of 48"),
+        (torch.zeros(1, 2, 48, dtype=torch.complex64), TypeError, "takes a real tensor"),
+        (torch.zeros(1, 1, 48), ValueError, r"x\.expand\(-1, 2, -1\)"),
+    ],
+)
+def test_a_wrong_block_is_refused(x, error, words):
+    live = Stream(Moore2016(48000), (1, 2))
+    with pytest.raises(error, match=words):
+        live(x)
+
+
+def test_a_state_dict_of_another_shape_is_refused():
+    saved = Stream(Delay(2), (3,)).state_dict()
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        Stream(Delay(2), (4,)).load_state_dict(saved)
+
+
+def pickled(module):
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+def test_a_stream_can_be_copied_in_mid_sound(again):
+    x = torch.randn(1, 2, 960) * 0.01
+    live = Stream(Moore2016(48000), (1, 2))
+    live(x)
+    twin = again(live)
+    assert torch.equal(live(x).stl, twin(x).stl)
+
+
+RESUME = """
+import sys, torch
+from amt_stream import Moore2016, Rebuffer, Stream
+door = Rebuffer(Stream(Moore2016(44100).double(), (1, 2)).double())
+door.load_state_dict(torch.load(sys.argv[1]))
+x = torch.load(sys.argv[2])
+with torch.no_grad():
+    torch.save(tuple(door.push(x))[:4], sys.argv[3])
+"""
+
+
+def test_a_saved_stream_goes_on_in_a_new_process(tmp_path):
+    x = 0.02 * torch.randn(1, 2, 22050, dtype=torch.float64)
+    door = Rebuffer(Stream(Moore2016(44100).double(), (1, 2)))
+    cut = 10007  # in the middle of a block
+    with torch.no_grad():
+        door.push(x[..., :cut])
+        torch.save(door.state_dict(), tmp_path / "state.pt")
+        expected = door.push(x[..., cut:])
+    torch.save(x[..., cut:], tmp_path / "rest.pt")
+    files = [tmp_path / name for name in ("state.pt", "rest.pt", "out.pt")]
+    subprocess.run([sys.executable, "-c", RESUME, *files], check=True)
+    for a, b in zip(torch.load(files[2]), expected, strict=False):
+        assert (a - b).abs().amax() <= 1e-10 * b.abs().amax()
+
+
+def test_chain_adds_latencies_at_the_rate_where_they_arise():
+    chain = Chain(resample=Resample(44100, 32000), wait=Delay(32))
+    assert chain.ratio == Fraction(320, 441)
+    assert chain.latency == Fraction(441, 5) + 32 * Fraction(441, 320)
+    assert chain.block_size == 441
+    nested = Chain(inner=chain, wait=Delay(1))
+    assert nested.latency == chain.latency + Fraction(441, 320)
+    assert list(nested.initial_state((2,))) == [
+        "inner/resample/past",
+        "inner/wait/past",
+        "wait/past",
+    ]
+
+
+class Frames(Stage):
+    """Every fourth sample, as a frame."""
+
+    block_size = 4
+    ratio = Fraction(1, 4)
+    latency = Fraction(3)
+
+    def initial_state(self, shape):
+        return {}
+
+    def step(self, x, state):
+        return x[..., ::4], state
+
+
+def test_what_does_not_fit_together_is_refused():
+    both = Parallel(a=Delay(0), b=Delay(1))
+    with pytest.raises(ValueError, match="which only the last stage may do"):
+        Chain(both=both, more=Delay(1))
+    with pytest.raises(ValueError, match="time on axis -2, the stage before it puts it on axis -1"):
+        Chain(a=Delay(1), b=Delay(1, time_dim=-2))
+    with pytest.raises(TypeError, match="'a' is a Linear, not a Stage"):
+        Chain(a=torch.nn.Linear(1, 1))
+    with pytest.raises(ValueError, match="at least one stage"):
+        Chain()
+    with pytest.raises(ValueError, match="join them by time"):
+        Parallel(a=Delay(0), b=Frames())
+    with pytest.raises(
+        ValueError, match=r"'b' would have to wait 1/2 outputs: insert a Delay\(2\)"
+    ):
+        Parallel(a=Chain(d=Delay(6), f=Frames()), b=Chain(d=Delay(4), f=Frames()))
+    with pytest.raises(ValueError, match="returns a NamedTuple: put it last in a Chain"):
+        Parallel(a=both, b=Delay(0))
+    with pytest.raises(ValueError, match="0 or more samples, given -1"):
+        Delay(-1)
+
+
+def test_the_remedy_a_parallel_names_works():
+    mended = Parallel(
+        a=Chain(d=Delay(6), f=Frames()), b=Chain(fit=Delay(2), d=Delay(4), f=Frames())
+    )
+    y = mended(torch.arange(40.0).expand(2, -1))
+    assert torch.equal(y.a, y.b)
+
+
+def test_rebuffer_hands_on_a_fixed_number_of_blocks():
+    door = Rebuffer(Stream(Delay(1), (1,)), blocks=5)
+    assert door.push(torch.arange(4.0)[None]) is None
+    assert door.push(torch.arange(4.0, 12.0)[None]).shape == (1, 10)
+    assert door.flush().tolist() == [[9.0, 10.0, 11.0]]
+    with pytest.raises(ValueError, match=r"made for shape \(1,\) .* given \(2,\)"):
+        door.push(torch.zeros(2, 4))
+    with pytest.raises(ValueError, match="at least 1 block"):
+        Rebuffer(Stream(Delay(1), (1,)), blocks=0)
+
+
+def test_rebuffer_returns_no_view_of_what_it_holds():
+    door = Rebuffer(Stream(Delay(0), (1,)), blocks=4)
+    door.push(torch.ones(1, 2))
+    y = door.push(torch.ones(1, 3))
+    door.push(torch.zeros(1, 2))
+    assert torch.all(y == 1)
+
+
+def test_aligned_takes_out_the_latency():
+    x = torch.arange(10.0)[None]
+    assert torch.equal(aligned(Delay(4), x), x)
+    click = torch.zeros(1, 2, 24000)
+    click[..., 12000] = 1.0
+    y = aligned(Moore2016(48000), click)
+    assert y.stl.shape == (1, 500)
+    # A click at 250 ms: instantaneous loudness, and so the rise of STL, is greatest there.
+    assert int(y.stl[0].diff().argmax()) + 1 == 250
+
+
+def test_plain_torch_around_a_stage():
+    stage = Moore2016(32000, specific_loudness=True)
+    assert with_time((2, 3), -2, 7) == (2, 7, 3)
+    assert stage.out_time_dim.specific_loudness == -2
+    text = repr(stage)
+    assert "EarFilter(field='free', phase='minimum')" in text
+    assert "Resample" not in text
+    assert isinstance(stage.train().eval().requires_grad_(False), Moore2016)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"field": "far"}, "field is 'far': give free, diffuse or eardrum"),
+        ({"ear_filter": "zero"}, "ear_filter is 'zero': give minimum or linear"),
+        ({"accuracy": "rough"}, "accuracy is 'rough': give exact or grouped"),
+        ({"constants": "ansi"}, "constants is 'ansi': give iso or author"),
+        ({"fs": 44056}, "nearest rates that work are 44050 and 44080 Hz"),
+    ],
+)
+def test_an_unknown_option_of_the_model_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        Moore2016(**options)

@@ -1,0 +1,157 @@
+"""The compiled form of each function against the plain torch form, which is its definition."""
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream.functional.dispatch import compiled
+from amt_stream.functional.excitation import banded, lower_skirts, select_components
+from amt_stream.functional.fir import fir, polyphase
+from amt_stream.functional.loudness import (
+    Channels,
+    agc,
+    binaural_loudness,
+    inhibition_gains,
+    specific_loudness,
+)
+from amt_stream.functional.spectrum import running_spectrum
+from amt_stream.stages import BinauralLoudness, Excitation, Resample, RunningSpectrum
+
+# Relative to the peak: rounding of sums of up to 2048 terms.
+CLOSE = {torch.float32: 5e-6, torch.float64: 1e-13}
+DTYPES = [torch.float32, torch.float64]
+
+pytestmark = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def noise(*shape, dtype, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def same(f, x, *more, rtol=1.0):
+    """`f` gives the same in both forms, elementwise relative to the output's peak."""
+    wanting_gradient = x.clone().requires_grad_()
+    assert compiled(x)
+    assert not compiled(wanting_gradient)
+    fast, plain = flat(f(x, *more)), flat(f(wanting_gradient, *more))
+    assert len(fast) == len(plain)
+    for a, b in zip(fast, plain, strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert (a - b).abs().amax() <= rtol * CLOSE[x.dtype] * b.abs().amax()
+
+
+def flat(y):
+    return [y] if isinstance(y, torch.Tensor) else [t for part in y for t in flat(part)]
+
+
+@pytest.mark.parametrize("time", [1, 3, 32, 441])
+@pytest.mark.parametrize("taps", [2, 7, 1025])
+def test_fir(dtype, time, taps):
+    x, zi = noise(2, 2, time, dtype=dtype), noise(2, 2, taps - 1, dtype=dtype)
+    same(fir, x, noise(taps, dtype=dtype), zi)
+
+
+@pytest.mark.parametrize(("fs_in", "fs_out"), [(48000, 32000), (44100, 32000), (32000, 48000)])
+def test_polyphase(dtype, fs_in, fs_out):
+    stage = Resample(fs_in, fs_out).to(dtype)
+    x, zi = noise(3, 5 * stage.block_size, dtype=dtype), noise(3, stage.length - 1, dtype=dtype)
+    same(polyphase, x, stage.bank, stage.block_size, stage.length, zi)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("frames", [1, 4, 11])
+def test_running_spectrum(dtype, rows, frames):
+    s = RunningSpectrum().to(dtype)
+    x, zi = noise(rows, 32 * frames, dtype=dtype), noise(rows, 2016, dtype=dtype)
+    same(running_spectrum, x, s.cosine, s.sine, s.halves, s.bins, 32, zi, rtol=2)
+
+
+def test_running_spectrum_is_six_discrete_fourier_transforms(dtype):
+    x = noise(1, 2048, dtype=torch.float64)
+    s = RunningSpectrum().to(dtype)
+    got, _ = s.step(x[:, -32:].to(dtype), {"past": x[:, :-32].to(dtype)})
+    edges = [1, 5, 32, 80, 162, 259, 961]
+    for i in range(6):
+        length = 2048 >> i
+        w = np.zeros(2048)
+        w[1024 - length // 2 : 1024 + length // 2] = np.hanning(length)
+        bins = slice(edges[i], edges[i + 1])
+        y = np.fft.rfft(w * x[0].numpy() / (np.sqrt(2) * 20e-6))[bins]
+        expected = (2 * np.abs(y) / 2048) ** 2 * 10**0.332 * 2**i
+        off = np.abs(got[0, 0, edges[i] - 1 : edges[i + 1] - 1].numpy() - expected)
+        assert off.max() <= 4 * CLOSE[dtype] * expected.max()
+
+
+def intensities(dtype, *shape):
+    return noise(*shape, 960, dtype=dtype).square() * torch.logspace(7, -4, 960, dtype=dtype)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 7])
+def test_select_components(dtype, frames):
+    same(select_components, intensities(dtype, 2, 2, frames))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 40])
+@pytest.mark.parametrize("accuracy", ["exact", "grouped"])
+def test_banded(dtype, rows, accuracy):
+    stage = Excitation(accuracy).to(dtype)
+    x = intensities(dtype, rows)
+    for matrix, blocks in ((stage.levels, stage.levels_blocks), (stage.upper, stage.upper_blocks)):
+        same(banded, x, matrix, blocks)
+
+
+@pytest.mark.parametrize("frames", [1, 33])
+@pytest.mark.parametrize("accuracy", ["exact", "grouped"])
+def test_lower_skirts(dtype, frames, accuracy):
+    s = Excitation(accuracy).to(dtype)
+    kept = select_components(intensities(dtype, 2, 2, frames))
+    level = 10 * torch.log10(kept + 1e-3) + 6 + 40 * noise(960, dtype=dtype).abs()
+    tables = (s.frequency, s.fc, s.slope, s.groups, s.groups_below, s.bins_below)
+    # In float32 the compiled form takes exp by repeated squaring.
+    same(lower_skirts, kept, level, *tables, rtol=8)
+
+
+def channels(stage):
+    return Channels(stage.threshold, stage.gain, stage.a, stage.alpha, stage.scale)
+
+
+def test_specific_loudness(dtype):
+    stage = BinauralLoudness().to(dtype)
+    e = torch.logspace(-8, 14, 45, dtype=dtype)[:, None].repeat(1, 150)
+    e[0] = 0
+    fast = specific_loudness(e, channels(stage), 0.063)
+    plain = specific_loudness(e.clone().requires_grad_(), channels(stage), 0.063)
+    assert torch.all(fast[0] == 0)
+    assert torch.all((fast - plain).abs() <= 10 * CLOSE[dtype] * plain)
+
+
+def test_agc(dtype):
+    x = noise(2, 2, 40, 150, dtype=dtype).abs()
+    x[0, 0, 5] = 0
+    same(agc, x, torch.tensor([0.045, 0.033], dtype=dtype), noise(2, 2, 150, dtype=dtype).abs())
+
+
+def test_inhibition_gains(dtype):
+    x = noise(2, 2, 7, 150, dtype=dtype).abs()
+    x[0, 1] = 0
+    x[1, :, 3] = 0
+    same(inhibition_gains, x, BinauralLoudness().to(dtype).smoothing, 1.5978)
+
+
+@pytest.mark.parametrize("frames", [1, 10])
+def test_binaural_loudness(dtype, frames):
+    s = BinauralLoudness().to(dtype)
+    e = noise(3, 2, frames, 150, dtype=dtype).square() * 1e5
+    before = torch.tensor([0, 1, 30])
+    zi = noise(3, 2, 150, dtype=dtype).abs(), noise(3, 2, dtype=dtype).abs()
+    more = (0.063, s.smoothing, 1.5978, 0.25, s.short_term, s.long_term, before, zi)
+    same(binaural_loudness, e, channels(s), *more, rtol=2)
+
+
+def test_not_a_number_is_passed_on(dtype):
+    """No guard, but no swallowing either: what is not finite shows."""
+    x = noise(1, 8, dtype=dtype)
+    x[0, 3] = torch.nan
+    y, _ = fir(x, torch.ones(2, dtype=dtype), torch.zeros(1, 1, dtype=dtype))
+    assert y.isnan().sum() == 2

@@ -1,0 +1,162 @@
+"""Stages of the loudness model, one by one, against numbers of the published method.
+
+The numbers are independent evaluations of the printed formulas and tables of ISO 532-3:2023
+(Tables 1 to 5) and ANSI S3.4-2007.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream import EarFilter, Excitation, Resample
+from amt_stream.functional.loudness import Channels, inhibition_gains, specific_loudness
+from amt_stream.scales import erb, erb_number_to_hz
+from amt_stream.stages import BinauralLoudness
+from amt_stream.stages.ear import ear_gain_db
+from amt_stream.stages.excitation import roex
+from amt_stream.stages.loudness import CAM_STEP, THETA, channel_constants
+from amt_stream.stages.spectrum import component_frequencies
+
+
+def at(cam):
+    """Index of the channel at an ERB number."""
+    return round((cam - 1.75) / 0.25)
+
+
+def response_db(taps, f, fs):
+    phase = np.exp(-2j * np.pi * np.outer(f, np.arange(taps.size)) / fs)
+    return 20 * np.log10(np.abs(phase @ taps))
+
+
+@pytest.mark.parametrize("fs", [44100, 48000, 88200, 96000, 192000])
+def test_resampler_passes_15_khz_and_rejects_what_would_fold_into_it(fs):
+    stage = Resample(fs, 32000).double()
+    up, down = stage.ratio.numerator, stage.ratio.denominator
+    # The whole impulse response at the common rate, read back from its phases.
+    taps = np.zeros(stage.length * up)
+    for q in range(up):
+        start, phase = q * down // up, q * down % up
+        taps[phase::up] = stage.bank[q, start : start + stage.length].flip(0).numpy()
+    taps = np.trim_zeros(taps) / up
+    assert taps.size == 2 * fs * up * 2 // 1000 + 1
+    passed = response_db(taps, np.linspace(0, 15000, 301), fs * up)
+    assert np.abs(passed).max() < 0.001
+    stopped = np.linspace(17000, min(fs * up / 2, 8 * fs), 1200)
+    assert response_db(taps, stopped, fs * up).max() < -110
+
+
+def test_resampler_refuses_an_odd_pair_of_rates():
+    with pytest.raises(ValueError, match=r"44056 to 32000 .* nearest rates .* 44050 and 44080 Hz"):
+        Resample(44056, 32000)
+    with pytest.raises(ValueError, match=r"whole hertz above 0, given 44100\.5"):
+        Resample(44100.5, 32000)
+
+
+@pytest.mark.parametrize(("field", "gain_db"), [("free", 0.0), ("diffuse", 1.2), ("eardrum", -2.6)])
+def test_ear_at_1_khz(field, gain_db):
+    assert ear_gain_db(field, np.array([1000.0]))[0] == pytest.approx(gain_db, abs=1e-9)
+
+
+@pytest.mark.parametrize("field", ["free", "diffuse", "eardrum"])
+@pytest.mark.parametrize(("phase", "tolerance"), [("minimum", 0.27), ("linear", 0.21)])
+def test_ear_filter_follows_the_table(field, phase, tolerance):
+    f = np.concatenate([np.arange(40, 1000, 7), np.arange(1000, 15001, 50)]).astype(float)
+    taps = EarFilter(field=field, phase=phase).double().taps.numpy()
+    off = response_db(taps, f, 32000) - ear_gain_db(field, f)
+    assert np.abs(off).max() <= tolerance
+    assert np.abs(off[f >= 125]).max() <= 0.06
+
+
+def test_channel_frequencies_and_slopes():
+    fc = erb_number_to_hz(np.array([1.75, 5, 10, 15.5, 20, 30, 39]))
+    expected = [47.5165, 163.467, 443.653, 987.722, 1747.05, 5576.26, 15083.6]
+    assert fc == pytest.approx(expected, rel=5e-6)
+    p = [6.37935, 15.4615, 24.4821, 30.1315, 32.8153, 35.6518, 36.5606]
+    assert 4 * fc / erb(fc) == pytest.approx(p, rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("cam", "gain_db", "alpha", "a", "threshold_db"),
+    [(5, -6.2858, 0.213566, 5.29471, 9.9158), (10, -0.4902, 0.201034, 4.66438, 4.1202)],
+)
+def test_channel_constants(cam, gain_db, alpha, a, threshold_db):
+    constants = {key: values[at(cam)] for key, values in channel_constants("iso").items()}
+    assert 10 * np.log10(constants["gain"]) == pytest.approx(gain_db, abs=1e-4)
+    assert constants["alpha"] == pytest.approx(alpha, abs=1e-6)
+    assert constants["a"] == pytest.approx(a, abs=1e-5)
+    assert 10 * np.log10(constants["threshold"]) == pytest.approx(threshold_db, abs=1e-4)
+
+
+def specific(excitation):
+    s = BinauralLoudness().double()
+    channels = Channels(s.threshold, s.gain, s.a, s.alpha, s.scale)
+    return specific_loudness(excitation, channels, 0.063)
+
+
+def test_specific_loudness():
+    level = torch.tensor([3.63, 20, 60, 100, 105], dtype=torch.float64)
+    e = torch.cat([torch.ones(1, dtype=torch.float64), 10 ** (level / 10)])
+    n = specific(e[:, None].expand(-1, 150))
+    expected = [0.00160993, 0.00722482, 0.0741455, 0.912946, 6.21451, 7.82361]
+    assert n[:, at(15.5)].tolist() == pytest.approx(expected, rel=5e-6)
+    e = 10 ** torch.tensor([2.0, 4.0], dtype=torch.float64)
+    n = specific(e[:, None].expand(-1, 150))[:, at(3)]
+    assert n.tolist() == pytest.approx([0.0110028, 0.156286], rel=5e-6)
+    assert torch.all(specific(torch.zeros(1, 150, dtype=torch.float64)) == 0)
+
+
+LINES = [
+    # components (Hz, dB at the cochlea), excitation level (Cam: dB), loudness of one ear
+    ({1000: 40}, {13: -0.8427, 15.5: 39.7549, 17: 22.8136, 20: -16.4504}, 0.671987),
+    ({1000: 80}, {13: 39.1573, 15.5: 79.7549, 17: 71.4446, 20: 49.6756}, 10.747826),
+    ({1000: 60, 1100: 60}, {13: 19.2608, 15.5: 60.3709, 17: 55.7997, 20: 24.8168}, 3.617192),
+    ({200: 50, 4000: 70}, {5: 41.4820, 25: 40.0224, 30: 45.3434}, 6.611414),
+]
+
+
+def excitation(lines):
+    """A stage whose components nearest to spectral lines stand on them, and where those are."""
+    f = component_frequencies()
+    places = [int(np.argmin(np.abs(f - hz))) for hz in lines]
+    f[places] = list(lines)
+    stage = Excitation().double()
+    fc = stage.fc.numpy()
+    stage.frequency = torch.from_numpy(f)
+    stage.levels = torch.from_numpy(roex(f, f))
+    stage.levels_blocks = torch.tensor([[0, f.size, 0, f.size]])
+    stage.upper = torch.from_numpy(np.where(f >= fc[:, None], roex(f, fc), 0.0))
+    stage.upper_blocks = torch.tensor([[0, fc.size, 0, f.size]])
+    stage.bins_below = stage.groups_below = torch.from_numpy(np.searchsorted(f, fc))
+    return stage, places
+
+
+@pytest.mark.parametrize(("lines", "levels", "loudness"), LINES)
+def test_excitation_and_loudness_of_spectral_lines(lines, levels, loudness):
+    stage, places = excitation(lines)
+    x = torch.zeros(1, 2, 1, 960, dtype=torch.float64)
+    for place, level in zip(places, lines.values(), strict=True):
+        x[..., place] = 10 ** (level / 10)
+    e, _ = stage.step(x, {})
+    for cam, level in levels.items():
+        assert 10 * np.log10(e[0, 0, 0, at(cam)].item()) == pytest.approx(level, abs=2e-4)
+    n = specific(e)
+    assert CAM_STEP * n[0, 0, 0].sum().item() == pytest.approx(loudness, rel=1e-6)
+    gains = inhibition_gains(n, BinauralLoudness().double().smoothing, THETA)
+    both = CAM_STEP * (gains * n).sum().item()
+    assert both == pytest.approx(1.5 * loudness, rel=2e-5)
+
+
+def test_inhibition_between_unequal_ears():
+    stage, (place,) = excitation({1000: 60})
+    x = torch.zeros(1, 2, 1, 960, dtype=torch.float64)
+    x[0, 0, 0, place], x[0, 1, 0, place] = 1e6, 1e5
+    n = specific(stage.step(x, {})[0])
+    raw = CAM_STEP * n.sum(-1).flatten()
+    assert raw.tolist() == pytest.approx([2.802996, 1.412315], rel=1e-6)
+    smoothing = BinauralLoudness().double().smoothing
+    gains = inhibition_gains(n, smoothing, THETA)
+    inhibited = CAM_STEP * (gains * n).sum(-1).flatten()
+    assert inhibited.tolist() == pytest.approx([2.552849, 0.794712], rel=1e-6)
+    q = n @ smoothing.T
+    assert (q[0, 1] / q[0, 0])[0, at(15.5)].item() == pytest.approx(0.507234, abs=1e-6)
+    assert gains[0, :, 0, at(15.5)].tolist() == pytest.approx([0.910475, 0.562891], abs=1e-6)
