@@ -1,8 +1,8 @@
 """Excitation of the auditory filters by the components of a spectrum (rounded-exponential filters).
 
 A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p
-is fixed, so that side is one matrix product; below, p falls with the level per ERB at the component,
-which is one number s_j per component: z = c_i (fc_i - f_j) s_j.
+is fixed, so that side is one matrix product; below, p falls with the level per ERB at the
+component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
 """
 
 from math import exp
