@@ -1,0 +1,77 @@
+"""The list of inputs, looked up without touching the stream that runs."""
+
+import json
+import sys
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+# In a process of its own: PortAudio finds new devices only when it starts, and to start it again
+# in this process would close the stream.
+LIST_DEVICES = """
+import json
+from dataclasses import asdict
+from amt_stream.engine.devices import list_devices
+print(json.dumps([asdict(device) for device in list_devices()]))
+"""
+
+
+class DeviceChoice(QtWidgets.QComboBox):
+    """Inputs by name; the first entry is the one the program was started with.
+
+    The list is looked up again whenever it is opened.
+    """
+
+    chosen = QtCore.Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("device")
+        self.setMinimumContentsLength(24)
+        adjust = QtWidgets.QComboBox.SizeAdjustPolicy
+        self.setSizeAdjustPolicy(adjust.AdjustToMinimumContentsLengthWithIcon)
+        self.addItem("as started")
+        self._listing = QtCore.QProcess(self)
+        self._listing.finished.connect(self._listed)
+        self.activated.connect(lambda _: self.chosen.emit())
+
+    @property
+    def device(self) -> str | int | None:
+        return self.currentData()
+
+    def name_first(self, name: str) -> None:
+        """Say what the program was started with."""
+        self.setItemText(0, f"{name} (as started)")
+
+    def refresh(self) -> None:
+        if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
+            self._listing.start(sys.executable, ["-c", LIST_DEVICES])
+
+    def close_listing(self) -> None:
+        self._listing.finished.disconnect(self._listed)
+        self._listing.kill()
+        self._listing.waitForFinished(2000)
+
+    def showPopup(self) -> None:
+        self.refresh()
+        super().showPopup()
+
+    def _listed(self, exit_code: int) -> None:
+        output = bytes(self._listing.readAllStandardOutput())
+        devices = json.loads(output) if exit_code == 0 else []
+        names = [device["name"] for device in devices]
+        entries = [
+            # By name where that is enough: indices change when devices come and go.
+            (
+                f"{d['name']} ({d['host_api']})",
+                d["name"] if names.count(d["name"]) == 1 else d["index"],
+            )
+            for d in devices
+        ]
+        if entries == [(self.itemText(i), self.itemData(i)) for i in range(1, self.count())]:
+            return
+        current = self.currentText()
+        while self.count() > 1:
+            self.removeItem(1)
+        for text, device in entries:
+            self.addItem(text, device)
+        self.setCurrentIndex(max(0, self.findText(current)))

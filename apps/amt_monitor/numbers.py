@@ -1,0 +1,76 @@
+"""The big numbers."""
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import Pane, colors
+from amt_stream.scales import sone_to_phon
+
+TOP_PHON = 120.0
+
+
+def sone_text(sone: float) -> str:
+    """Three digits or so: 0.052, 1.00, 12.3, 123."""
+    decimals = 3 if sone < 0.0995 else 2 if sone < 9.995 else 1 if sone < 99.95 else 0
+    return f"{sone:.{decimals}f}"
+
+
+def phon_text(sone: float) -> str:
+    """Loudness level of `sone`; the standard's table ends at 120 phon."""
+    phon = float(sone_to_phon(sone, "iso532-3"))
+    return ">120" if phon >= TOP_PHON else f"{phon:.1f}"
+
+
+class NumberPane(Pane):
+    """One loudness in sone and phon, as large as there is room."""
+
+    def __init__(self, name: str, title: str, about: str) -> None:
+        super().__init__(name, title, about)
+        row = QtWidgets.QHBoxLayout()
+        self._numbers = []
+        for unit in ("sone", "phon"):
+            number, caption = QtWidgets.QLabel("-"), QtWidgets.QLabel(unit)
+            number.setObjectName(f"{name}_{unit}")
+            ignored = QtWidgets.QSizePolicy.Policy.Ignored
+            number.setSizePolicy(ignored, ignored)
+            bottom = QtCore.Qt.AlignmentFlag.AlignBottom
+            number.setAlignment(QtCore.Qt.AlignmentFlag.AlignRight | bottom)
+            caption.setAlignment(bottom)
+            row.addWidget(number, 1)
+            row.addWidget(caption)
+            self._numbers.append((number, caption))
+        self.body.addLayout(row, 1)
+        # Below the numbers, where it is seen with them and has room for several words.
+        self.head.removeWidget(self.badge)
+        self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
+        self.setMinimumSize(300, 110)
+
+    def show_sone(self, sone: float) -> None:
+        for (number, _), text in zip(
+            self._numbers, (sone_text(sone), phon_text(sone)), strict=True
+        ):
+            number.setText(text)
+
+    def texts(self) -> tuple[str, str]:
+        """What is written there now: sone, phon."""
+        sone, phon = (number.text() for number, _ in self._numbers)
+        return sone, phon
+
+    def doubt(self, grey: bool, alarm: bool) -> None:
+        """Grey numbers are not to be read off; red ones have no calibration."""
+        palette = QtGui.QPalette(QtWidgets.QApplication.palette())
+        if grey or alarm:
+            color = QtGui.QColor(colors().faint if grey else colors().alarm)
+            palette.setColor(QtGui.QPalette.ColorRole.Text, color)
+        for number, _ in self._numbers:
+            if number.palette() != palette:
+                number.setPalette(palette)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        # "0.052" and its unit, twice, are 8.5 times as wide as the digits are high.
+        size = max(20, min(self.width() // 8, self.height() - 56))
+        for number, caption in self._numbers:
+            for label, pixels in ((number, size), (caption, max(12, size // 4))):
+                font = label.font()
+                font.setPixelSize(pixels)
+                font.setBold(label is number)
+                label.setFont(font)

@@ -1,0 +1,77 @@
+"""Specific loudness: where along the hearing organ the loudness comes from."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+
+from amt_monitor.pane import Pane, Plot, colors, thin_pen
+from amt_stream.scales import hz_to_erb_number
+
+CAM_LOW, CAM_HIGH = 1.75, 39.0
+CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
+HZ_TICKS = (50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000)
+TOPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+HOLD_FRAMES = 150
+UNIT = "sone/Cam"
+
+
+class SpectrumPane(Pane):
+    """Short-term specific loudness of both ears in the latest frame.
+
+    The scale goes up in steps as soon as a curve needs it, and down after five seconds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "spectrum",
+            "Specific loudness",
+            "short-term, before binaural inhibition; below in Cam, above in Hz &nbsp; "
+            f"<span style='color:{colors().cool}'>&#9473;&#9473; left</span> &nbsp; "
+            f"<span style='color:{colors().warm}'>&#9477;&#9477; right</span>",
+        )
+        self.plot = Plot("spectrum_plot")
+        cams = [(cam, f"{cam:g}") for cam in CAM_TICKS]
+        self.plot.getAxis("bottom").setTicks([cams])
+        hertz = [(float(hz_to_erb_number(f)), _hz(f)) for f in HZ_TICKS]
+        self.plot.getAxis("top").setTicks([hertz])
+        self.curves = []
+        for color, dashed in ((colors().cool, False), (colors().warm, True)):
+            curve = pg.PlotCurveItem(pen=thin_pen(color, dashed))
+            self.plot.addItem(curve, ignoreBounds=True)
+            self.curves.append(curve)
+        self._alarm, self._quiet_frames = False, 0
+        self._top = 0.0
+        self._set_top(TOPS[3])
+        self.plot.set_unit(UNIT, False)
+        self.body.addWidget(self.plot, 1)
+
+    def mark(self, words: Sequence[str], alarm: bool) -> None:
+        super().mark(words, alarm)
+        if alarm != self._alarm:
+            self._alarm = alarm
+            self.plot.set_unit(UNIT, alarm)
+
+    def draw(self, specific_loudness: np.ndarray | None) -> None:
+        """Show `(ear, channel)` in sone/Cam."""
+        if specific_loudness is None:
+            return
+        cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
+        for curve, values in zip(self.curves, specific_loudness, strict=True):
+            curve.setData(cam, values)
+        peak = float(specific_loudness.max())
+        needed = next((top for top in TOPS if peak <= top), TOPS[-1])
+        self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
+        if needed > self._top or self._quiet_frames > HOLD_FRAMES:
+            self._set_top(needed)
+
+    def _set_top(self, top: float) -> None:
+        if top != self._top:
+            self._top, self._quiet_frames = top, 0
+            steps = np.linspace(0.0, top, 6).tolist()
+            self.plot.set_grid(CAM_TICKS, steps)
+            self.plot.getAxis("left").setTicks([[(v, f"{v:g}") for v in steps]])
+
+
+def _hz(f: int) -> str:
+    return f"{f // 1000}k" if f >= 1000 else str(f)
