@@ -57,13 +57,13 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
 
     blocks: (count, 4) rows `first, last, from, to`: matrix[first:last] is zero outside [from:to]
     """
-    flat = x.reshape(-1, x.shape[-1])
+    if not compiled(x, matrix):
+        return x @ matrix.T
+    flat = x.detach().reshape(-1, x.shape[-1])
     y = x.new_empty(flat.shape[0], matrix.shape[0])
-    if compiled(x, matrix) and flat.shape[0] <= 4:
+    if flat.shape[0] <= 4:
         # A general matrix product does not pay for so few rows.
         _banded(array(flat), array(matrix), array(blocks), y.numpy())
-    elif torch.is_grad_enabled():
-        y = flat @ matrix.T
     else:
         for first, last, start, stop in blocks.tolist():
             torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
@@ -129,9 +129,8 @@ def _plain_lower_skirts(
     bins_below: Tensor,
 ) -> Tensor:
     count = groups.shape[0] - 1
-    group = torch.repeat_interleave(
-        torch.arange(count, device=groups.device), groups.diff(), output_size=frequency.shape[0]
-    )
+    component = torch.arange(frequency.shape[0], device=groups.device)
+    group = torch.searchsorted(groups, component, right=True) - 1
 
     def excite(power: Tensor, f: Tensor, x: Tensor, heard: Tensor) -> Tensor:
         steepness = torch.maximum(
@@ -147,10 +146,10 @@ def _plain_lower_skirts(
     some = power.clamp(min=1e-30)
     f, x = total(intensity * frequency) / some, total(intensity * level) / some
     whole = torch.arange(count, device=groups.device) < groups_below[:, None]
-    component = torch.arange(frequency.shape[0], device=groups.device)
-    parted = (group == groups_below[:, None]) & (component < bins_below[:, None])
     y = excite(power, f, x, whole)
-    if bool(parted.any()):
+    if count < frequency.shape[0]:
+        # Of the group that a channel's center parts, the components below the center.
+        parted = (group == groups_below[:, None]) & (component < bins_below[:, None])
         y = y + excite(intensity, frequency.expand_as(intensity), level, parted)
     return y
 

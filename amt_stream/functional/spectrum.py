@@ -6,9 +6,11 @@ from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 
+Sizes = tuple[int, ...]
+
 
 def running_spectrum(
-    x: Tensor, cosine: Tensor, sine: Tensor, halves: Tensor, bins: Tensor, hop: int, zi: Tensor
+    x: Tensor, cosine: Tensor, sine: Tensor, halves: Sizes, bins: Sizes, hop: int, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Power of each bin, (..., frame, sum of bins), one frame for each `hop` samples of `x`.
 
@@ -23,16 +25,15 @@ def running_spectrum(
     rows = joined.reshape(-1, joined.shape[-1])
     frames = x.shape[-1] // hop
     if compiled(x, cosine, sine, zi):
-        power = x.new_empty(rows.shape[0], frames, int(bins.sum()))
-        tables = array(cosine), array(sine), array(halves), array(bins)
-        _running_spectrum(array(rows), *tables, hop, power.numpy())
+        power = x.new_empty(rows.shape[0], frames, sum(bins))
+        _running_spectrum(array(rows), array(cosine), array(sine), halves, bins, hop, power.numpy())
     else:
-        power = _plain(rows, cosine, sine, halves.tolist(), bins.tolist(), hop)
+        power = _plain(rows, cosine, sine, halves, bins, hop)
     return power.view(*x.shape[:-1], frames, -1), joined[..., x.shape[-1] :]
 
 
 def _plain(
-    rows: Tensor, cosine: Tensor, sine: Tensor, halves: list[int], bins: list[int], hop: int
+    rows: Tensor, cosine: Tensor, sine: Tensor, halves: Sizes, bins: Sizes, hop: int
 ) -> Tensor:
     half = max(halves)
     segments = rows.unfold(-1, 2 * half, hop)
@@ -48,9 +49,9 @@ def _plain(
 
 @kernel
 def _running_spectrum(
-    rows: Array, cosine: Array, sine: Array, halves: Array, bins: Array, hop: int, power: Array
+    rows: Array, cosine: Array, sine: Array, halves: Sizes, bins: Sizes, hop: int, power: Array
 ) -> None:
-    half = halves.max()
+    half = max(halves)
     even, odd = np.empty((2, half), power.dtype), np.empty((2, half), power.dtype)
     count = power.shape[0] * power.shape[1]
     # Two frames at a time, the two ears as a rule: each table value is loaded once for both.
@@ -68,7 +69,7 @@ def _running_spectrum(
         out0 = power[first % power.shape[0], first // power.shape[0]]
         out1 = power[second % power.shape[0], second // power.shape[0]]
         at, b = 0, 0
-        for w in range(halves.size):
+        for w in range(len(halves)):
             h = halves[w]
             even0, even1, odd0, odd1 = even[0, :h], even[1, :h], odd[0, :h], odd[1, :h]
             for _ in range(bins[w]):

@@ -48,15 +48,13 @@ class RunningSpectrum(Stage):
 
     cosine: Tensor
     sine: Tensor
-    halves: Tensor
-    bins: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        counts = components_per_window()
+        self.bins = tuple(components_per_window())
         first = 1
         cosines, sines = [], []
-        for i, (half, count) in enumerate(zip(HALVES, counts, strict=True)):
+        for i, (half, count) in enumerate(zip(HALVES, self.bins, strict=True)):
             q = np.arange(half) + 0.5  # distance from the center, which lies between two samples
             window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
             scale = 2 / POINTS * 10 ** (3.32 / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
@@ -66,16 +64,12 @@ class RunningSpectrum(Stage):
             first += count
         self.register_table("cosine", np.concatenate([c.ravel() for c in cosines]))
         self.register_table("sine", np.concatenate([s.ravel() for s in sines]))
-        self.register_table("halves", np.array(HALVES))
-        self.register_table("bins", np.array(counts))
 
     def initial_state(self, shape: Shape) -> State:
         return {"past": self.state_like("past", with_time(shape, -1, POINTS - HOP))}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        y, past = running_spectrum(
-            x, self.cosine, self.sine, self.halves, self.bins, HOP, state["past"]
-        )
+        y, past = running_spectrum(x, self.cosine, self.sine, HALVES, self.bins, HOP, state["past"])
         return y, {"past": past}
 
     def out_shape(self, shape: Shape) -> Shape:
