@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 RANK = ["data", "scales", "design", "functional", "streaming", "compose", "testing", "stages"]
 RANK += ["models", "calibration", "calibrator", "metering", "engine", "analysis", "outputs"]
-RANK += ["presets", "terminal", "cli"]
+RANK += ["presets", "cli"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]
 

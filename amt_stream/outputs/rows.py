@@ -1,0 +1,57 @@
+"""What a row of readings is, whatever it is written as."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream import __version__
+from amt_stream.calibration import Calibration
+from amt_stream.scales import sone_to_phon
+
+SCHEMA = 1
+COLUMNS = ("time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
+MARKS = ("fault", "settling", "calibration")
+"""Columns that live rows have besides."""
+
+Row = tuple[Any, ...]
+
+
+class Writer(Protocol):
+    """Writes rows to a text stream; what the rows are about goes first."""
+
+    def __init__(
+        self, stream: TextIO, about: Mapping[str, Any], columns: Sequence[str] = COLUMNS
+    ) -> None: ...
+
+    def write(self, rows: Iterable[Row]) -> None: ...
+
+
+def header(
+    model_settings: Mapping[str, str], calibration: Sequence[Calibration], **more: Any
+) -> dict[str, Any]:
+    """What has to be known to read the numbers; two calibrations are those of left and right."""
+    told = [str(c) for c in calibration]
+    one = told[0] if len(set(told)) == 1 else f"left {told[0]}; right {told[-1]}"
+    return {
+        "schema": SCHEMA,
+        "amt_stream": __version__,
+        **model_settings,
+        "calibration": one,
+        **more,
+    }
+
+
+def picked(time_s: NDArray[np.float64], step_ms: int) -> NDArray[np.intp]:
+    """Which frames stand on a whole multiple of `step_ms`."""
+    return np.flatnonzero(np.round(time_s * 1000).astype(np.int64) % step_ms == 0)
+
+
+def rows(
+    time_s: NDArray[np.float64], stl: NDArray[np.floating], ltl: NDArray[np.floating]
+) -> Iterable[Row]:
+    """COLUMNS of each frame: milliseconds exactly, loudness to seven digits."""
+    numbers = [stl, ltl, sone_to_phon(stl), sone_to_phon(ltl)]
+    digits = [[float(f"{v:.7g}") for v in column.tolist()] for column in numbers]
+    return zip(np.round(time_s, 3).tolist(), *digits, strict=True)
