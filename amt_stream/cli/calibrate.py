@@ -1,0 +1,111 @@
+"""`amt-stream calibrate`."""
+
+import argparse
+import queue
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.calibration import Record, utc_now, write_records
+from amt_stream.calibrator import STABLE_S, CalibratorCheck, Refused
+from amt_stream.cli.inputs import Input, open_input
+from amt_stream.cli.options import say
+from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
+
+
+def run_calibrate(args: argparse.Namespace) -> int:
+    """Measure the tone and print what a full-scale sine stands for; for a microphone, keep it."""
+    given = open_input(args, args.source or "mic")
+    fs, name = given.source.fs, given.source.name
+    checks = {channel: CalibratorCheck(fs, args.frequency) for channel in given.channels}
+    say(f"listening to {name} for a tone of {args.level:g} dB SPL at {args.frequency:g} Hz")
+    channel = given.channels[0]
+    try:
+        for block in _sound(given, args.timeout):
+            for column, channel in enumerate(given.channels):
+                checks[channel].push(block[:, column])
+            _show_progress(checks)
+            if all(check.result for check in checks.values()):
+                break
+        found = {}
+        for channel, check in checks.items():
+            found[channel] = check.finish()
+    except Refused as refusal:
+        several = " (-c 1 takes one channel)" if len(checks) > 1 else ""
+        raise Refused(f"not calibrated; channel {channel}: {refusal}{several}") from refusal
+    finally:
+        _show_progress({})
+    records = [
+        Record(
+            name,
+            channel,
+            args.level,
+            round(tone.level_dbfs, 4),
+            round(tone.frequency, 3),
+            utc_now(),
+        )
+        for channel, tone in found.items()
+    ]
+    for record in records:
+        print(
+            f"{name} channel {record.channel}: full-scale sine = "
+            f"{record.full_scale_db_spl:.3f} dB SPL ({record.measured_dbfs:.3f} dBFS at "
+            f"{record.frequency_hz:.2f} Hz)"
+        )
+    if given.is_microphone:
+        say(f"kept in {write_records(records)}")
+    else:
+        say(f"not kept, as {name} is no device: use --full-scale-db with the level above")
+    return 0
+
+
+def _sound(given: Input, timeout: float) -> Iterator[NDArray[np.float32]]:
+    """The chosen channels (time, channel), block after block, until the end or the timeout."""
+    source = given.source
+    if isinstance(source, ThreadedSource):
+        heard = 0
+        try:
+            for block in source.blocks():
+                heard += len(block)
+                yield block[:, [c - 1 for c in given.channels]] if given.pick else block
+                if heard > timeout * source.fs:
+                    return
+        finally:
+            source.stop()
+        return
+    inbox: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+    end = time.monotonic() + timeout
+
+    def deliver(block: Block | None, lost: int = 0) -> None:
+        inbox.put(None if block is None else block.copy())
+
+    source.start(deliver)
+    try:
+        while (left := end - time.monotonic()) > 0:
+            try:
+                came = inbox.get(timeout=min(left, source.stall_s))
+            except queue.Empty:
+                if left > source.stall_s:
+                    raise DeviceLost(f"{source.name!r} delivers nothing") from None
+                continue
+            if came is None:
+                raise source.error or DeviceLost(f"{source.name!r} ended")
+            yield came
+    finally:
+        source.stop()
+
+
+def _show_progress(checks: dict[int, CalibratorCheck]) -> None:
+    """One line that is written over, where somebody sees it; an empty one in the end."""
+    if not sys.stderr.isatty():
+        return
+    told = [
+        f"channel {channel}: {check.latest.frequency:7.1f} Hz {check.latest.level_dbfs:7.2f} dBFS "
+        f"{check.progress_s:.1f} of {STABLE_S:g} s"
+        for channel, check in checks.items()
+        if check.latest is not None
+    ]
+    print("\r\x1b[K" + "   ".join(told), end="", file=sys.stderr, flush=True)

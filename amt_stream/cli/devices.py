@@ -1,0 +1,24 @@
+"""`amt-stream devices`."""
+
+from amt_stream.calibration import read_records
+from amt_stream.cli.options import say
+from amt_stream.engine.devices import list_devices
+
+
+def run_devices() -> int:
+    """List the inputs on standard output, `*` before the default."""
+    devices = list_devices()
+    records = read_records()
+    if not devices:
+        say("there is no input device; `amt-stream meter --source demo` needs none")
+    for device in devices:
+        star = "*" if device.default else " "
+        channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")
+        print(
+            f"{star} {device.index:3d} {device.name} ({device.host_api}), {channels}, "
+            f"{device.fs} Hz"
+        )
+        for record in records:
+            if record.device == device.name:
+                print(f"        channel {record.channel}: {record.calibration}")
+    return 0

@@ -1,0 +1,111 @@
+"""Which sound a command listens to, and how loud its full scale is."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
+from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, WrongUsage, say
+from amt_stream.engine.devices import MicrophoneSource
+from amt_stream.engine.sources import (
+    FileSource,
+    Source,
+    SourceError,
+    StdinSource,
+    ThreadedSource,
+    channel_slice,
+    demo_source,
+)
+
+BLOCK_MS = 10.0
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source, the numbers of its channels that are heard, and a calibration for each.
+
+    `pick` is what is left to choose from the blocks that the source delivers.
+    """
+
+    source: Source
+    channels: tuple[int, ...]
+    calibration: list[Calibration]
+    pick: tuple[int, ...] | None = None
+
+    @property
+    def is_microphone(self) -> bool:
+        return not isinstance(self.source, ThreadedSource)
+
+
+def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS) -> Input:
+    """The input called `source` on the command line: mic, demo, - or a path."""
+    full_scale_db = getattr(args, "full_scale_db", None)
+    if args.device is not None and source != "mic":
+        raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
+    if args.pcm is not None and source != "-":
+        raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
+    if source == "mic":
+        return open_microphone(
+            args.device,
+            args.channels,
+            args.samplerate,
+            args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
+            full_scale_db,
+        )
+    paced = not getattr(args, "fast", False)
+    pick = args.channels
+    opened: Source
+    if source == "demo":
+        opened = demo_source(args.samplerate or PCM_FS, paced=paced)
+    elif source == "-":
+        opened, pick = _standard_input(args), None
+    else:
+        if args.samplerate is not None:
+            raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
+        if Path(source).is_dir():
+            raise SourceError(f"{source} is a folder: give a sound file")
+        opened = FileSource(source, paced=paced)
+    channels = tuple(range(1, opened.channels + 1)[channel_slice(pick, opened.channels, source)])
+    if full_scale_db is not None:
+        calibration = Calibration(full_scale_db)
+    else:
+        calibration = opened.calibration or UNCALIBRATED
+    return Input(opened, channels, [calibration], pick)
+
+
+def _standard_input(args: argparse.Namespace) -> StdinSource:
+    channels = args.channels or (PCM_CHANNELS,)
+    if len(channels) > 1 or channels[0] > 2:
+        raise WrongUsage(
+            f"--channels is {','.join(map(str, channels))}: with --source - it says how many "
+            "channels there are, 1 or 2"
+        )
+    pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
+    say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
+    return StdinSource(pcm, fs, channels[0])
+
+
+def open_microphone(
+    device: int | str | None,
+    channels: Sequence[int] | None = None,
+    fs: int | None = None,
+    blocksize: int = 480,
+    full_scale_db: float | None = None,
+) -> Input:
+    """A microphone with the calibration given, or else the one kept for it."""
+    source = MicrophoneSource(device, fs=fs, channels=channels, blocksize=blocksize)
+    heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
+    if full_scale_db is not None:
+        calibration = [Calibration(full_scale_db)]
+    else:
+        calibration = calibrations_of(source.name, heard)
+        missing = [c for c, known in zip(heard, calibration, strict=True) if not known.calibrated]
+        if missing:
+            calibration = [UNCALIBRATED]
+            if len(missing) < len(heard):
+                say(
+                    f"channel {missing[0]} of {source.name!r} has no calibration, so readings are "
+                    f"uncalibrated: amt-stream calibrate -c {missing[0]}"
+                )
+    return Input(source, heard, calibration)

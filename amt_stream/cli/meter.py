@@ -1,0 +1,167 @@
+"""`amt-stream meter`: in a window, in the terminal, or as rows."""
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.calibration import utc_now
+from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
+from amt_stream.cli.terminal import TerminalMeter
+from amt_stream.engine.sources import SourceError
+from amt_stream.outputs import COLUMNS, FORMATS, MARKS, LiveRows, header
+from amt_stream.presets import Preset
+
+if TYPE_CHECKING:
+    from amt_stream.engine.frames import Frames
+    from amt_stream.engine.runner import Engine
+
+TURN_S = 0.05
+
+
+def run_meter(args: argparse.Namespace) -> int:
+    """Measure until the sound ends, the duration is over, or somebody stops it."""
+    preset = chosen_preset(args)
+    if args.format:
+        return _write_rows(args, preset)
+    if not args.terminal:
+        status = _show_window(args, preset)
+        if status is not None:
+            return status
+    return _show_in_terminal(args, preset)
+
+
+def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
+    """The input asked for; by default the microphone, or the demo sound where there is none."""
+    if args.source is not None or args.device is not None:
+        return open_input(args, args.source or "mic", preset.block_ms)
+    if args.pcm is not None:
+        raise WrongUsage("--pcm is for standard input: add --source -")
+    try:
+        return open_input(args, "mic", preset.block_ms)
+    except SourceError as error:
+        say(f"the built-in demo sound plays instead of a microphone: {error}")
+        return open_input(args, "demo", preset.block_ms)
+
+
+def make_engine(
+    given: Input,
+    preset: Preset,
+    sinks: Sequence[Callable[["Frames"], None]] = (),
+    blocksize: int | None = None,
+    specific_loudness: bool = False,
+) -> "Engine":
+    """An engine for an input, not yet started."""
+    from amt_stream.engine.runner import Engine
+
+    settings = preset.engine_settings
+    if blocksize is not None:
+        settings["block_ms"] = 1000.0 * blocksize / given.source.fs
+    try:
+        model = preset.model(given.source.fs, specific_loudness)
+        return Engine(
+            given.source,
+            model,
+            sinks,
+            calibration=given.calibration,
+            channels=given.pick,
+            **settings,
+        )
+    except ValueError as error:
+        raise Mistake(error) from error
+
+
+def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
+    given = metered_input(args, preset)
+    step_ms = args.step_ms or preset.step_ms
+    about = header(
+        preset.model_settings,
+        given.calibration,
+        source=given.source.name,
+        fs_hz=given.source.fs,
+        channels=" ".join(map(str, given.channels)),
+        step_ms=step_ms,
+        host=socket.gethostname(),
+        date=utc_now(),
+    )
+    writer = FORMATS[args.format](sys.stdout, about, COLUMNS + MARKS)
+    sys.stdout.flush()
+    rows = LiveRows(sys.stdout, writer, step_ms, args.duration)
+    engine = make_engine(given, preset, [rows], args.blocksize)
+    told = ""
+    with engine:
+        while not rows.done.is_set() and engine.error is None and not engine.wait(TURN_S):
+            note = engine.health.note
+            if note and note != told:
+                say(note)
+            told = note
+    if rows.error is not None:
+        raise rows.error
+    return _ended(engine)
+
+
+def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
+    given = metered_input(args, preset)
+    engine = make_engine(given, preset, (), args.blocksize)
+    with engine, TerminalMeter(engine, given.calibration, sys.stdout) as meter:
+        meter.run(args.duration)
+    meter.print_last()
+    return _ended(engine)
+
+
+def _ended(engine: "Engine") -> int:
+    """What a measurement was like, in one line; raises what ended it before its time."""
+    if engine.error is not None:
+        # What a library says of a file or a device is a message; anything else is our own fault.
+        if isinstance(engine.error, (OSError, RuntimeError)) and not isinstance(
+            engine.error, SourceError
+        ):
+            raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error
+        raise engine.error
+    health = engine.health
+    if health.note:
+        say(health.note)
+    say(
+        f"{health.samples / engine.source.fs:.1f} s measured: load {health.load:.2f}, "
+        f"block time {100 * health.block_share_median:.0f} % (p99 "
+        f"{100 * health.block_share_p99:.0f} %) of its duration, {health.overruns} overruns, "
+        f"{health.lost_samples} samples lost, {health.non_finite} invalid, {health.clipped} "
+        "clipped"
+    )
+    return 0
+
+
+def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
+    """Run the window; None where there can be none, said in one line."""
+    if not _has_display():
+        say("there is no display: the meter runs in the terminal")
+        return None
+    try:
+        from amt_monitor import run_window
+    except ImportError as error:
+        say(
+            f"the window is not installed ({error}), so the meter runs in the terminal: "
+            'pip install "amt_stream[app]"'
+        )
+        return None
+
+    def engine_for(device: str | int | None) -> "Engine":
+        if device is None:
+            given = metered_input(args, preset)
+        else:
+            given = open_microphone(device)
+        return make_engine(given, preset, (), args.blocksize, specific_loudness=True)
+
+    settings: dict[str, Any] = {} if args.duration is None else {"duration": args.duration}
+    return run_window(engine_for, **settings)
+
+
+def _has_display() -> bool:
+    if sys.platform in ("win32", "darwin"):
+        return True
+    # QT_QPA_PLATFORM may name a screen that is no screen, such as offscreen or vnc.
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return any(os.environ.get(name) for name in names)

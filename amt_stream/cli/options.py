@@ -1,0 +1,294 @@
+"""What can be typed after `amt-stream`."""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from amt_stream import __version__
+from amt_stream.presets import DEFAULT, FIELDS, Preset, load_preset
+
+PCM = ("s16le", "s24le", "s32le", "f32le")
+FORMATS = ("csv", "jsonl")
+PCM_FS = 48000
+PCM_CHANNELS = 2
+
+
+class Mistake(Exception):
+    """Something that the user can put right; the message is one sentence."""
+
+
+class WrongUsage(Mistake):
+    """Options that do not go together."""
+
+
+def say(message: object) -> None:
+    """One line to standard error."""
+    print(f"amt-stream: {message}", file=sys.stderr, flush=True)
+
+
+def chosen_preset(args: argparse.Namespace) -> Preset:
+    """The preset, with what was typed besides."""
+    return load_preset(args.preset).with_field(args.field)
+
+
+def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[[str], Any]:
+    """An argument within a range."""
+
+    def parse(text: str) -> float | int:
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            kind = "a whole number" if whole else "a number"
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not {kind} from {low:g} to {high:g} {unit}"
+            )
+        return value
+
+    return parse
+
+
+def channel_list(text: str) -> tuple[int, ...]:
+    """One or two channel numbers, counted from 1."""
+    try:
+        channels = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        channels = ()
+    if not 1 <= len(channels) <= 2 or min(channels) < 1 or len(set(channels)) < len(channels):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give one channel (1), or two different ones as left and right (1,2)"
+        )
+    return channels
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands; `run` in what it gives is the function of the one chosen."""
+    parser = argparse.ArgumentParser(
+        prog="amt-stream",
+        description="Binaural loudness in sone and phon (Moore et al. 2016, ISO 532-3), live or "
+        "of sound files.",
+        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
+    )
+    parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
+    _list_devices(parser, default=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_meter(commands)
+    _add_devices(commands)
+    _add_calibrate(commands)
+    _add_analyze(commands)
+    return parser
+
+
+def _add_meter(commands: Any) -> None:
+    parser = commands.add_parser(
+        "meter",
+        help="show loudness while it is heard",
+        description="Show loudness while it is heard: in a window, in the terminal, or as rows of "
+        "numbers.",
+    )
+    parser.set_defaults(run=_meter)
+    _source(
+        parser,
+        "demo, mic, the path of a sound file, or - for raw PCM on standard input; by default the "
+        "microphone, or the demo sound where there is none",
+    )
+    _device(parser)
+    _model(parser)
+    parser.add_argument(
+        "--terminal", action="store_true", help="show the meter here and not in a window"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="write rows of numbers and show nothing")
+    parser.add_argument(
+        "--step-ms",
+        type=number(1, 60000, "ms", whole=True),
+        metavar="MS",
+        help="a row every so many milliseconds (default: the preset's, 100)",
+    )
+    parser.add_argument(
+        "--duration",
+        type=number(1e-3, 1e9, "seconds of sound"),
+        metavar="S",
+        help="end after so many seconds of sound",
+    )
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="play a file, or the demo sound, as fast as it goes and not as if it came live",
+    )
+
+
+def _add_devices(commands: Any) -> None:
+    parser = commands.add_parser(
+        "devices",
+        help="list the input devices",
+        description="List the input devices, with the calibrations known of them.",
+    )
+    _list_devices(parser)
+    parser.set_defaults(run=_devices)
+
+
+def _add_calibrate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "calibrate",
+        help="measure the tone of an acoustic calibrator and keep the result",
+        description="Put the calibrator on the microphone and switch it on. Its tone has to be "
+        "there for 3 s, stable within 0.1 dB; the level of a full-scale sine is then kept for "
+        "this channel of this device. Two channels are calibrated one by one: -c 1, then -c 2.",
+    )
+    parser.set_defaults(run=_calibrate)
+    parser.add_argument(
+        "--level",
+        type=number(40, 170, "dB SPL"),
+        default=94.0,
+        metavar="DB",
+        help="level of the calibrator in dB SPL (default: 94)",
+    )
+    parser.add_argument(
+        "--frequency",
+        type=number(50, 12000, "Hz"),
+        default=1000.0,
+        metavar="HZ",
+        help="frequency of the calibrator (default: 1000); it may be 2 %% off",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=number(3, 3600, "s"),
+        default=30.0,
+        metavar="S",
+        help="give up after so many seconds (default: 30)",
+    )
+    _source(parser, "mic (default), or a recording of the calibrator: a sound file, or - for PCM")
+    _device(parser)
+
+
+def _add_analyze(commands: Any) -> None:
+    parser = commands.add_parser(
+        "analyze",
+        help="loudness of sound files, frame by frame or in summary",
+        description="Loudness of sound files in any format that libsndfile reads: a row per "
+        "millisecond, from 0 to the very end.",
+    )
+    parser.set_defaults(run=_analyze)
+    _list_devices(parser)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="write rows to this file, or for several files into this folder; by default to "
+        "standard output",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite what --out names")
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="write a JSON line per file with its maximum loudness to standard output",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="csv", help="of rows (default: csv)")
+    parser.add_argument(
+        "--step-ms",
+        type=number(1, 60000, "ms", whole=True),
+        default=1,
+        metavar="MS",
+        help="a row every so many milliseconds (default: 1)",
+    )
+    parser.add_argument(
+        "--replace-invalid",
+        action="store_true",
+        help="read NaN and infinity in a file as 0, and say how many there were",
+    )
+    parser.add_argument(
+        "-c", "--channels", type=channel_list, metavar="LIST", help="channels: 1, or 1,2"
+    )
+    _model(parser)
+
+
+def _source(parser: argparse.ArgumentParser, help: str) -> None:
+    parser.add_argument("--source", metavar="SOURCE", help=help)
+    parser.add_argument(
+        "--pcm", choices=PCM, help="sample format on standard input (default: s16le)"
+    )
+
+
+def _device(parser: argparse.ArgumentParser) -> None:
+    _list_devices(parser)
+    parser.add_argument("-d", "--device", help="input device: its index or part of its name")
+    parser.add_argument(
+        "-c",
+        "--channels",
+        type=channel_list,
+        metavar="LIST",
+        help="channels, counted from 1: one for both ears (1) or left and right (1,2); with "
+        "--source - how many channels there are, 1 or 2",
+    )
+    parser.add_argument(
+        "-r",
+        "--samplerate",
+        type=number(1000, 768000, "Hz", whole=True),
+        metavar="HZ",
+        help="of the device, the demo sound, or standard input (default: 48000)",
+    )
+    parser.add_argument(
+        "-b",
+        "--blocksize",
+        type=number(1, 192000, "samples", whole=True),
+        metavar="N",
+        help="samples taken at a time (default: those of the preset's block_ms)",
+    )
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--field",
+        choices=FIELDS,
+        help="where the sound was picked up: free or diffuse sound field, or at the eardrum",
+    )
+    parser.add_argument(
+        "--full-scale-db",
+        type=number(0, 250, "dB SPL"),
+        metavar="DB",
+        help="calibration: level in dB SPL of a full-scale sine",
+    )
+    parser.add_argument(
+        "--preset",
+        default=DEFAULT,
+        metavar="NAME|PATH",
+        help=f"settings by name or from a TOML file (default: {DEFAULT})",
+    )
+
+
+def _list_devices(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+    # A subcommand's own default would overwrite what stood before its name.
+    parser.add_argument(
+        "-l",
+        "--list-devices",
+        action="store_true",
+        default=default,
+        help="list the input devices and end",
+    )
+
+
+def _meter(args: argparse.Namespace) -> int:
+    from amt_stream.cli.meter import run_meter
+
+    return run_meter(args)
+
+
+def _devices(args: argparse.Namespace) -> int:
+    from amt_stream.cli.devices import run_devices
+
+    return run_devices()
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    from amt_stream.cli.calibrate import run_calibrate
+
+    return run_calibrate(args)
+
+
+def _analyze(args: argparse.Namespace) -> int:
+    from amt_stream.cli.analyze import run_analyze
+
+    return run_analyze(args)

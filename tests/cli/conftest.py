@@ -1,0 +1,111 @@
+"""The command as a stranger runs it, and sounds in files for it."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+
+FULL_SCALE_DB = 100.0
+
+
+class Done:
+    """A command that has ended: its status, and what it wrote."""
+
+    def __init__(self, process) -> None:
+        self.status = process.returncode
+        self.out, self.err = process.stdout.decode(), process.stderr.decode()
+        self.lines = self.err.splitlines()
+        assert "Traceback" not in self.err, self.err
+
+    @property
+    def rows(self):
+        return Table(self.out).rows
+
+    @property
+    def about(self):
+        return Table(self.out).about
+
+
+class Table:
+    """CSV as the package writes it: `about` by key, and `rows` by column, numbers as floats."""
+
+    def __init__(self, text) -> None:
+        lines = text.splitlines()
+        comments = [line[2:] for line in lines if line.startswith("# ")]
+        self.about = dict(line.split(": ", 1) for line in comments)
+        table = csv.DictReader(lines[len(comments) :])
+        rows = list(table)
+        self.rows = {name: np.array([number(r[name]) for r in rows]) for name in table.fieldnames}
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+COMMAND = [sys.executable, "-m", "amt_stream.cli"]
+
+
+@pytest.fixture
+def command():
+    """The beginning of the command line."""
+    return list(COMMAND)
+
+
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the command, which sees no screen, in an empty folder, and wait for its end."""
+
+    def wait_for(*arguments, stdin=b"", **settings):
+        environment = {k: v for k, v in os.environ.items() if k not in SCREENS} | settings
+        process = subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+            input=stdin,
+            capture_output=True,
+        )
+        return Done(process)
+
+    return wait_for
+
+
+@pytest.fixture
+def read_table():
+    """Read a file of rows."""
+    return lambda path: Table(path.read_text())
+
+
+@pytest.fixture
+def sound_file(tmp_path):
+    """Write samples (time,) or (time, channel), fractions of full scale, to a file."""
+
+    def write(samples, fs=48000, name="sound.wav", subtype="FLOAT"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        soundfile.write(path, samples, fs, subtype=subtype)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def tone():
+    """Make a tone (time, 2) by level in dB SPL, where full scale is 100 dB SPL."""
+
+    def make(level_db, duration, frequency=1000.0, fs=48000):
+        time_s = np.arange(round(duration * fs)) / fs
+        peak = 10 ** ((level_db - FULL_SCALE_DB) / 20)
+        return np.repeat(peak * np.sin(2 * np.pi * frequency * time_s)[:, None], 2, axis=1)
+
+    return make

@@ -1,0 +1,185 @@
+import json
+import signal
+import subprocess
+import time
+from math import ceil
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream.analysis import InvalidSample, Maxima, Recording, analyze
+from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.compose import aligned
+from amt_stream.engine.sources import SourceError
+from amt_stream.models import Moore2016
+
+COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
+
+
+def noise(samples, channels=2):
+    return 0.01 * np.random.default_rng(samples).standard_normal((samples, channels))
+
+
+@pytest.mark.parametrize(
+    ("fs", "samples"), [(48000, 1), (48000, 47), (48000, 48), (44100, 44100), (32000, 8193)]
+)
+def test_frames_go_from_zero_to_the_very_end(sound_file, fs, samples):
+    x = noise(samples)
+    model = Moore2016(fs=fs)
+    parts = list(analyze(Recording(sound_file(x, fs)), model, UNCALIBRATED))
+    time_s, stl, ltl = (np.concatenate(column) for column in zip(*parts, strict=True))
+    np.testing.assert_allclose(time_s, np.arange(samples * 1000 // fs + 1) / 1000, atol=1e-12)
+    pascal = torch.from_numpy(x.T.copy())[None].float() * UNCALIBRATED.pascal_per_unit
+    with torch.inference_mode():
+        whole = aligned(model, torch.nn.functional.pad(pascal, (0, ceil(fs / 1000))))
+    for got, expected in ((stl, whole.stl), (ltl, whole.ltl)):
+        expected = expected[0, : len(got)].numpy()
+        np.testing.assert_allclose(got, expected, atol=1e-5 * max(1e-3, expected.max()))
+
+
+def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
+    left, right = noise(4800)[:, 0], noise(4801)[:4800, 0]
+    both = sound_file(np.stack([left, left], axis=1), name="both.wav")
+    mono = sound_file(left, name="mono.wav")
+    four = sound_file(np.stack([right, left, right, left], axis=1), name="four.wav")
+    model = Moore2016(fs=48000)
+
+    def maxima(path, channels=None):
+        found = Maxima()
+        for frames in analyze(Recording(path, channels), model, Calibration(110.0)):
+            found.add(frames)
+        return found.told()
+
+    expected = maxima(both)
+    assert maxima(mono) == maxima(four, (4,)) == maxima(four, (2, 4)) == expected
+    assert maxima(four, (1, 2)) != expected
+    with pytest.raises(SourceError, match="has 4 channels: choose one"):
+        Recording(four)
+
+
+def test_only_the_channels_that_are_heard_have_to_be_numbers(sound_file):
+    x = noise(4800)
+    x[1234, 1], x[2000, 0] = np.nan, np.inf
+    path = sound_file(x)
+    with pytest.raises(InvalidSample, match=r"nan at sample 1234 \(0\.025708 s\), channel 2"):
+        Recording(path)
+    with pytest.raises(InvalidSample, match=r"inf at sample 2000 .* channel 1"):
+        Recording(path, (1,))
+    recording = Recording(path, replace_invalid=True)
+    assert recording.replaced == 2
+    assert np.isfinite(np.concatenate(list(recording.blocks()))).all()
+
+
+def test_rows_on_standard_output(run, sound_file, tone):
+    """1 kHz at 40 dB SPL has 1 sone by definition (ISO 532-3: 1.000 +- 0.005)."""
+    path = sound_file(tone(40.0, 1.5, fs=44100), 44100, "tone.flac", "PCM_24")
+    done = run("analyze", path, "--step-ms", 250)
+    assert done.status == 0
+    assert list(done.rows) == COLUMNS
+    np.testing.assert_array_equal(done.rows["time_s"], np.arange(0, 1.6, 0.25))
+    assert done.rows["ltl_sone"][-2] == pytest.approx(1.0, abs=0.005)
+    assert done.rows["ltl_phon"][-2] == pytest.approx(40.0, abs=0.05)
+    about = done.about
+    assert about["calibration"] == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
+    for key in ("schema", "amt_stream", "model", "constants", "field", "ear_filter", "accuracy"):
+        assert about[key]
+    assert (about["file"], about["fs_hz"]) == (str(path), "44100")
+    assert "uncalibrated" in done.err
+
+
+def test_summary_of_a_step(run, sound_file, tone):
+    """Case step_1kHz_50_to_70dB of an independent implementation: 72.09 and 69.99 phon at 1.2 s."""
+    x = np.concatenate([tone(50.0, 0.6), tone(70.0, 0.6)])
+    done = run("analyze", sound_file(x), "--summary", "--full-scale-db", "100")
+    assert done.status == 0
+    summary = json.loads(done.out)
+    assert summary["max_stl_phon"] == pytest.approx(72.09, abs=0.1)
+    assert summary["max_ltl_phon"] == pytest.approx(69.99, abs=0.1)
+    assert summary["t_max_stl_s"] == summary["t_max_ltl_s"] == summary["duration_s"] == 1.2
+    assert (summary["calibrated"], summary["full_scale_db_spl"]) == (True, 100.0)
+    assert (summary["model"], summary["field"]) == ("moore2016", "free")
+    assert "uncalibrated" not in done.err
+
+
+def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_path):
+    (tmp_path / "text.wav").write_text("not a sound")
+    sound_file(np.zeros((0, 2)), name="empty.wav")
+    sound_file(np.zeros((4800, 3)), name="three.wav")
+    sound_file(np.zeros((4800, 2)), 44101, "odd.wav")
+    sound_file(np.array([0.0, np.nan, 0.0]), name="nan.wav")
+    sound_file(np.zeros((480, 2)), name="good.wav")
+    bad = ["none.wav", "text.wav", "empty.wav", "three.wav", "odd.wav", "nan.wav", "."]
+    done = run("analyze", "--summary", "--full-scale-db", 100, *bad[:3], "good.wav", *bad[3:])
+    assert done.status == 1
+    assert json.loads(done.out)["file"] == "good.wav"
+    said = ["no file", "not a sound", "length is zero", "3 channels", "44100 and 44120 Hz"]
+    said += ["nan at sample 1 ", "is a folder"]
+    assert len(done.lines) == len(bad)
+    for name, words, line in zip(bad, said, done.lines, strict=True):
+        assert name in line
+        assert words in line
+
+
+def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_table, tmp_path):
+    sound_file(np.array([0.1, np.inf, 0.1] * 480), name="a.wav")
+    sound_file(noise(960), name="b.wav")
+    arguments = ["analyze", "a.wav", "b.wav", "--out", "rows", "--replace-invalid", "--summary"]
+    done = run(*arguments)
+    assert done.status == 0, done.err
+    assert [json.loads(line)["replaced_samples"] for line in done.out.splitlines()] == [480, 0]
+    written = tmp_path / "rows"
+    assert sorted(path.name for path in written.iterdir()) == ["a.csv", "b.csv"]
+    table = read_table(written / "a.csv")
+    assert len(table.rows["time_s"]) == 31
+    assert table.about["replaced_samples"] == "480"
+
+    again = run(*arguments)
+    assert (again.status, again.out) == (1, "")
+    assert "a.csv exists: say --force" in again.err
+    assert run(*arguments, "--force", "--step-ms", 5).status == 0
+    assert len(read_table(written / "a.csv").rows["time_s"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["a.wav", "b.wav"], 2, "name a folder with --out"),
+        (["a.wav", "b.wav", "--out", "a.wav"], 1, "is a file: for several files"),
+        (["a.wav", "x/a.wav", "--out", "rows"], 1, "two of the files would be written to"),
+        (["a.wav", "--out", "a.wav", "--force"], 1, "is a file to be analyzed"),
+    ],
+)
+def test_an_output_that_cannot_be_meant_is_refused(run, sound_file, arguments, status, said):
+    path = sound_file(np.zeros((480, 2)), name="a.wav")
+    before = path.read_bytes()
+    done = run("analyze", *arguments)
+    assert (done.status, len(done.lines), done.out) == (status, 1, "")
+    assert said in done.err
+    assert path.read_bytes() == before
+
+
+def test_nothing_half_written_stays(command, sound_file, tmp_path):
+    """Interrupted in the middle of ten minutes of sound."""
+    path = sound_file(np.zeros((600 * 8000, 1)), 8000, subtype="PCM_16")
+    folder = tmp_path / "rows"
+    arguments = [*command, "analyze", path, "--out", folder / "rows.csv"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not (folder.exists() and list(folder.iterdir())):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert list(folder.iterdir()) == []
+
+
+def test_a_reader_that_leaves_is_no_error(command, sound_file):
+    path = sound_file(np.zeros((20 * 48000, 2)), subtype="PCM_16")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "analyze", path], **pipes) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 0
+    assert errors.count(b"\n") == 1
