@@ -47,7 +47,7 @@ class DeviceChoice(QtWidgets.QComboBox):
             self._listing.start(sys.executable, ["-c", LIST_DEVICES])
 
     def close_listing(self) -> None:
-        self._listing.finished.disconnect(self._listed)
+        self._listing.blockSignals(True)
         self._listing.kill()
         self._listing.waitForFinished(2000)
 

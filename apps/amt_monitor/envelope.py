@@ -46,7 +46,8 @@ class Envelope:
             self._add(rows)
 
     def _add(self, rows: np.recarray) -> None:
-        column = np.floor(rows["time_s"] / self.column_s).astype(np.int64)
+        # 0.7 / 0.1 is 6.999...: a frame on the edge belongs to the column that begins there.
+        column = np.floor(rows["time_s"] / self.column_s + 1e-6).astype(np.int64)
         size = len(self._fault)
         newest = int(column[-1])
         self._blank(np.arange(max(self._column, newest - size) + 1, newest + 1) % size)

@@ -66,8 +66,8 @@ class NumberPane(Pane):
                 number.setPalette(palette)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        # "0.052" and its unit, twice, are 8.5 times as wide as the digits are high.
-        size = max(20, min(self.width() // 8, self.height() - 56))
+        # "0.052" and its unit, twice, are nine times as wide as the digits are high.
+        size = max(20, min(self.width() // 9, self.height() - 56))
         for number, caption in self._numbers:
             for label, pixels in ((number, size), (caption, max(12, size // 4))):
                 font = label.font()

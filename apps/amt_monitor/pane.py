@@ -124,6 +124,10 @@ class Plot(pg.PlotWidget):
         self._grid.setData(*np.array(across + up).reshape(-1, 2).T)
         self._unit.setPos(x[0], y[-1])
 
+    @property
+    def unit_text(self) -> str:
+        return self._unit.toPlainText()
+
     def set_unit(self, unit: str, alarm: bool) -> None:
         """Name the unit of the readings in the plot, and that they are uncalibrated."""
         self._unit.setText(f"{unit}, uncalibrated" if alarm else unit)

@@ -37,7 +37,7 @@ class Switch:
 
     @property
     def state(self) -> str:
-        """ "starting", "stopping", "stopped", or the engine's own word while it measures."""
+        """One of "starting", "stopping", "stopped"; while it measures, the engine's own word."""
         if self.busy:
             return self._verb
         return self.engine.health.device_state if self.engine and self.measuring else "stopped"

@@ -1,0 +1,46 @@
+"""A window on a screen of our own, with real engines behind it."""
+
+import pytest
+
+from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.models import Moore2016
+
+
+@pytest.fixture(scope="session")
+def model():
+    """One model for all engines: a stage keeps no state, and making it takes time."""
+    return Moore2016(fs=48000, specific_loudness=True)
+
+
+@pytest.fixture
+def tone_engine(model):
+    """Makes engines that measure the tone of 1 sone; keywords go to Engine."""
+
+    def make(device=None, **settings):
+        source = SignalSource([Tone(1000.0, level_db=40.0)])
+        return Engine(source, model, **settings)
+
+    return make
+
+
+@pytest.fixture
+def open_window(qtbot):
+    """Opens a window, waits until it is on the screen, closes it in the end."""
+    from amt_monitor.window import MonitorWindow
+
+    windows = []
+
+    def make(make_engine, readings=True):
+        window = MonitorWindow(make_engine)
+        windows.append(window)
+        window.show()
+        with qtbot.waitActive(window):
+            # There is no window manager to give it the keyboard.
+            window.activateWindow()
+        if readings:
+            qtbot.waitUntil(lambda: window.shown is not None, timeout=15000)
+        return window
+
+    yield make
+    for window in windows:
+        window.close()

@@ -1,0 +1,39 @@
+"""What the whole program costs with its window on a screen: CPU seconds per second."""
+
+import time
+
+import pytest
+
+from amt_stream.engine import Engine, demo_source
+from amt_stream.models import Moore2016
+
+WARM_MS, MEASURED_MS = 6000, 20000
+
+
+@pytest.mark.bench
+def test_cpu_of_window_and_engine(qtbot):
+    """Process time of window, engine and demo source together; the X server is another process."""
+    from amt_monitor.window import MonitorWindow
+
+    def make_engine(device):
+        source = demo_source()
+        return Engine(source, Moore2016(fs=source.fs, specific_loudness=True))
+
+    window = MonitorWindow(make_engine)
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+    qtbot.wait(WARM_MS)
+    drawn = []
+    window.history.curves[0].sigPlotChanged.connect(drawn.append)
+    cpu, main_thread, began = time.process_time(), time.thread_time(), time.monotonic()
+    qtbot.wait(MEASURED_MS)
+    wall = time.monotonic() - began
+    cpu, main_thread = time.process_time() - cpu, time.thread_time() - main_thread
+    health = window.switch.engine.health
+    print(
+        f"\nwindow {window.width()} x {window.height()}, {len(drawn) / wall:.1f} frames per second:"
+        f" {100 * cpu / wall:.1f} % of one core, of it window {100 * main_thread / wall:.1f} %,"
+        f" engine {100 * health.load:.1f} %; overruns {health.overruns}"
+    )
+    assert health.overruns == 0
