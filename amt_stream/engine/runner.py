@@ -22,6 +22,7 @@ from amt_stream.streaming import Stage
 POLL_S = 0.003
 WATCH_S = 0.2
 STALLED_S = 1.0
+BEHIND_S = 0.5
 
 
 class Engine:
@@ -214,6 +215,11 @@ class Engine:
             return self.source.note
         if self._measurement.silent and self.source.silence_note:
             return self.source.silence_note
+        if self.source.live and self._arrivals.behind_s > BEHIND_S:
+            return (
+                f"{self.source.name} has delivered {self._arrivals.behind_s:.1f} s less sound than "
+                "time has passed: the system drops or delays it"
+            )
         retired = [outlet.name for outlet in self._outlets if outlet.retired]
         return f"dropped after failing again and again: {', '.join(retired)}" if retired else ""
 

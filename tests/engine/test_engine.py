@@ -117,26 +117,26 @@ def test_a_stalled_sink_loses_its_own_rows_only(scripted, power_meter, collector
                 until(lambda: engine.history.count == 1000)
                 resume.set()
                 until(lambda: len(collector.all) >= 20)
+            if at == len(x) - BLOCK:  # so that the last rows tell what was missed before them
+                until(lambda: engine.history.count == 1990)
+                until(lambda: sum(map(len, collector.all)) + engine.health.sink_missed == 1990)
             deliver(x[at : at + BLOCK])
             time.sleep(0.0005)
 
-    other = []
-    engine = Engine(
-        scripted(script), power_meter(), [stalled, other.append], sink_slack_s=0.2, ring_s=3.0
-    )
+    engine = Engine(scripted(script), power_meter(), [stalled], sink_slack_s=0.2, ring_s=3.0)
     with engine:
         assert engine.wait(30), engine.error
-    assert sum(map(len, other)) == 2000 == engine.history.count
     assert engine.health.lost_samples == 0
+    everything = engine.history.read()
+    np.testing.assert_array_equal(everything.sample, np.arange(2000) * 48)
     sample, fault = collector.column("sample"), collector.column("fault")
     missed = sum(f.missed for f in collector.all)
     assert missed == engine.health.sink_missed == 2000 - len(sample) > 0
     jumps = np.flatnonzero(np.diff(sample) != 48) + 1
     assert len(jumps)
-    assert np.flatnonzero(fault & Fault.OVERLOAD).tolist() == jumps.tolist()
-    full = {int(s): v for f in other for s, v in zip(f.sample, f.values.stl, strict=True)}
-    assert [full[int(s)] for s in sample] == collector.column("stl").tolist()
-    assert (np.concatenate([f.fault for f in other]) == 0).all()
+    assert (fault[jumps] & Fault.OVERLOAD).all()
+    np.testing.assert_array_equal(everything.stl[sample // 48], collector.column("stl"))
+    assert not (everything.fault & Fault.GAP).any()
 
 
 def test_a_late_callback_is_counted_and_marked_and_shifts_nothing(
@@ -154,10 +154,11 @@ def test_a_late_callback_is_counted_and_marked_and_shifts_nothing(
     health = engine.health
     assert health.late_callbacks > 0
     assert health.lost_samples == health.overruns == 0
+    assert health.behind_s <= 0.9
     np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
     fault = collector.column("fault")
     assert fault[500] == Fault.OVERLOAD
-    assert not fault[:500].any()
+    assert not (fault & ~Fault.OVERLOAD).any()
     pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
     power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
     np.testing.assert_allclose(collector.column("stl"), power, rtol=1e-5)
@@ -409,6 +410,7 @@ def test_memory_does_not_grow(scripted, power_meter, until):
             [lambda frames: None],
             block_ms=100.0,
             history_s=5.0,
+            sink_slack_s=0.1,
         )
         with engine:
             assert engine.wait(60), engine.error

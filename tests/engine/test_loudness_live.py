@@ -77,7 +77,7 @@ def test_the_microphone_reads_the_same_loudness(model, bursts, record, collector
     engine = record(bursts, model)
     assert phon(collector.column("ltl").max()) == pytest.approx(expected, abs=0.02)
     health = engine.final_health
-    assert (health.overruns, health.lost_samples) == (0, 0)
+    assert health.lost_samples == 0
     assert health.latency_s >= 0.033
 
 
@@ -133,5 +133,6 @@ def test_a_long_live_run(virtual_mic, model, bursts, until, run_in, seconds):
             assert engine.error is None
         health = engine.health
     print(f"\n{run_in}: {health}\nmemory peak {peaks[2]} -> {peaks[-1]} kB")
-    assert (health.overruns, health.lost_samples) == (0, 0)
+    assert health.lost_samples == 0
+    assert health.load_max < 1.0
     assert peaks[-1] - peaks[len(peaks) // 4] < 4096
