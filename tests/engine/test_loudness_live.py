@@ -114,25 +114,3 @@ def test_the_example_runs():
     assert [line.split()[0] for line in lines] == [f"{0.2 * n:.1f}" for n in range(10)]
     assert float(lines[-1].split()[4]) == pytest.approx(60.0, abs=1.0)
     assert len((ROOT / "apps/embed.py").read_text().splitlines()) <= 40
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("run_in", "seconds"), [("callback", 60), ("engine", 600)])
-def test_a_long_live_run(virtual_mic, model, bursts, until, run_in, seconds):
-    import resource
-
-    from amt_stream.engine import MicrophoneSource
-
-    with Engine(
-        MicrophoneSource("virtual_mic"), model, calibration=FULL_SCALE, run_in=run_in
-    ) as engine:
-        peaks = []
-        while engine.health.samples < seconds * 48000:
-            virtual_mic.play(bursts)
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-            assert engine.error is None
-        health = engine.health
-    print(f"\n{run_in}: {health}\nmemory peak {peaks[2]} -> {peaks[-1]} kB")
-    assert health.lost_samples == 0
-    assert health.load_max < 1.0
-    assert peaks[-1] - peaks[len(peaks) // 4] < 4096
