@@ -6,7 +6,7 @@ component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
 """
 
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -88,46 +88,42 @@ def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> None:
                 y[second, j] = sum1
 
 
-def lower_skirts(
-    intensity: Tensor,
-    level: Tensor,
-    frequency: Tensor,
-    fc: Tensor,
-    slope: Tensor,
-    groups: Tensor,
-    groups_below: Tensor,
-    bins_below: Tensor,
-) -> Tensor:
-    """Excitation (..., channel) by the components below each channel's center.
+class Filters(NamedTuple):
+    """The filters and the components below their centers.
 
-    intensity, level: (..., component); level per ERB at the component in dB
-    frequency: (component,); fc, slope: (channel,) center and c_i = 4 / ERB(fc_i)
+    frequency: (component,) in Hz
+    fc, slope: (channel,) center in Hz, and c_i = 4 / ERB(fc_i)
     groups: (count + 1,) first component of each group, and the end; the components of a group act
         as one, at their mean frequency and level, weighted by intensity
-    groups_below, bins_below: (channel,) groups and components wholly below the center
+    groups_below, components_below: (channel,) how many lie wholly below the center
+    """
+
+    frequency: Tensor
+    fc: Tensor
+    slope: Tensor
+    groups: Tensor
+    groups_below: Tensor
+    components_below: Tensor
+
+
+def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
+    """Excitation (..., channel) by the components below each channel's center.
+
+    intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
     flat, levels = intensity.flatten(0, -2), level.flatten(0, -2)
-    tables = (frequency, fc, slope, groups, groups_below, bins_below)
-    if compiled(intensity, level, frequency, fc, slope):
-        y = intensity.new_empty(flat.shape[0], fc.shape[0])
-        _lower_skirts(array(flat), array(levels), *(array(t) for t in tables), y.numpy())
+    if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
+        y = intensity.new_empty(flat.shape[0], filters.fc.shape[0])
+        _lower_skirts(array(flat), array(levels), *(array(t) for t in filters), y.numpy())
     else:
         # A few frames at a time: each has components x channels terms.
         pairs = zip(flat.split(16), levels.split(16), strict=True)
-        y = torch.cat([_plain_lower_skirts(i, x, *tables) for i, x in pairs])
-    return y.view(*intensity.shape[:-1], fc.shape[0])
+        y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in pairs])
+    return y.view(*intensity.shape[:-1], filters.fc.shape[0])
 
 
-def _plain_lower_skirts(
-    intensity: Tensor,
-    level: Tensor,
-    frequency: Tensor,
-    fc: Tensor,
-    slope: Tensor,
-    groups: Tensor,
-    groups_below: Tensor,
-    bins_below: Tensor,
-) -> Tensor:
+def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
+    frequency, fc, slope, groups, groups_below, components_below = filters
     count = groups.shape[0] - 1
     component = torch.arange(frequency.shape[0], device=groups.device)
     group = torch.searchsorted(groups, component, right=True) - 1
@@ -149,7 +145,7 @@ def _plain_lower_skirts(
     y = excite(power, f, x, whole)
     if count < frequency.shape[0]:
         # Of the group that a channel's center parts, the components below the center.
-        parted = (group == groups_below[:, None]) & (component < bins_below[:, None])
+        parted = (group == groups_below[:, None]) & (component < components_below[:, None])
         y = y + excite(intensity, frequency.expand_as(intensity), level, parted)
     return y
 
@@ -189,7 +185,7 @@ def _lower_skirts(
     slope: Array,
     groups: Array,
     groups_below: Array,
-    bins_below: Array,
+    components_below: Array,
     y: Array,
 ) -> None:
     number = y.dtype.type
@@ -223,7 +219,7 @@ def _lower_skirts(
             total = number(0)
             for j in range(low):
                 total += p[j] * _roex(c * (center - q[j]) * max(r[j], flattest))
-            for j in range(groups[groups_below[i]], bins_below[i]):
+            for j in range(groups[groups_below[i]], components_below[i]):
                 if components[j] > 0:
                     steepness = max(one - k * (levels[j] - middle), flattest)
                     total += components[j] * _roex(c * (center - frequency[j]) * steepness)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.excitation import banded, lower_skirts, select_components
+from amt_stream.functional.excitation import Filters, banded, lower_skirts, select_components
 from amt_stream.scales import erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.stages.spectrum import component_frequencies, components_per_window
 from amt_stream.streaming import Shape, Stage, State, without
@@ -63,7 +63,7 @@ class Excitation(Stage):
     slope: Tensor
     groups: Tensor
     groups_below: Tensor
-    bins_below: Tensor
+    components_below: Tensor
 
     def __init__(self, accuracy: Accuracy = "exact") -> None:
         super().__init__()
@@ -101,7 +101,11 @@ class Excitation(Stage):
         self.register_table("slope", 4 / erb(fc))
         self.register_table("groups", groups)
         self.register_table("groups_below", np.searchsorted(f[groups[1:] - 1], fc))
-        self.register_table("bins_below", np.searchsorted(f, fc))
+        self.register_table("components_below", np.searchsorted(f, fc))
+
+    def filters(self) -> Filters:
+        """The tables that the lower skirts need."""
+        return Filters(*(getattr(self, name) for name in Filters._fields))
 
     def initial_state(self, shape: Shape) -> State:
         return {}
@@ -113,16 +117,7 @@ class Excitation(Stage):
         level = 10 * torch.log10(power)
         if self.accuracy == "grouped":
             level = torch.lerp(level[..., self.node], level[..., self.node + 1], self.weight)
-        low = lower_skirts(
-            kept,
-            level,
-            self.frequency,
-            self.fc,
-            self.slope,
-            self.groups,
-            self.groups_below,
-            self.bins_below,
-        )
+        low = lower_skirts(kept, level, self.filters())
         return banded(kept, self.upper, self.upper_blocks) + low, state
 
     def out_shape(self, shape: Shape) -> Shape:

@@ -118,6 +118,10 @@ class BinauralLoudness(Stage):
         self.register_table("long_term", np.array(LONG_TERM))
         self.out_time_dim = LoudnessOutput(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
 
+    def channels(self) -> Channels:
+        """The tables that specific loudness needs."""
+        return Channels(*(getattr(self, name) for name in Channels._fields))
+
     def initial_state(self, shape: Shape) -> State:
         rows = shape[:-2]
         return {
@@ -130,7 +134,7 @@ class BinauralLoudness(Stage):
         before = state["before"]
         (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
             x,
-            Channels(self.threshold, self.gain, self.a, self.alpha, self.scale),
+            self.channels(),
             C[self.constants],
             self.smoothing,
             THETA,

@@ -8,7 +8,6 @@ from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.excitation import banded, lower_skirts, select_components
 from amt_stream.functional.fir import fir, polyphase
 from amt_stream.functional.loudness import (
-    Channels,
     agc,
     binaural_loudness,
     inhibition_gains,
@@ -108,21 +107,16 @@ def test_lower_skirts(dtype, frames, accuracy):
     s = Excitation(accuracy).to(dtype)
     kept = select_components(intensities(dtype, 2, 2, frames))
     level = 10 * torch.log10(kept + 1e-3) + 6 + 40 * noise(960, dtype=dtype).abs()
-    tables = (s.frequency, s.fc, s.slope, s.groups, s.groups_below, s.bins_below)
     # In float32 the compiled form takes exp by repeated squaring.
-    same(lower_skirts, kept, level, *tables, rtol=8)
-
-
-def channels(stage):
-    return Channels(stage.threshold, stage.gain, stage.a, stage.alpha, stage.scale)
+    same(lower_skirts, kept, level, s.filters(), rtol=8)
 
 
 def test_specific_loudness(dtype):
     stage = BinauralLoudness().to(dtype)
     e = torch.logspace(-8, 14, 45, dtype=dtype)[:, None].repeat(1, 150)
     e[0] = 0
-    fast = specific_loudness(e, channels(stage), 0.063)
-    plain = specific_loudness(e.clone().requires_grad_(), channels(stage), 0.063)
+    fast = specific_loudness(e, stage.channels(), 0.063)
+    plain = specific_loudness(e.clone().requires_grad_(), stage.channels(), 0.063)
     assert torch.all(fast[0] == 0)
     assert torch.all((fast - plain).abs() <= 10 * CLOSE[dtype] * plain)
 
@@ -147,7 +141,7 @@ def test_binaural_loudness(dtype, frames):
     before = torch.tensor([0, 1, 30])
     zi = noise(3, 2, 150, dtype=dtype).abs(), noise(3, 2, dtype=dtype).abs()
     more = (0.063, s.smoothing, 1.5978, 0.25, s.short_term, s.long_term, before, zi)
-    same(binaural_loudness, e, channels(s), *more, rtol=2)
+    same(binaural_loudness, e, s.channels(), *more, rtol=2)
 
 
 def test_not_a_number_is_passed_on(dtype):

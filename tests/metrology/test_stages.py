@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from amt_stream import EarFilter, Excitation, Resample
-from amt_stream.functional.loudness import Channels, inhibition_gains, specific_loudness
+from amt_stream.functional.loudness import inhibition_gains, specific_loudness
 from amt_stream.scales import erb, erb_number_to_hz
 from amt_stream.stages import BinauralLoudness
 from amt_stream.stages.ear import ear_gain_db
@@ -88,9 +88,7 @@ def test_channel_constants(cam, gain_db, alpha, a, threshold_db):
 
 
 def specific(excitation):
-    s = BinauralLoudness().double()
-    channels = Channels(s.threshold, s.gain, s.a, s.alpha, s.scale)
-    return specific_loudness(excitation, channels, 0.063)
+    return specific_loudness(excitation, BinauralLoudness().double().channels(), 0.063)
 
 
 def test_specific_loudness():
@@ -126,7 +124,7 @@ def excitation(lines):
     stage.levels_blocks = torch.tensor([[0, f.size, 0, f.size]])
     stage.upper = torch.from_numpy(np.where(f >= fc[:, None], roex(f, fc), 0.0))
     stage.upper_blocks = torch.tensor([[0, fc.size, 0, f.size]])
-    stage.bins_below = stage.groups_below = torch.from_numpy(np.searchsorted(f, fc))
+    stage.components_below = stage.groups_below = torch.from_numpy(np.searchsorted(f, fc))
     return stage, places
 
 
