@@ -1,6 +1,6 @@
 """The last minute at the resolution of a screen."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,23 @@ if TYPE_CHECKING:
     from amt_stream.engine import History
 
 
+class Columns(NamedTuple):
+    """Columns of time: where they begin in the stream's time, the least and greatest value of each
+    field `(field, column)`, NaN where nothing was measured, and whether any row was marked.
+    """
+
+    start_s: NDArray[Any]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    fault: NDArray[np.uint8]
+    settling: NDArray[np.bool_]
+
+
 class Envelope:
     """Least and greatest value of each column of time, so that no peak is lost to the display.
 
     Columns stand still in the stream's time (column k begins at k * column_s): a curve that moves
-    across the screen keeps its shape. `low` and `high` are (field, column), NaN where nothing was
-    measured; `fault` and `settling` say whether any row of a column was marked.
+    across the screen keeps its shape.
     """
 
     def __init__(self, fields: tuple[str, ...], seconds: float, column_s: float) -> None:
@@ -67,30 +78,18 @@ class Envelope:
         self._fault[at] = 0
         self._settling[at] = False
 
-    def _order(self) -> NDArray[np.int64]:
+    def columns(self) -> Columns:
+        """All columns, oldest first."""
         size = len(self._fault)
-        return np.arange(self._column + 1 - size, self._column + 1)
-
-    @property
-    def start_s(self) -> NDArray[Any]:
-        """Beginning of each column, oldest first, in the stream's time."""
-        return self._order() * self.column_s
-
-    @property
-    def low(self) -> NDArray[np.float64]:
-        return self._low[:, self._order() % len(self._fault)]
-
-    @property
-    def high(self) -> NDArray[np.float64]:
-        return self._high[:, self._order() % len(self._fault)]
-
-    @property
-    def fault(self) -> NDArray[np.uint8]:
-        return self._fault[self._order() % len(self._fault)]
-
-    @property
-    def settling(self) -> NDArray[np.bool_]:
-        return self._settling[self._order() % len(self._fault)]
+        order = np.arange(self._column + 1 - size, self._column + 1)
+        at = order % size
+        return Columns(
+            order * self.column_s,
+            self._low[:, at],
+            self._high[:, at],
+            self._fault[at],
+            self._settling[at],
+        )
 
 
 def stretches(marked: NDArray[np.bool_], join: int) -> list[tuple[int, int]]:

@@ -6,15 +6,15 @@ import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.envelope import Envelope, stretches
+from amt_monitor.envelope import Columns, Envelope, stretches
 from amt_monitor.pane import Pane, Plot, colors, thin_pen
 from amt_monitor.status import FAULT_WORDS
 from amt_stream.scales import sone_to_phon
 
 SECONDS = 60.0
-COLUMN_S = 0.1
+COLUMN_S, JOINED, RECENT = 0.1, 5, 10
 TIMES = range(-60, 1, 10)
-NAMES_S = 3.0
+NAMES_S, NAME_PIXELS = 3.0, 16
 SCALES = {"phon": range(0, 121, 20), "sone": range(0, 41, 10)}
 Stretch = tuple[int, float, float, str]
 
@@ -59,37 +59,27 @@ class HistoryPane(Pane):
             self._rescale()
 
     def draw(self) -> None:
-        envelope, top = self.envelope, SCALES[self.unit][-1]
-        age = envelope.start_s - envelope.now_s
+        columns, top = self.envelope.columns(), SCALES[self.unit][-1]
+        age = columns.start_s - self.envelope.now_s
         x = np.repeat(age + 0.5 * COLUMN_S, 2)
         x[-1] = min(x[-1], 0.0)
-        y = np.stack((envelope.low, envelope.high), axis=-1).reshape(len(self.curves), -1)
+        y = np.stack((columns.low, columns.high), axis=-1).reshape(len(self.curves), -1)
         if self.unit == "phon":
             y = sone_to_phon(y, "iso532-3")
         for curve, values in zip(self.curves, y, strict=True):
             curve.setData(x, values)
-        self.marks.set_stretches(self._stretches(age))
+        self.marks.set_stretches(_marked(columns, age))
         stl, ltl = (0.0 if np.isnan(v) else min(v, top) for v in y[:, -1])
-        apart = 0.06 * top
-        if abs(stl - ltl) < apart:
-            middle, half = (stl + ltl) / 2, apart / 2
-            stl, ltl = (
-                (middle + half, middle - half) if stl > ltl else (middle - half, middle + half)
-            )
-        for label, value in zip(self._names, (stl, ltl), strict=True):
+        apart = NAME_PIXELS * self.plot.getViewBox().viewPixelSize()[1]
+        middle, half = (stl + ltl) / 2, max(abs(stl - ltl), apart) / 2
+        upper, lower = middle + half, middle - half
+        places = (upper, lower) if stl > ltl else (lower, upper)
+        for label, value in zip(self._names, places, strict=True):
             label.setPos(0.2, min(max(value, apart / 2), top - apart / 2))
 
-    def _stretches(self, age: np.ndarray) -> list[Stretch]:
-        """Lane, beginning, end and word of everything that is marked."""
-        fault, join = self.envelope.fault, round(0.5 / COLUMN_S)
-        lanes = [(self.envelope.settling, "settling")]
-        if fault.any():
-            lanes += [(fault & bit > 0, word) for bit, word in FAULT_WORDS.items()]
-        return [
-            (lane, age[first], age[last] + COLUMN_S, word)
-            for lane, (marked, word) in enumerate(lanes)
-            for first, last in stretches(marked, join)
-        ]
+    def recent_fault(self) -> int:
+        """Faults of the last second or so: a short one must be seen beside the numbers too."""
+        return int(np.bitwise_or.reduce(self.envelope.columns().fault[-RECENT:]))
 
     def _rescale(self) -> None:
         ticks = SCALES[self.unit]
@@ -98,6 +88,18 @@ class HistoryPane(Pane):
         self.plot.set_unit(self.unit, self._alarm)
         if self.envelope.now_s:
             self.draw()
+
+
+def _marked(columns: Columns, age: np.ndarray) -> list[Stretch]:
+    """Lane, beginning, end and word of everything that is marked."""
+    lanes = [(columns.settling, "settling")]
+    if columns.fault.any():
+        lanes += [(columns.fault & bit > 0, word) for bit, word in FAULT_WORDS.items()]
+    return [
+        (lane, age[first], age[last] + COLUMN_S, word)
+        for lane, (marked, word) in enumerate(lanes)
+        for first, last in stretches(marked, JOINED)
+    ]
 
 
 class _Marks(pg.GraphicsObject):
@@ -120,6 +122,7 @@ class _Marks(pg.GraphicsObject):
         return QtCore.QRectF(self.viewRect())
 
     def viewTransformChanged(self) -> None:
+        super().viewTransformChanged()
         self.prepareGeometryChange()
 
     def paint(self, painter: QtGui.QPainter, *_: object) -> None:

@@ -17,7 +17,7 @@ class LevelPane(Pane):
         self._bars = [_Bar(ear) for ear in ("left", "right")]
         for bar in self._bars:
             self.body.addWidget(bar, 1)
-        self.setMinimumWidth(220)
+        self.setMinimumWidth(240)
 
     def draw(self, level_db: np.ndarray) -> None:
         """Move the bars to a level for each ear."""

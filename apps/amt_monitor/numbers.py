@@ -42,7 +42,7 @@ class NumberPane(Pane):
         # Below the numbers, where it is seen with them and has room for several words.
         self.head.removeWidget(self.badge)
         self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
-        self.setMinimumSize(300, 110)
+        self.setMinimumSize(310, 110)
 
     def show_sone(self, sone: float) -> None:
         for (number, _), text in zip(

@@ -48,7 +48,7 @@ class Badge(QtWidgets.QWidget):
 
     def sizeHint(self) -> QtCore.QSize:
         metrics = self.fontMetrics()
-        wide = metrics.horizontalAdvance(self.text) + 3 * metrics.height() if self.text else 0
+        wide = metrics.horizontalAdvance(self.text) + 2 * metrics.height() if self.text else 0
         return QtCore.QSize(wide, metrics.height() + 4)
 
     def minimumSizeHint(self) -> QtCore.QSize:
@@ -60,7 +60,7 @@ class Badge(QtWidgets.QWidget):
         color = QtGui.QColor(colors().alarm if self._alarm else colors().faint)
         painter = QtGui.QPainter(self)
         painter.fillRect(self.rect(), QtGui.QBrush(color, QtCore.Qt.BrushStyle.BDiagPattern))
-        inset = self.fontMetrics().height()
+        inset = self.fontMetrics().height() // 2
         painter.fillRect(self.rect().adjusted(inset, 0, -inset, 0), self.palette().base())
         painter.setPen(color)
         painter.drawText(self.rect(), QtCore.Qt.AlignmentFlag.AlignCenter, self.text)

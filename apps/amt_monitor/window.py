@@ -38,12 +38,12 @@ class MonitorWindow(QtWidgets.QWidget):
         super().__init__()
         self.setWindowTitle(title)
         self.setObjectName("amt_monitor")
-        self.setMinimumSize(760, 520)
+        self.setMinimumHeight(600)
         self.resize(1200, 800)
         self.switch = Switch(make_engine)
         self.frozen = False
         self.shown: Shown | None = None
-        self._began_at_ms: int | None = None
+        self._drawn: Frames | None = None
         self._build()
         for key, action in {
             "Space": self.start_or_stop,
@@ -83,9 +83,9 @@ class MonitorWindow(QtWidgets.QWidget):
             bar.addWidget(widget)
         bar.addWidget(QtWidgets.QLabel("  Input"))
         bar.addWidget(self.device)
-        bar.addWidget(self.message, 1)
-        self.ltl = NumberPane("ltl", "LTL", "long-term loudness, attack 99 ms, release 0.75 s")
-        self.stl = NumberPane("stl", "STL", "short-term loudness, attack 22 ms, release 30 ms")
+        bar.addStretch(1)
+        self.ltl = NumberPane("ltl", "LTL", "long-term, attack 99 ms, release 0.75 s")
+        self.stl = NumberPane("stl", "STL", "short-term, attack 22 ms, release 30 ms")
         self.levels = LevelPane()
         numbers = QtWidgets.QHBoxLayout()
         numbers.setSpacing(8)
@@ -101,6 +101,7 @@ class MonitorWindow(QtWidgets.QWidget):
         layout.addLayout(numbers, 3)
         layout.addWidget(self.history, 10)
         layout.addWidget(self.spectrum, 7)
+        layout.addWidget(self.message)
         layout.addWidget(self.status)
 
     @property
@@ -146,8 +147,9 @@ class MonitorWindow(QtWidgets.QWidget):
 
     def _draw_curves(self) -> None:
         frames, engine = self._latest(), self.switch.engine
-        if frames is None or engine is None:
+        if frames is None or engine is None or frames is self._drawn:
             return
+        self._drawn = frames
         self.history.envelope.follow(engine.history)
         self.history.draw()
         specific = frames.values.specific_loudness
@@ -170,14 +172,16 @@ class MonitorWindow(QtWidgets.QWidget):
             return
         frames, state = self.shown.frames, self.switch.state
         alarm = not frames.calibrated
-        doubts = ["settling"] if frames.settling[-1] else []
-        doubts += fault_words(int(frames.fault[-1]))
-        doubts += [] if state == "running" else [state]
-        doubts += ["frozen"] if self.frozen else []
-        for pane in self.panes:
-            pane.mark((["uncalibrated"] if alarm else []) + doubts, alarm)
+        calibration = ["uncalibrated"] if alarm else []
+        held = [] if state == "running" else [state]
+        held += ["frozen"] if self.frozen else []
+        settling = ["settling"] if frames.settling[-1] else []
+        doubts = calibration + settling + fault_words(self.history.recent_fault()) + held
+        for pane in (self.ltl, self.stl, self.history, self.spectrum):
+            pane.mark(doubts, alarm)
+        self.levels.mark(calibration + held, alarm)
         for pane in (self.ltl, self.stl):
-            pane.doubt(grey=bool(doubts), alarm=alarm)
+            pane.doubt(grey=bool(settling or held), alarm=alarm)
 
     def _show_state(self) -> None:
         """Also while hidden: an engine that has ended by itself must be put away."""
@@ -191,6 +195,7 @@ class MonitorWindow(QtWidgets.QWidget):
         health = engine.health if engine is not None else None
         note = health.note if health is not None and switch.measuring else ""
         self.message.setText(f"⚠ {switch.error}" if switch.error else note)
+        self.message.setVisible(bool(self.message.text()))
         if engine is None or health is None:
             self.status.setText(switch.state)
             return

@@ -44,10 +44,10 @@ def test_extremes_of_each_column_do_not_depend_on_the_chunks(history, chunk):
         history.write(frames(time_s[at : at + chunk], stl[at : at + chunk]))
         envelope.follow(history)
     columns = stl.astype(np.float32).reshape(10, 100)
-    np.testing.assert_array_equal(envelope.low[0, 1:], columns.min(1))
-    np.testing.assert_array_equal(envelope.high[1, 1:], columns.max(1) / 2)
-    np.testing.assert_allclose(envelope.start_s[1:], np.arange(10) / 10)
-    assert np.isnan(envelope.low[:, 0]).all()
+    np.testing.assert_array_equal(envelope.columns().low[0, 1:], columns.min(1))
+    np.testing.assert_array_equal(envelope.columns().high[1, 1:], columns.max(1) / 2)
+    np.testing.assert_allclose(envelope.columns().start_s[1:], np.arange(10) / 10)
+    assert np.isnan(envelope.columns().low[:, 0]).all()
 
 
 def test_the_window_moves_on(history):
@@ -56,7 +56,7 @@ def test_the_window_moves_on(history):
         time_s = second + np.arange(1000) / 1000
         history.write(frames(time_s, np.full(1000, second)))
         envelope.follow(history)
-    np.testing.assert_array_equal(envelope.high[0], [3] + 10 * [4])
+    np.testing.assert_array_equal(envelope.columns().high[0], [3] + 10 * [4])
     assert envelope.now_s == pytest.approx(4.999)
 
 
@@ -66,9 +66,9 @@ def test_a_jump_in_time_leaves_a_hole(history):
     envelope.follow(history)
     history.write(frames([0.6, 0.7], [2, 2], fault=Fault.GAP, settling=True))
     envelope.follow(history)
-    assert np.isnan(envelope.low[0, -5:-2]).all()
-    np.testing.assert_array_equal(envelope.fault[-2:], Fault.GAP)
-    assert envelope.settling.tolist()[-3:] == [False, True, True]
+    assert np.isnan(envelope.columns().low[0, -5:-2]).all()
+    np.testing.assert_array_equal(envelope.columns().fault[-2:], Fault.GAP)
+    assert envelope.columns().settling.tolist()[-3:] == [False, True, True]
 
 
 def test_another_history_begins_anew(history):
@@ -78,8 +78,8 @@ def test_another_history_begins_anew(history):
     another = History(("stl", "ltl"), 1000.0, 60.0)
     another.write(frames([0.0], [2]))
     envelope.follow(another)
-    assert envelope.high[0, -1] == 2
-    assert np.isnan(envelope.high[0, :-1]).all()
+    assert envelope.columns().high[0, -1] == 2
+    assert np.isnan(envelope.columns().high[0, :-1]).all()
 
 
 def test_stretches_join_what_is_close():
