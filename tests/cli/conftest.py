@@ -1,5 +1,6 @@
 """The command as a stranger runs it, and sounds in files for it."""
 
+import contextlib
 import csv
 import os
 import subprocess
@@ -109,3 +110,17 @@ def tone():
         return np.repeat(peak * np.sin(2 * np.pi * frequency * time_s)[:, None], 2, axis=1)
 
     return make
+
+
+@pytest.fixture
+def playing(virtual_mic):
+    """Play a file into the virtual microphone while a `with` block runs."""
+
+    @contextlib.contextmanager
+    def play(path):
+        player = ["paplay", "--device=speaker", "--latency-msec=50", str(path)]
+        with subprocess.Popen(player, env={**os.environ, **virtual_mic.settings()}) as process:
+            yield
+            process.terminate()
+
+    return play

@@ -1,0 +1,110 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FS = 48000
+TIME_S = np.arange(8 * FS) / FS
+
+
+def sine(level_dbfs, frequency=1000.0):
+    return 10 ** (np.asarray(level_dbfs) / 20) * np.sin(2 * np.pi * frequency * TIME_S)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Settings that give a command a configuration folder of its own."""
+    return {"XDG_CONFIG_HOME": str(tmp_path / "home")}
+
+
+def kept(home):
+    path = Path(home["XDG_CONFIG_HOME"]) / "amt_stream" / "calibrations.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+METER = ["meter", "-d", "virtual_mic", "--format", "csv", "--duration", 1.8]
+
+
+def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, playing, sound_file):
+    """-30 dBFS is 70 dB SPL by the nominal 100 and 94 by the calibrator; 1 kHz: phon = dB SPL."""
+    x = np.repeat(10 ** (-30 / 20) * np.sin(2 * np.pi * 1000 * np.arange(40 * FS) / FS), 2)
+    with playing(sound_file(x.reshape(-1, 2))):
+        before = run(*METER, **home)
+        done = run("calibrate", "--level", 94, "-d", "virtual_mic", **home)
+        assert done.status == 0, done.err
+        after = run(*METER, **home)
+    assert "full-scale sine = 124.0" in done.out
+    for record, channel in zip(kept(home), (1, 2), strict=True):
+        assert (record["device"], record["channel"]) == ("virtual_mic", channel)
+        assert record["full_scale_db_spl"] == pytest.approx(124.0, abs=0.05)
+        assert record["measured_dbfs"] == pytest.approx(-30.0, abs=0.05)
+    assert before.about["calibration"].startswith("uncalibrated")
+    assert set(before.rows["calibration"]) == {"uncalibrated"}
+    assert "full-scale sine = 124.00 dB SPL, calibrator of 94 dB" in after.about["calibration"]
+    assert set(after.rows["calibration"]) == {"calibrated"}
+    rise = after.rows["ltl_phon"][-1] - before.rows["ltl_phon"][-1]
+    assert rise == pytest.approx(24.0, abs=0.1)
+    assert after.rows["ltl_phon"][-1] == pytest.approx(94.0, abs=0.1)
+
+
+def test_each_channel_has_its_own(run, home, playing, sound_file):
+    x = np.stack([sine(-30.0), sine(-40.0)], axis=1)
+    with playing(sound_file(np.concatenate([x, x, x]))):
+        assert run("calibrate", "-c", 2, "-d", "virtual_mic", **home).status == 0
+        half = run(*METER[:-1], 0.2, **home)
+        assert run("calibrate", "-c", 1, "-d", "virtual_mic", **home).status == 0
+        whole = run(*METER, **home)
+    assert "channel 1 of 'virtual_mic' has no calibration" in half.err
+    assert half.about["calibration"].startswith("uncalibrated")
+    assert "left full-scale sine = 124.00" in whole.about["calibration"]
+    assert "right full-scale sine = 134.00" in whole.about["calibration"]
+    assert whole.rows["ltl_phon"][-1] == pytest.approx(94.0, abs=0.1)
+    devices = run("devices", **home)
+    assert "channel 2: full-scale sine = 134.00 dB SPL" in devices.out
+
+
+def test_what_is_typed_wins_and_a_broken_file_is_told(run, home, virtual_mic):
+    folder = Path(home["XDG_CONFIG_HOME"]) / "amt_stream"
+    folder.mkdir(parents=True)
+    (folder / "calibrations.jsonl").write_text('{"device": "virtual_mic"}\n')
+    refused = run(*METER, **home)
+    assert (refused.status, refused.out, len(refused.lines)) == (1, "", 1)
+    assert "calibrations.jsonl, line 1: the keys are device and not" in refused.err
+    typed = run(*METER[:-1], 0.2, "--full-scale-db", 117.5, **home)
+    assert typed.status == 0
+    assert typed.about["calibration"] == "full-scale sine = 117.50 dB SPL, given by the user"
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (sine(-20.0, 250.0), "wrong frequency: 250.0 Hz instead of 1000 Hz"),
+        (0.1 * np.random.default_rng(0).standard_normal(len(TIME_S)), "not a tone"),
+        (sine(-20.0 + 0.2 * TIME_S), "the level drifts: it moved by"),
+        (np.clip(sine(3.0), -1.0, 1.0), "clipped"),
+        (0.0 * TIME_S, "too quiet (digital silence)"),
+        (sine(-20.0)[:FS], "for 1.0 s only"),
+    ],
+    ids=["250 Hz", "noise", "drift", "clipped", "silence", "short"],
+)
+def test_a_recording_of_something_else_is_refused(run, home, sound_file, x, said):
+    done = run("calibrate", "--source", sound_file(x), **home)
+    assert (done.status, done.out) == (1, "")
+    assert "not calibrated; channel 1" in done.lines[-1]
+    assert said in done.lines[-1]
+    assert not Path(home["XDG_CONFIG_HOME"]).exists()
+
+
+def test_a_recording_gives_the_number_but_is_no_device(run, home, sound_file):
+    x = np.stack([sine(-80.0), sine(-26.5, 250.0)], axis=1)
+    path = sound_file(x, 44100, "tone.wav", "PCM_24")
+    wanted = ["calibrate", "--source", path, "--frequency", 250 * 44100 / FS, "--level", 114]
+    both = run(*wanted, **home)
+    assert both.status == 1
+    assert "channel 1: the input is too quiet (-80.0 dBFS)" in both.err
+    done = run(*wanted, "-c", 2, **home)
+    assert done.status == 0, done.err
+    assert "channel 2: full-scale sine = 140.500 dB SPL" in done.out
+    assert "not kept" in done.err
+    assert not Path(home["XDG_CONFIG_HOME"]).exists()

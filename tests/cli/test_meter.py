@@ -1,0 +1,144 @@
+import json
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+FS = 48000
+COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
+ROWS = ["--format", "csv", "--step-ms", 1]
+
+
+@pytest.fixture
+def changing_sound():
+    """Three seconds of noise, different in both ears, and a beating tone, with a step up."""
+    time_s = np.arange(3 * FS) / FS
+    x = 0.02 * np.random.default_rng(0).standard_normal((len(time_s), 2))
+    beats = 0.03 * np.sin(2 * np.pi * 440 * time_s) * (1 + np.sin(2 * np.pi * 3 * time_s))
+    x += beats[:, None]
+    x[: FS // 2] *= 0.1
+    return x.astype(np.float32)
+
+
+def largest_difference(rows, reference, shift=0):
+    """In LTL, phon, over what both have, apart from the onset."""
+    count = min(len(rows) - shift, len(reference))
+    return np.abs(rows[shift:][500:count] - reference[500:count]).max()
+
+
+def test_files_and_pipes_give_what_analyze_gives(run, sound_file, changing_sound):
+    path = sound_file(changing_sound)
+    expected = run("analyze", path).rows
+    assert len(expected["ltl_phon"]) == 3001
+    assert expected["ltl_phon"].max() > 70
+    raw = changing_sound.tobytes()
+    pipe = run("meter", "--source", "-", "--pcm", "f32le", "-r", FS, "-c", 2, *ROWS, stdin=raw)
+    assert "f32le, 48000 Hz, 2 channel" in pipe.err
+    for done in (
+        run("meter", "--source", path, *ROWS),
+        run("meter", "--source", path, *ROWS, "--fast", "-b", 333),
+        pipe,
+    ):
+        assert done.status == 0, done.err
+        assert "0 overruns, 0 samples lost" in done.err
+        np.testing.assert_array_equal(done.rows["time_s"], np.arange(3000) / 1000)
+        assert largest_difference(done.rows["ltl_phon"], expected["ltl_phon"]) < 0.02
+
+
+def test_a_microphone_gives_what_analyze_gives(run, command, playing, sound_file, changing_sound):
+    path = sound_file(changing_sound)
+    expected = run("analyze", path).rows["ltl_phon"][:2800]
+    listen = [*command, "meter", "-d", "virtual_mic", "--duration", "5", *map(str, ROWS)]
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as meter:
+        head = iter(meter.stdout.readline, "")
+        assert any(line.startswith("0.0,") for line in head)
+        with playing(path):
+            heard = np.array([float(line.split(",")[4]) for line in meter.stdout])
+    assert meter.returncode == 0
+    # Where in the recording the sound began: whole milliseconds are all that rows can tell.
+    shifts = range(len(heard) - len(expected))
+    assert min(largest_difference(heard, expected, shift) for shift in shifts) < 0.02
+
+
+def test_rows_say_what_they_are(run, sound_file, tone):
+    path = sound_file(np.where(np.arange(FS)[:, None] == 30000, np.nan, tone(60.0, 1.0)))
+    wanted = ["meter", "--source", path, "--fast", "--preset", "low-power", "--field", "diffuse"]
+    done = run(*wanted, "--format", "csv")
+    assert list(done.rows) == [*COLUMNS, "fault", "settling", "calibration"]
+    np.testing.assert_array_equal(done.rows["time_s"], [0.0, 0.5])
+    assert set(done.rows["calibration"]) == {"uncalibrated"}
+    about = done.about
+    assert about["calibration"] == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
+    assert (about["field"], about["accuracy"], about["step_ms"]) == ("diffuse", "grouped", "500")
+    assert "2 invalid" in done.err
+
+    done = run(*wanted, "--format", "jsonl", "--step-ms", 25, "--full-scale-db", 100)
+    header, *rows = map(json.loads, done.out.splitlines())
+    assert header["header"]["field"] == "diffuse"
+    assert list(rows[0])[:5] == COLUMNS
+    assert {row["calibration"] for row in rows} == {"calibrated"}
+    faulty = [row["time_s"] for row in rows if row["fault"] == "non finite"]
+    assert 0.625 in faulty
+    assert 0.5 not in faulty
+    assert rows[30]["settling"] is True
+
+
+def test_rows_come_as_they_are_measured_until_interrupted(command):
+    call = [*command, "meter", "--source", "demo", "--format", "csv"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(call, **pipes) as meter:
+        assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
+        assert meter.poll() is None
+        meter.send_signal(signal.SIGINT)
+        meter.stdout.read()
+        assert "Traceback" not in meter.stderr.read()
+    assert meter.returncode == 130
+
+
+def test_a_reader_that_leaves_ends_the_meter_quietly(command):
+    call = [*command, "meter", "--source", "demo", "--format", "jsonl", "--step-ms", "1"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(call, **pipes) as meter:
+        meter.stdout.readline()
+        meter.stdout.close()
+        assert meter.stderr.read() == b""
+    assert meter.returncode == 0
+
+
+def test_a_lost_device_has_its_own_status(command, virtual_mic):
+    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:
+        with subprocess.Popen(call, **pipes) as meter:
+            assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
+            virtual_mic.unplug()
+            meter.stdout.read()
+            errors = meter.stderr.read()
+    finally:
+        virtual_mic.plug()
+    assert meter.returncode == 3
+    assert "'virtual_mic' was lost" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+def test_without_a_microphone_the_demo_sound_plays(run, tmp_path):
+    """No microphone, no screen: two lines say so, and the readings are those of the demo."""
+    speaker = tmp_path / "speaker_only.conf"
+    speaker.write_text("pcm.!default { type asym playback.pcm { type null } }")
+    nothing = {"ALSA_CONFIG_PATH": str(speaker), "PULSE_SERVER": "none"}
+    done = run("meter", "--duration", 1, **nothing)
+    assert done.status == 0, done.err
+    assert "there is no display: the meter runs in the terminal" in done.lines[0]
+    assert "the built-in demo sound plays instead of a microphone:" in done.err
+    assert "sone" in done.out
+    assert "uncalibrated" not in done.out
+
+
+def test_the_window_opens_on_a_screen(command, xvfb):
+    pytest.importorskip("pyqtgraph.Qt", reason="the window is not installed")
+    call = [*command, "meter", "--source", "demo", "--duration", "1"]
+    done = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "terminal" not in done.stderr

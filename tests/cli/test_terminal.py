@@ -1,0 +1,149 @@
+import os
+import select
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from amt_stream.cli.terminal import Reading, line, phon_text, screen
+
+HEALTH = SimpleNamespace(
+    device_state="running",
+    note="",
+    load=0.12,
+    block_share_p99=0.3,
+    latency_s=0.063,
+    overruns=1,
+    lost_samples=480,
+)
+READING = Reading(
+    time_s=12.3,
+    stl=4.0,
+    ltl=1.0,
+    max_ltl=900.0,
+    level_db=(40.0, -100.0),
+    calibration="uncalibrated (assumes full-scale sine = 100 dB SPL)",
+    calibrated=False,
+    settling=True,
+    faults="gap clip",
+    source="virtual_mic, 48000 Hz",
+    health=HEALTH,
+)
+
+
+@pytest.mark.parametrize(("sone", "text"), [(1.0, "  40.0"), (0.0, "   0.0"), (1e4, "  >120")])
+def test_phon(sone, text):
+    assert phon_text(sone) == text
+
+
+def test_a_screen_tells_all_and_fits():
+    lines = screen(READING, 80)
+    text = "\n".join(lines)
+    for words in (
+        "1.000 sone    40.0 phon",
+        ">120 phon",
+        "-100.0 dB SPL",
+        "uncalibrated",
+        "settling",
+        "faults gap clip",
+        "load 12 %",
+        "latency 63 ms",
+        "overruns 1, lost 480 samples",
+        "virtual_mic, 48000 Hz",
+    ):
+        assert words in text
+    for code in ("\x1b[1m", "\x1b[1;7m", "\x1b[0m"):
+        lines = [text.replace(code, "") for text in lines]
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_line_tells_the_same():
+    text = line(READING)
+    for words in ("1.000 sone", "40.0 phon", ">120 phon", "uncalibrated", "settling", "gap clip"):
+        assert words in text
+
+
+def test_plain_lines_where_it_is_no_terminal(run, sound_file, tone):
+    path = sound_file(np.concatenate([tone(60.0, 1.2), tone(99.0, 1.0)]))
+    done = run("meter", "--terminal", "--source", path, "--full-scale-db", 140)
+    assert done.status == 0, done.err
+    assert 2 <= len(done.out.splitlines()) <= 4
+    assert "\x1b" not in done.out
+    assert ">120 phon" in done.out.splitlines()[-1]
+    assert "uncalibrated" not in done.out
+
+
+class Typist:
+    """A person at a pseudo terminal: waits for words, presses keys."""
+
+    def __init__(self, descriptor) -> None:
+        self._descriptor = descriptor
+        self.seen = ""
+
+    def wait_for(self, words, since=0, timeout=20.0):
+        """The place after `words`, which must appear after the place `since`."""
+        end = time.monotonic() + timeout
+        while words not in self.seen[since:]:
+            left = end - time.monotonic()
+            assert left > 0, f"{words!r} did not come: {self.seen[-2000:]!r}"
+            if select.select([self._descriptor], [], [], left)[0]:
+                self.seen += os.read(self._descriptor, 65536).decode(errors="replace")
+        return self.seen.index(words, since) + len(words)
+
+    def press(self, key):
+        os.write(self._descriptor, key.encode())
+        return len(self.seen)
+
+
+@pytest.fixture
+def typist():
+    """A typist, and the terminal for a program; it must be left as it was."""
+    if sys.platform == "win32":
+        pytest.skip("pseudo terminals are POSIX")
+    import pty
+    import termios
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    before = termios.tcgetattr(theirs)
+    yield Typist(ours), theirs
+    assert termios.tcgetattr(theirs) == before
+    os.close(ours)
+    os.close(theirs)
+
+
+ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+
+
+def test_it_draws_in_place_and_takes_keys(typist, command, sound_file, tone):
+    person, terminal = typist
+    path = sound_file(np.concatenate([tone(80.0, 2.0), tone(40.0, 20.0)]))
+    call = [*command, "meter", "--terminal", "--source", path]
+    with subprocess.Popen(call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+        person.wait_for("uncalibrated", since=person.wait_for(ENTER))
+        # Louder than anything that comes after 2 s: only a reset makes the maximum forget it.
+        person.wait_for("Hz  3.")
+        after = person.press("r")
+        person.wait_for("1.000 sone", since=after)
+        person.press("q")
+        last = person.wait_for("measured", since=person.wait_for(LEAVE, since=after))
+    assert meter.returncode == 0
+    shown = person.seen[:last]
+    for words in ("LTL", "STL", "max LTL", "in left", "latency", "overruns 0", "load"):
+        assert words in shown
+    farewell = person.seen[person.seen.index(LEAVE) :]
+    assert "uncalibrated" in farewell
+    assert float(farewell.split("max LTL")[1].split()[0]) < 1.1
+
+
+def test_a_signal_too_leaves_the_terminal_as_it_was(typist, command):
+    person, terminal = typist
+    call = [*command, "meter", "--terminal", "--source", "demo"]
+    with subprocess.Popen(call, stdin=terminal, stdout=terminal) as meter:
+        person.wait_for("LTL", since=person.wait_for(ENTER))
+        meter.terminate()
+        person.wait_for(LEAVE)
+    assert meter.returncode == 143
