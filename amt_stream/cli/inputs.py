@@ -45,6 +45,9 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
     if args.pcm is not None and source != "-":
         raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
+    paced = not getattr(args, "fast", False)
+    if source == "mic" and not paced:
+        raise WrongUsage("--fast is for a file or the demo sound: a microphone takes its time")
     if source == "mic":
         return open_microphone(
             args.device,
@@ -53,7 +56,6 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
             args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
             full_scale_db,
         )
-    paced = not getattr(args, "fast", False)
     pick = args.channels
     opened: Source
     if source == "demo":

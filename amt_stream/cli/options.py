@@ -172,7 +172,6 @@ def _add_analyze(commands: Any) -> None:
         "millisecond, from 0 to the very end.",
     )
     parser.set_defaults(run=_analyze)
-    _list_devices(parser)
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument(
         "--out",
