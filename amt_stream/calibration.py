@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-REFERENCE_PA = 20e-6
+from amt_stream.scales import pascal_per_unit
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,15 @@ class Calibration:
     @property
     def pascal_per_unit(self) -> float:
         """Pascal that a sample of 1.0 stands for: the peak of the full-scale sine."""
-        return math.sqrt(2.0) * REFERENCE_PA * 10.0 ** (self.full_scale_db_spl / 20.0)
+        return pascal_per_unit(self.full_scale_db_spl)
 
 
 UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=False)
+
+
+def in_words(calibrations: Sequence[Calibration]) -> str:
+    """The calibrations of both ears in one line, each told once."""
+    return "; ".join(dict.fromkeys(map(str, calibrations)))
 
 
 class CalibrationError(RuntimeError):

@@ -11,6 +11,7 @@ from amt_stream.calibration import utc_now
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.cli.terminal import TerminalMeter
+from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import COLUMNS, FORMATS, MARKS, LiveRows, header
 from amt_stream.presets import Preset
@@ -106,7 +107,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     engine = make_engine(given, preset, (), args.blocksize)
-    with engine, TerminalMeter(engine, given.calibration, sys.stdout) as meter:
+    with engine, TerminalMeter(engine, sys.stdout) as meter:
         meter.run(args.duration)
     meter.print_last()
     return _ended(engine)
@@ -152,6 +153,8 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
         if device is None:
             given = metered_input(args, preset)
         else:
+            # The window lists devices from a new process; this one may know an older list.
+            list_devices(rescan=True)
             given = open_microphone(device)
         return make_engine(given, preset, (), args.blocksize, specific_loudness=True)
 

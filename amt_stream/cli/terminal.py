@@ -7,14 +7,13 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 import numpy as np
 
-from amt_stream.calibration import Calibration
+from amt_stream.calibration import in_words
 from amt_stream.outputs.live import fault_names
 from amt_stream.scales import phon_to_sone, sone_to_phon
 
@@ -136,12 +135,8 @@ class TerminalMeter:
     As a context manager it leaves the terminal as it was, whatever happens.
     """
 
-    def __init__(
-        self, engine: "Engine", calibration: Sequence[Calibration], stream: TextIO
-    ) -> None:
+    def __init__(self, engine: "Engine", stream: TextIO) -> None:
         self._engine, self._stream = engine, stream
-        told = list(dict.fromkeys(str(c) for c in calibration))
-        self._calibration = "; ".join(told)
         self._drawn = stream.isatty()
         self._keys = _Keys()
         self._seen = 0
@@ -213,7 +208,7 @@ class TerminalMeter:
             ltl=float(latest.values.ltl[-1]),
             max_ltl=self._max_ltl,
             level_db=(left, right),
-            calibration=self._calibration,
+            calibration=in_words(self._engine.calibration),
             calibrated=latest.calibrated,
             settling=bool(latest.settling[-1]),
             faults=fault_names(int(np.bitwise_or.reduce(recent.fault))),

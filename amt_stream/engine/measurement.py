@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.calibration import REFERENCE_PA, Calibration
+from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
 from amt_stream.engine.frames import Fault, FrameClock, Frames, Marks
+from amt_stream.scales import P0
 from amt_stream.streaming import Stage, Stream
 
 CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
@@ -109,8 +110,9 @@ class Measurement:
     def set_calibration(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """One calibration for both ears, or one each."""
         self._pascal = pascal_per_unit(calibration)
-        pair = (calibration,) if isinstance(calibration, Calibration) else calibration
-        self.calibrated = all(c.calibrated for c in pair)
+        self.calibration = (
+            (calibration,) if isinstance(calibration, Calibration) else tuple(calibration)
+        )
 
     def reset(self) -> None:
         """The model back to silence; the clock goes on [engine-thread]."""
@@ -236,7 +238,7 @@ class Measurement:
         index = np.arange(start + low, start + high, dtype=np.int64)
         fault, settling = self.marks.rows(index)
         time_s = clock.time_s(index)
-        mean_square = self._energy / self.line.block / REFERENCE_PA**2
+        mean_square = self._energy / self.line.block / P0**2
         level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
         self.rows += len(index)
         self._emit_frames(
@@ -248,7 +250,7 @@ class Measurement:
                 fault=fault,
                 settling=settling,
                 level_db=np.repeat(level.astype(np.float32)[:, None], len(index), axis=1),
-                calibrated=self.calibrated,
+                calibrated=all(c.calibrated for c in self.calibration),
             )
         )
 

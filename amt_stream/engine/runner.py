@@ -165,6 +165,11 @@ class Engine:
         self._measurement.commands.put(lambda: self._measurement.swap(line))
 
     @property
+    def calibration(self) -> tuple[Calibration, ...]:
+        """What readings rest on just now: one for both ears, or one for each [any-thread]."""
+        return self._measurement.calibration
+
+    @property
     def health(self) -> Health:
         """How it is doing just now [any-thread]."""
         line, source, measurement = self._measurement.line, self.source, self._measurement

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.calibration import REFERENCE_PA
+from amt_stream.scales import P0
 
 Signal = NDArray[np.float64]
 Ear = Literal["both", "left", "right"]
@@ -62,7 +62,7 @@ class Component:
         on = (index >= 0) if end is None else (index >= 0) & (index < end)
         if not on.any():
             return None
-        gain = on * REFERENCE_PA * 10.0 ** (self.level_db / 20.0)
+        gain = on * P0 * 10.0 ** (self.level_db / 20.0)
         ramp = round(self.ramp * fs)
         if ramp:
             gain *= _raised_cosine((index + 0.5) / ramp)

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from amt_stream.calibration import in_words
 from amt_stream.engine import Fault
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Frames, Health, Source
+    from amt_stream.engine import Engine
 
 FAULT_WORDS = {bit: str(bit.name).lower().replace("_", " ") for bit in Fault}
 
@@ -15,16 +16,13 @@ def fault_words(fault: int) -> list[str]:
     return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
-def status_text(source: "Source", health: "Health", frames: "Frames | None", state: str) -> str:
+def status_text(engine: "Engine", state: str) -> str:
     """Device, calibration and health in one line."""
-    if frames is None:
-        calibration = "no reading yet"
-    else:
-        calibration = "calibrated" if frames.calibrated else "UNCALIBRATED"
+    source, health = engine.source, engine.health
     return "   |   ".join(
         (
             f"{source.name}, {source.fs} Hz: {state}",
-            calibration,
+            in_words(engine.calibration),
             f"load {100 * health.load:.0f} %",
             f"latency {1000 * health.latency_s:.0f} ms",
             f"overruns {health.overruns}",

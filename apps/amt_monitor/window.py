@@ -201,7 +201,7 @@ class MonitorWindow(QtWidgets.QWidget):
             return
         if switch.measuring and self.device.device is None:
             self.device.name_first(engine.source.name)
-        self.status.setText(status_text(engine.source, health, engine.history.latest, switch.state))
+        self.status.setText(status_text(engine, switch.state))
         if not switch.measuring:
             self._mark()
 
