@@ -131,7 +131,7 @@ def test_calibrated_readings_do_not(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     window._show_state()
     assert not any("uncalibrated" in words for words in badges(window))
-    assert "   calibrated   " in text(window, "status")
+    assert "full-scale sine = 130.00 dB SPL, built-in signal" in text(window, "status")
 
 
 def test_a_fault_is_marked_in_words_beside_the_numbers_and_in_the_history(
