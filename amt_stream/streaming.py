@@ -140,9 +140,9 @@ class Stage(nn.Module):
         self.register_buffer(name, self._table(name), persistent=False)
 
     def _table(self, name: str) -> Tensor:
-        values = torch.from_numpy(np.ascontiguousarray(self._designs[name]))
+        values = torch.from_numpy(np.array(self._designs[name], order="C"))
         fixed = name in self.keeps_double or not values.is_floating_point()
-        return values.to(self.device, None if fixed else self.dtype, copy=True)
+        return values.to(self.device, None if fixed else self.dtype)
 
     def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
         """A new state tensor of `fill` in the dtype that `key` has in this stage."""
@@ -161,6 +161,27 @@ class Stage(nn.Module):
             if buffer is not None:
                 self._buffers[name] = buffer.to(fn(buffer).device)
         return self
+
+
+class Pointwise(Stage):
+    """A stage without memory that sees one instant at a time; a subclass writes `transform`.
+
+    Called directly it takes an input of any length and shape that `transform` does.
+    """
+
+    def transform(self, x: Tensor) -> Tensor:
+        """The output for `x`, in the stage's dtype, of the same length along time."""
+        raise NotImplementedError(f"{type(self).__name__} must define transform(x)")
+
+    def initial_state(self, shape: Shape) -> State:
+        return {}
+
+    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        return self.transform(x), state
+
+    def forward(self, x: Tensor) -> Any:
+        """`transform` of `x`, in the dtype of `x`."""
+        return self.transform(x.to(self.dtype)).to(x.dtype)
 
 
 def refuse_half(module: nn.Module, dtype: torch.dtype) -> None:

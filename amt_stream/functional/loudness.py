@@ -17,11 +17,12 @@ HIGH = 1e10
 
 
 class Channels(NamedTuple):
-    """What each channel needs for its specific loudness, all (channel,).
+    """What each channel needs for its specific loudness, (channel,) but for the last.
 
     threshold: excitation at threshold, a power ratio re 0 dB
     gain, a, alpha: low-frequency gain G and the parameters A and alpha
     scale: C A^alpha in sone/Cam
+    c: the constant C in sone/Cam, 0-dim
     """
 
     threshold: Tensor
@@ -29,18 +30,19 @@ class Channels(NamedTuple):
     a: Tensor
     alpha: Tensor
     scale: Tensor
+    c: Tensor
 
 
-def specific_loudness(excitation: Tensor, channels: Channels, c: float) -> Tensor:
+def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     """Specific loudness in sone/Cam of `excitation` (..., channel), a power ratio re 0 dB.
 
-    c: the constant C in sone/Cam (ISO 532-3:2023, clause 7.5)
+    Three regimes: below threshold, ordinary, and very loud (ISO 532-3:2023, clause 7.5).
     """
-    threshold, gain, a, alpha, scale = channels
+    threshold, gain, a, alpha, scale, c = channels
     if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
         y = excitation.new_empty(flat.shape)
-        _specific_loudness(flat, *(array(t) for t in channels), c, y.numpy())
+        _specific_loudness(flat, *(array(t) for t in channels), y.numpy())
         return y.view(excitation.shape)
     # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
@@ -58,14 +60,14 @@ def _specific_loudness(
     a: Array,
     alpha: Array,
     scale: Array,
-    c: float,
+    c: Array,
     y: Array,
 ) -> None:
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             e = excitation[n, i]
             if e >= HIGH:
-                y[n, i] = c * (e / 1.0707) ** 0.2
+                y[n, i] = c[()] * (e / 1.0707) ** 0.2
                 continue
             value = scale[i] * expm1(alpha[i] * log1p(gain[i] * e / a[i]))
             if e <= threshold[i]:
@@ -105,25 +107,24 @@ def _agc(x: Array, coefficients: Array, zi: Array, y: Array, zf: Array) -> None:
                 y[r, n, i] = last[i]
 
 
-def inhibition_gains(specific: Tensor, smoothing: Tensor, theta: float) -> Tensor:
-    """Gain of each ear and channel of `specific` (..., 2, frame, channel) under the other ear.
+def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
+    """Gain of each ear and channel under the other ear: (1 + sech(q_other / q_own)^theta) / 2.
 
-    (1 + sech(q_other / q_own)^theta) / 2 of the patterns q smoothed over channels, (channel,
-    channel), with 1e-13 sone/Cam added (Moore & Glasberg 2007; ISO 532-2:2017).
+    q: specific loudness smoothed over channels (..., 2, frame, channel), above 0; theta: 0-dim
+    (Moore & Glasberg 2007; ISO 532-2:2017)
     """
-    q = specific @ smoothing.T + SILENT
-    if compiled(q):
+    if compiled(q, theta):
         flat = array(q).reshape(-1, 2, q.shape[-2] * q.shape[-1])
         gains = q.new_empty(flat.shape)
-        _inhibition_gains(flat, theta, gains.numpy())
+        _inhibition_gains(flat, array(theta), gains.numpy())
         return gains.view(q.shape)
     falling = torch.exp(-q.flip(-3) / q)  # sech in a form that cannot overflow
     return (1 + (2 * falling / (1 + falling.square())) ** theta) / 2
 
 
 @kernel
-def _inhibition_gains(q: Array, theta: float, gains: Array) -> None:
-    power, half = q.dtype.type(theta), q.dtype.type(0.5)
+def _inhibition_gains(q: Array, theta: Array, gains: Array) -> None:
+    power, half = theta[()], q.dtype.type(0.5)
     for n in range(q.shape[0]):
         for ear in range(2):
             own, other = q[n, ear], q[n, 1 - ear]
@@ -147,9 +148,8 @@ class Binaural(NamedTuple):
 def binaural_loudness(
     excitation: Tensor,
     channels: Channels,
-    c: float,
     smoothing: Tensor,
-    theta: float,
+    theta: Tensor,
     step: float,
     short_term: Tensor,
     long_term: Tensor,
@@ -158,13 +158,14 @@ def binaural_loudness(
 ) -> tuple[Binaural, tuple[Tensor, Tensor]]:
     """`Binaural` of `excitation` (..., 2, frame, channel): the functions above in their order.
 
+    smoothing: (channel, channel) over channels, before the ears are compared; theta: 0-dim
     step: distance of the channels in Cam
     short_term, long_term: coefficients (2,) of `agc` over specific loudness and over its sum
     before: (...) so many frames at the start count as silence
     zi: last short-term specific loudness (..., 2, channel) and long-term loudness (..., 2)
     """
     short, long = zi
-    if compiled(excitation, *channels, smoothing, short_term, long_term, short, long):
+    if compiled(excitation, *channels, smoothing, theta, short_term, long_term, short, long):
         # One call instead of a dozen: at one frame a block, calling is what costs.
         rows = excitation.reshape(-1, *excitation.shape[-3:])
         y = Binaural(rows.new_empty(rows.shape), *rows.new_empty(2, *rows.shape[:3]).unbind())
@@ -172,9 +173,8 @@ def binaural_loudness(
         _binaural_loudness(
             array(rows),
             *(array(t) for t in channels),
-            c,
             array(smoothing),
-            theta,
+            array(theta),
             step,
             array(short_term),
             array(long_term),
@@ -188,9 +188,10 @@ def binaural_loudness(
         lead = excitation.shape[:-3]
         return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
-    instant = specific_loudness(excitation, channels, c) * begun[..., None, :, None]
+    instant = specific_loudness(excitation, channels) * begun[..., None, :, None]
     specific, short = agc(instant, short_term, short)
-    stl_ears = step * (specific * inhibition_gains(specific, smoothing, theta)).sum(-1)
+    gains = inhibition_gains(specific @ smoothing.T + SILENT, theta)
+    stl_ears = step * (specific * gains).sum(-1)
     ltl_ears, long = agc(stl_ears[..., None], long_term, long[..., None])
     return Binaural(specific, stl_ears, ltl_ears.squeeze(-1)), (short, long.squeeze(-1))
 
@@ -203,9 +204,9 @@ def _binaural_loudness(
     a: Array,
     alpha: Array,
     scale: Array,
-    c: float,
+    c: Array,
     smoothing: Array,
-    theta: float,
+    theta: Array,
     step: float,
     short_term: Array,
     long_term: Array,

@@ -7,13 +7,10 @@ from torch import Tensor
 from amt_stream.compose import Chain
 from amt_stream.stages.ear import EarFilter, Field, Phase
 from amt_stream.stages.excitation import Accuracy, Excitation
-from amt_stream.stages.loudness import (
-    FRAME_RATE,
-    BinauralLoudness,
-    Constants,
-    LoudnessOutput,
-)
+from amt_stream.stages.integration import FRAME_RATE
+from amt_stream.stages.loudness import BinauralLoudness, LoudnessOutput
 from amt_stream.stages.resample import Resample
+from amt_stream.stages.specific_loudness import Constants
 from amt_stream.stages.spectrum import FS, RunningSpectrum
 from amt_stream.streaming import Shape, Stage, State
 

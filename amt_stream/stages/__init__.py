@@ -1,16 +1,38 @@
 """Stages, one file per place on the auditory path."""
 
+from amt_stream.stages.binaural import (
+    BinauralInhibition,
+    Moore2016BinauralLoudness,
+    SpatialSmoothing,
+)
+from amt_stream.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
+from amt_stream.stages.integration import (
+    LoudnessIntegration,
+    Moore2016AGC,
+    Moore2016TemporalIntegration,
+)
 from amt_stream.stages.loudness import BinauralLoudness, LoudnessOutput
 from amt_stream.stages.resample import Resample
+from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
 
 __all__ = [
+    "BinauralInhibition",
     "BinauralLoudness",
+    "BrokenStickCompression",
     "EarFilter",
     "Excitation",
+    "LoudnessIntegration",
     "LoudnessOutput",
+    "Moore2016AGC",
+    "Moore2016BinauralLoudness",
+    "Moore2016SpecificLoudness",
+    "Moore2016TemporalIntegration",
+    "PowerCompression",
     "Resample",
     "RunningSpectrum",
+    "SpatialSmoothing",
+    "SpecificLoudness",
 ]

@@ -13,7 +13,8 @@ from amt_stream.streaming import Shape, Stage, State, without
 
 Accuracy = Literal["exact", "grouped"]
 
-CAMS = 1.75 + 0.25 * np.arange(150)
+CAM_STEP = 0.25
+CAMS = 1.75 + CAM_STEP * np.arange(150)
 """ERB numbers of the channels."""
 
 GROUPED = (1, 1, 1, 1, 2, 4)

@@ -1,63 +1,17 @@
 """Excitation of both ears to short-term and long-term loudness."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.data import table
 from amt_stream.functional.loudness import Channels, binaural_loudness
-from amt_stream.scales import erb_number_to_hz
-from amt_stream.stages.excitation import CAMS
+from amt_stream.stages.binaural import THETA, smoothing_kernel, smoothing_matrix
+from amt_stream.stages.excitation import CAM_STEP
+from amt_stream.stages.integration import LONG_TERM, SHORT_TERM
+from amt_stream.stages.specific_loudness import Constants, channel_constants
 from amt_stream.streaming import Shape, Stage, State
-
-Constants = Literal["iso", "author"]
-
-C = {"iso": 0.063, "author": 0.0631}
-CAM_STEP = 0.25
-FRAME_RATE = 1000
-
-SHORT_TERM = (0.045, 0.033)
-"""Attack and release per 1 ms frame: 21.7 and 29.8 ms (Moore et al. 2018; ISO 532-3:2023)."""
-
-LONG_TERM = (0.01, 0.00133)
-"""Attack and release per 1 ms frame: 99.5 and 751 ms."""
-
-THETA = 1.5978
-"""Exponent of the inhibition: equal ears lose a quarter each, so two ears make 1.5 times one."""
-
-
-def channel_constants(constants: Constants) -> dict[str, np.ndarray]:
-    """The values of `Channels`, each (150,)."""
-    rows = table("moore_threshold")
-    level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], rows["iso532_3_db"])
-    gain_db = rows["iso532_3_db"][-1] - level
-    alphas = table("moore_alpha")
-    alpha = np.interp(gain_db, alphas["g_db"], alphas["alpha"])
-    if constants == "iso":
-        rows = table("moore_a_iso")
-        # At 500 Hz and above the standard's constant, which its table rounds to 4.6135.
-        a = np.where(gain_db < 0, np.interp(gain_db, rows["g_db"], rows["iso532_3_a"]), 4.614)
-    else:
-        rows = table("moore_a_ansi")
-        a = np.interp(gain_db, rows["g_db"], rows["a"])
-    return {
-        "threshold": 10 ** (level / 10),
-        "gain": 10 ** (gain_db / 10),
-        "a": a,
-        "alpha": alpha,
-        "scale": C[constants] * a**alpha,
-    }
-
-
-def smoothing_matrix() -> np.ndarray:
-    """Gaussian smoothing of 18 Cam to each side, zeros beyond the channels (150, 150)."""
-    distance = CAM_STEP * np.arange(-72, 73)
-    kernel = np.exp(-((0.08 * distance) ** 2))
-    kernel /= kernel.sum()
-    apart = np.arange(CAMS.size) - np.arange(CAMS.size)[:, None]
-    return np.where(np.abs(apart) <= 72, kernel[np.clip(apart + 72, 0, 144)], 0.0)
 
 
 class LoudnessOutput(NamedTuple):
@@ -93,6 +47,8 @@ class BinauralLoudness(Stage):
     a: Tensor
     alpha: Tensor
     scale: Tensor
+    c: Tensor
+    theta: Tensor
     smoothing: Tensor
     short_term: Tensor
     long_term: Tensor
@@ -105,7 +61,7 @@ class BinauralLoudness(Stage):
         excitation_db: bool = False,
     ) -> None:
         super().__init__()
-        if constants not in C:
+        if constants not in ("iso", "author"):
             raise ValueError(f"constants is {constants!r}: give iso or author")
         self.constants = constants
         self.frames_before = frames_before
@@ -113,7 +69,8 @@ class BinauralLoudness(Stage):
         self.gives_excitation_db = excitation_db
         for name, values in channel_constants(constants).items():
             self.register_table(name, values)
-        self.register_table("smoothing", smoothing_matrix())
+        self.register_table("smoothing", smoothing_matrix(smoothing_kernel()))
+        self.register_table("theta", np.array(THETA))
         self.register_table("short_term", np.array(SHORT_TERM))
         self.register_table("long_term", np.array(LONG_TERM))
         self.out_time_dim = LoudnessOutput(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
@@ -135,9 +92,8 @@ class BinauralLoudness(Stage):
         (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
             x,
             self.channels(),
-            C[self.constants],
             self.smoothing,
-            THETA,
+            self.theta,
             CAM_STEP,
             self.short_term,
             self.long_term,

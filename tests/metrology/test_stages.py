@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from amt_stream import EarFilter, Excitation, Resample
-from amt_stream.functional.loudness import inhibition_gains, specific_loudness
+from amt_stream.functional.loudness import SILENT, inhibition_gains, specific_loudness
 from amt_stream.scales import erb, erb_number_to_hz
 from amt_stream.stages import BinauralLoudness
 from amt_stream.stages.ear import ear_gain_db
-from amt_stream.stages.excitation import roex
-from amt_stream.stages.loudness import CAM_STEP, THETA, channel_constants
+from amt_stream.stages.excitation import CAM_STEP, roex
+from amt_stream.stages.specific_loudness import channel_constants
 from amt_stream.stages.spectrum import component_frequencies
 
 
@@ -80,7 +80,9 @@ def test_channel_frequencies_and_slopes():
     [(5, -6.2858, 0.213566, 5.29471, 9.9158), (10, -0.4902, 0.201034, 4.66438, 4.1202)],
 )
 def test_channel_constants(cam, gain_db, alpha, a, threshold_db):
-    constants = {key: values[at(cam)] for key, values in channel_constants("iso").items()}
+    iso = channel_constants("iso")
+    assert iso.pop("c") == 0.063
+    constants = {key: values[at(cam)] for key, values in iso.items()}
     assert 10 * np.log10(constants["gain"]) == pytest.approx(gain_db, abs=1e-4)
     assert constants["alpha"] == pytest.approx(alpha, abs=1e-6)
     assert constants["a"] == pytest.approx(a, abs=1e-5)
@@ -88,7 +90,7 @@ def test_channel_constants(cam, gain_db, alpha, a, threshold_db):
 
 
 def specific(excitation):
-    return specific_loudness(excitation, BinauralLoudness().double().channels(), 0.063)
+    return specific_loudness(excitation, BinauralLoudness().double().channels())
 
 
 def test_specific_loudness():
@@ -101,6 +103,13 @@ def test_specific_loudness():
     n = specific(e[:, None].expand(-1, 150))[:, at(3)]
     assert n.tolist() == pytest.approx([0.0110028, 0.156286], rel=5e-6)
     assert torch.all(specific(torch.zeros(1, 150, dtype=torch.float64)) == 0)
+
+
+def inhibited(n):
+    """Gains under the other ear, and the smoothed patterns that they come from."""
+    stage = BinauralLoudness().double()
+    q = n @ stage.smoothing.T + SILENT
+    return inhibition_gains(q, stage.theta), q
 
 
 LINES = [
@@ -139,7 +148,7 @@ def test_excitation_and_loudness_of_spectral_lines(lines, levels, loudness):
         assert 10 * np.log10(e[0, 0, 0, at(cam)].item()) == pytest.approx(level, abs=2e-4)
     n = specific(e)
     assert CAM_STEP * n[0, 0, 0].sum().item() == pytest.approx(loudness, rel=1e-6)
-    gains = inhibition_gains(n, BinauralLoudness().double().smoothing, THETA)
+    gains, _ = inhibited(n)
     both = CAM_STEP * (gains * n).sum().item()
     assert both == pytest.approx(1.5 * loudness, rel=2e-5)
 
@@ -151,10 +160,8 @@ def test_inhibition_between_unequal_ears():
     n = specific(stage.step(x, {})[0])
     raw = CAM_STEP * n.sum(-1).flatten()
     assert raw.tolist() == pytest.approx([2.802996, 1.412315], rel=1e-6)
-    smoothing = BinauralLoudness().double().smoothing
-    gains = inhibition_gains(n, smoothing, THETA)
-    inhibited = CAM_STEP * (gains * n).sum(-1).flatten()
-    assert inhibited.tolist() == pytest.approx([2.552849, 0.794712], rel=1e-6)
-    q = n @ smoothing.T
+    gains, q = inhibited(n)
+    loudness = CAM_STEP * (gains * n).sum(-1).flatten()
+    assert loudness.tolist() == pytest.approx([2.552849, 0.794712], rel=1e-6)
     assert (q[0, 1] / q[0, 0])[0, at(15.5)].item() == pytest.approx(0.507234, abs=1e-6)
     assert gains[0, :, 0, at(15.5)].tolist() == pytest.approx([0.910475, 0.562891], abs=1e-6)

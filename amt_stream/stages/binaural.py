@@ -1,0 +1,223 @@
+"""What one ear does to the loudness in the other."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from amt_stream.functional.loudness import SILENT, inhibition_gains
+from amt_stream.stages.excitation import CAM_STEP, CAMS
+from amt_stream.streaming import Pointwise, Shape
+
+Variant = Literal["documented", "iso532-3"]
+
+SIGMA = 0.08
+KERNEL_WIDTH = 18.0
+
+THETA = 1.5978
+"""Exponent of the inhibition: equal ears lose a quarter each, so two ears make 1.5 times one."""
+
+
+def _known(variant: str) -> None:
+    if variant not in ("documented", "iso532-3"):
+        raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
+
+
+def smoothing_kernel(sigma: float = SIGMA, width: float = KERNEL_WIDTH) -> np.ndarray:
+    """Weights exp(-(sigma g)^2) for g = -width .. width Cam, sum 1."""
+    g = CAM_STEP * np.arange(-round(width / CAM_STEP), round(width / CAM_STEP) + 1)
+    weights = np.exp(-((sigma * g) ** 2))
+    return weights / weights.sum()
+
+
+def smoothing_matrix(kernel: np.ndarray, channels: int = CAMS.size) -> np.ndarray:
+    """Convolution with `kernel` over channels, zeros beyond them (channel, channel)."""
+    half = kernel.size // 2
+    apart = np.arange(channels) - np.arange(channels)[:, None]
+    return np.where(np.abs(apart) <= half, kernel[np.clip(apart + half, 0, 2 * half)], 0.0)
+
+
+class SpatialSmoothing(Pointwise):
+    """Specific loudness (..., channel) smoothed over channels by a Gaussian, the same shape.
+
+    kernel_width: Cam to each side, a multiple of 0.25; sigma: exp(-(sigma g)^2)
+    variant: beyond the channels "documented" reflects the pattern, "iso532-3" has zeros
+    """
+
+    time_dim = -2
+    out_time_dim = -2
+
+    sigma: Tensor
+
+    def __init__(
+        self,
+        kernel_width: float = KERNEL_WIDTH,
+        sigma: float = SIGMA,
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+        variant: Variant = "documented",
+    ) -> None:
+        super().__init__()
+        _known(variant)
+        if kernel_width <= 0 or kernel_width % CAM_STEP or kernel_width > 37.25:
+            raise ValueError(
+                f"SpatialSmoothing: kernel_width is {kernel_width}: give a multiple of {CAM_STEP} "
+                "Cam, up to 37.25"
+            )
+        self.kernel_width, self.learnable, self.variant = kernel_width, learnable, variant
+        half = round(kernel_width / CAM_STEP)
+        self.register_table("distance", CAM_STEP * np.arange(-half, half + 1))
+        if learnable:
+            self.sigma = nn.Parameter(torch.tensor(sigma))
+        else:
+            self.register_table("sigma", np.array(sigma))
+        self.to(dtype)
+
+    distance: Tensor
+
+    @property
+    def g(self) -> Tensor | None:
+        """Distances of the kernel in Cam; None when learnable."""
+        return None if self.learnable else self.distance
+
+    @property
+    def gaussian_kernel(self) -> Tensor | None:
+        """Weights of the kernel, sum 1; None when learnable."""
+        return None if self.learnable else self._kernel()
+
+    def _kernel(self) -> Tensor:
+        weights = torch.exp(-((self.sigma * self.distance) ** 2))
+        return weights / weights.sum()
+
+    def transform(self, x: Tensor) -> Tensor:
+        half = self.distance.shape[0] // 2
+        rows = x.reshape(-1, 1, x.shape[-1])
+        mode = "reflect" if self.variant == "documented" else "constant"
+        padded = nn.functional.pad(rows, (half, half), mode=mode)
+        return nn.functional.conv1d(padded, self._kernel()[None, None]).view(x.shape)
+
+    def get_parameters(self) -> dict[str, Any]:
+        """kernel_width, sigma, kernel_size and learnable."""
+        return {
+            "kernel_width": self.kernel_width,
+            "sigma": self.sigma.item(),
+            "kernel_size": self.distance.shape[0],
+            "learnable": self.learnable,
+        }
+
+    def extra_repr(self) -> str:
+        shown = {**self.get_parameters(), "variant": self.variant}
+        return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+
+class BinauralInhibition(Pointwise):
+    """Factors by which each ear's specific loudness is divided, from both ears' smoothed patterns.
+
+    2 / (1 + sech(r)^p), r the other ear's pattern over the own. variant="documented" takes the sech
+    of ln r, so that equal ears divide by 1 and a silent other ear by 2; "iso532-3" that of r: 4/3
+    and 1 (Moore & Glasberg 2007).
+
+    `step` takes (..., 2, frame, channel) and gives the same shape; called, it takes the two ears of
+    any one shape and gives two tensors.
+    """
+
+    time_dim = -2
+    out_time_dim = -2
+
+    p: Tensor
+
+    def __init__(
+        self,
+        p: float = THETA,
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+        variant: Variant = "documented",
+    ) -> None:
+        super().__init__()
+        _known(variant)
+        self.learnable, self.variant = learnable, variant
+        if learnable:
+            self.p = nn.Parameter(torch.tensor(p))
+        else:
+            self.register_table("p", np.array(p))
+        self.to(dtype)
+
+    def transform(self, x: Tensor) -> Tensor:
+        q = x + SILENT
+        if self.variant == "iso532-3":
+            return 1 / inhibition_gains(q, self.p)
+        r = q.flip(-3) / q
+        # cosh(ln r) = (r + 1/r) / 2
+        return 2 / (1 + (2 / (r + 1 / r)) ** self.p)
+
+    def forward(self, left_smoothed: Tensor, right_smoothed: Tensor) -> Any:  # type: ignore[override]
+        """Factors of the left and of the right ear."""
+        both = torch.stack([left_smoothed, right_smoothed], -2).unsqueeze(-2)
+        return super().forward(both).squeeze(-2).unbind(-2)
+
+    def get_parameters(self) -> dict[str, float]:
+        """p."""
+        return {"p": self.p.item()}
+
+    def extra_repr(self) -> str:
+        return f"p={self.p.item():.4f}, variant={self.variant!r}, learnable={self.learnable}"
+
+
+class BinauralTotal(NamedTuple):
+    """Loudness in sone of both ears together, and of each (..., frame)."""
+
+    total: Tensor
+    left: Tensor
+    right: Tensor
+
+
+class Moore2016BinauralLoudness(Pointwise):
+    """Specific loudness of both ears to their loudness: smoothing, inhibition, sum over channels.
+
+    `step` takes (..., 2, frame, 150) and gives `BinauralTotal`; called, it takes the two ears
+    (..., 150) and gives total, left and right.
+    """
+
+    def __init__(
+        self,
+        kernel_width: float = KERNEL_WIDTH,
+        sigma: float = SIGMA,
+        p: float = THETA,
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+        variant: Variant = "documented",
+    ) -> None:
+        super().__init__()
+        self.learnable = learnable
+        self.time_dim = -2
+        self.out_time_dim = BinauralTotal(-1, -1, -1)  # type: ignore[arg-type]
+        self.spatial_smoothing = SpatialSmoothing(kernel_width, sigma, learnable, dtype, variant)
+        self.inhibition = BinauralInhibition(p, learnable, dtype, variant)
+        self.to(dtype)
+
+    def transform(self, x: Tensor) -> Any:
+        smoothed = self.spatial_smoothing.transform(x)
+        ears = CAM_STEP * (x / self.inhibition.transform(smoothed)).sum(-1)
+        left, right = ears.unbind(-2)
+        return BinauralTotal(left + right, left, right)
+
+    def forward(self, specific_loud_left: Tensor, specific_loud_right: Tensor) -> Any:  # type: ignore[override]
+        """Loudness of both ears, of the left, of the right, each without the channel axis."""
+        both = torch.stack([specific_loud_left, specific_loud_right], -2).unsqueeze(-2)
+        y = self.transform(both.to(self.dtype))
+        return BinauralTotal(*(v.squeeze(-1).to(both.dtype) for v in y))
+
+    def out_shape(self, shape: Shape) -> Any:
+        rows = shape[:-2]
+        return BinauralTotal(rows, rows, rows)  # type: ignore[arg-type]
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Those of `spatial_smoothing` and of `inhibition`."""
+        return {
+            "spatial_smoothing": self.spatial_smoothing.get_parameters(),
+            "inhibition": self.inhibition.get_parameters(),
+        }
+
+    def extra_repr(self) -> str:
+        return f"learnable={self.learnable}"

@@ -1,0 +1,118 @@
+"""Compression of a waveform, sample by sample, as the cochlea does it."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from amt_stream.streaming import Pointwise
+
+
+class _Compression(Pointwise):
+    """A knee in dB and an exponent, for all channels or for each of `num_channels`.
+
+    exponent: a number, or a tensor (num_channels,)
+    channel_dim: axis of the channels when there is an exponent for each
+    """
+
+    exponent: Tensor
+    knee_db_param: Tensor
+
+    def __init__(
+        self,
+        knee_db: float = 30.0,
+        exponent: Any = 0.3,
+        dboffset: float = 100.0,
+        num_channels: int | None = None,
+        learnable: bool = False,
+        channel_dim: int = -1,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if not isinstance(exponent, float | int | Tensor):
+            kind = type(exponent).__name__
+            raise TypeError(f"{name}: exponent is a {kind}: give a number or a tensor")
+        n = np.array(torch.as_tensor(exponent).detach().cpu().double().numpy())
+        if n.ndim == 0 and num_channels is not None:
+            n = np.full(num_channels, n)
+        if n.ndim > 1 or (num_channels is not None and n.shape != (num_channels,)):
+            raise ValueError(
+                f"{name}: an exponent of shape {n.shape} does not fit num_channels={num_channels}: "
+                "give one number, or one for each channel"
+            )
+        self.dboffset, self.num_channels = dboffset, num_channels
+        self.learnable, self.channel_dim = learnable, channel_dim
+        self.time_dim = self.out_time_dim = -2 if channel_dim == -1 else -1
+        self._knee_db = float(knee_db)
+        if learnable:
+            self.exponent = nn.Parameter(torch.tensor(n, dtype=self.dtype))
+            self.knee_db_param = nn.Parameter(torch.tensor(self._knee_db))
+        else:
+            self.register_table("exponent", n)
+
+    @property
+    def knee_db(self) -> float | Tensor:
+        """Level of the knee in dB: a number, or the parameter when learnable."""
+        return self.knee_db_param if self.learnable else self._knee_db
+
+    @property
+    def knee(self) -> Tensor:
+        """Amplitude of the knee, 0-dim, where 1.0 is `dboffset` dB."""
+        level = torch.as_tensor(self.knee_db, dtype=self.dtype, device=self.device)
+        return 10 ** ((level - self.dboffset) / 20)
+
+    def exponent_for(self, x: Tensor) -> Tensor:
+        """The exponent, shaped to go with `x`; raises ValueError where the channels do not fit."""
+        n = self.exponent
+        if n.dim() == 0:
+            return n
+        if x.dim() < -self.channel_dim or x.shape[self.channel_dim] != n.shape[0]:
+            raise ValueError(
+                f"{type(self).__name__} has {n.shape[0]} channels on axis {self.channel_dim}, "
+                f"given shape {tuple(x.shape)}"
+            )
+        return n.view(-1, *[1] * (-self.channel_dim - 1))
+
+    def get_parameters(self) -> dict[str, Any]:
+        """knee_db, exponent (the mean over channels), dboffset and learnable."""
+        return {
+            "knee_db": torch.as_tensor(self.knee_db).item(),
+            "exponent": self.exponent.mean().item(),
+            "dboffset": self.dboffset,
+            "learnable": self.learnable,
+        }
+
+    def extra_repr(self) -> str:
+        shown = {**self.get_parameters(), "num_channels": self.num_channels}
+        return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+
+class BrokenStickCompression(_Compression):
+    """`x`, any shape with channels last, unchanged up to the knee, a power law above it.
+
+    sign(x) |x|^n knee^(1 - n) where |x| > knee, for each channel with its own n (King et al. 2019).
+    """
+
+    @property
+    def knee_factor(self) -> Tensor:
+        """knee^(1 - n), by which the power law meets the straight part."""
+        return self.knee ** (1 - self.exponent)
+
+    def transform(self, x: Tensor) -> Tensor:
+        n, knee, size = self.exponent_for(x), self.knee, x.abs()
+        # The floor keeps the part that is not used, and its gradient, finite.
+        bent = x.sign() * size.clamp(min=knee) ** n * knee ** (1 - n)
+        return torch.where(size <= knee, x, bent)
+
+
+class PowerCompression(_Compression):
+    """`x`, any shape with channels last, under a power law throughout: sign(x) |x / knee|^n knee.
+
+    With n below 1 soft sounds are raised, those above the knee lowered.
+    """
+
+    def transform(self, x: Tensor) -> Tensor:
+        silent = x == 0
+        size = torch.where(silent, 1.0, x.abs() / self.knee)
+        return torch.where(silent, 0.0, x.sign() * size ** self.exponent_for(x) * self.knee)

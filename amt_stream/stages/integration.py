@@ -1,0 +1,248 @@
+"""Loudness over time: what rises at one pace and falls at another."""
+
+from math import exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from amt_stream.functional.loudness import agc
+from amt_stream.stages.excitation import CAM_STEP
+from amt_stream.streaming import Shape, Stage, State, without
+
+FRAME_RATE = 1000
+
+SHORT_TERM = (0.045, 0.033)
+"""Attack and release per 1 ms frame: 21.7 and 29.8 ms (Moore et al. 2018; ISO 532-3:2023)."""
+
+LONG_TERM = (0.01, 0.00133)
+"""Attack and release per 1 ms frame: 99.5 and 751 ms."""
+
+
+class Moore2016AGC(Stage):
+    """`x` (..., frame, channel) smoothed with one coefficient rising and another falling.
+
+    y += alpha (x - y) at each frame: 1 follows at once, 0 not at all; the time constant is
+    -1 / ln(1 - alpha) frames. Learnable coefficients cannot leave (0, 1). Two dimensions are
+    (frame, channel), and called directly, one is (frame,).
+    """
+
+    time_dim = -2
+    out_time_dim = -2
+
+    def __init__(
+        self,
+        attack_alpha: float = SHORT_TERM[0],
+        release_alpha: float = SHORT_TERM[1],
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        for name, alpha in (("attack_alpha", attack_alpha), ("release_alpha", release_alpha)):
+            if not (0 < alpha < 1 if learnable else 0 <= alpha <= 1):
+                allowed = "above 0 and below 1" if learnable else "from 0 to 1"
+                raise ValueError(f"Moore2016AGC: {name} is {alpha}: give a number {allowed}")
+        self.learnable = learnable
+        alphas = np.array([attack_alpha, release_alpha])
+        if learnable:
+            self.logits = nn.Parameter(torch.tensor(np.log(alphas / (1 - alphas))))
+        else:
+            self.register_table("fixed", alphas)
+        self.to(dtype)
+
+    fixed: Tensor
+
+    @property
+    def coefficients(self) -> Tensor:
+        """Attack and release (2,)."""
+        return torch.sigmoid(self.logits) if self.learnable else self.fixed
+
+    @property
+    def attack_alpha(self) -> Tensor:
+        """Coefficient while the input is above the output, 0-dim."""
+        return self.coefficients[0]
+
+    @property
+    def release_alpha(self) -> Tensor:
+        """Coefficient while it is not, 0-dim."""
+        return self.coefficients[1]
+
+    def initial_state(self, shape: Shape) -> State:
+        return {"y": self.state_like("y", shape)}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        y, last = agc(x, self.coefficients, state["y"])
+        return y, {"y": last}
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
+        """Smoothed `x`, from rest or from `state` (channel,), the last frame of a former output."""
+        frames = x[:, None] if x.dim() == 1 else x
+        start = self.initial_state(without(frames.shape, -2))
+        if state is not None:
+            start = {"y": state.to(self.dtype).expand_as(start["y"])}
+        y, _ = self.step(frames.to(self.dtype), start)
+        return y.view(x.shape).to(x.dtype)
+
+    def get_parameters(self) -> dict[str, float]:
+        """attack_alpha and release_alpha."""
+        return {
+            "attack_alpha": self.attack_alpha.item(),
+            "release_alpha": self.release_alpha.item(),
+        }
+
+    def extra_repr(self) -> str:
+        shown = {**self.get_parameters(), "learnable": self.learnable}
+        return ", ".join(f"{key}={value}" for key, value in shown.items())
+
+
+class Integrated(NamedTuple):
+    """Long-term loudness (..., frame), short-term specific loudness (..., frame, channel), and its
+    sum, short-term loudness (..., frame)."""
+
+    ltl: Tensor
+    stl_spec: Tensor
+    stl: Tensor
+
+
+class Moore2016TemporalIntegration(Stage):
+    """Specific loudness (..., frame, channel) of one ear to `Integrated`.
+
+    Short-term smoothing of each channel, the sum over channels in sone, its long-term smoothing.
+    Coefficients are per frame of 1 ms.
+    """
+
+    time_dim = -2
+
+    def __init__(
+        self,
+        stl_attack: float = SHORT_TERM[0],
+        stl_release: float = SHORT_TERM[1],
+        ltl_attack: float = LONG_TERM[0],
+        ltl_release: float = LONG_TERM[1],
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.learnable = learnable
+        self.ltl_attack, self.ltl_release = ltl_attack, ltl_release
+        self.stl_agc = Moore2016AGC(stl_attack, stl_release, learnable, dtype)
+        self.ltl_agc = Moore2016AGC(ltl_attack, ltl_release, learnable, dtype)
+        self.out_time_dim = Integrated(-1, -2, -1)  # type: ignore[arg-type]
+        self.to(dtype)
+
+    def initial_state(self, shape: Shape) -> State:
+        return {
+            "short": self.state_like("short", shape),
+            "long": self.state_like("long", (*shape[:-1], 1)),
+        }
+
+    def step(self, x: Tensor, state: State) -> tuple[Integrated, State]:
+        specific, short = self.stl_agc.step(x, {"y": state["short"]})
+        stl = CAM_STEP * specific.sum(-1)
+        ltl, long = self.ltl_agc.step(stl[..., None], {"y": state["long"]})
+        y = Integrated(ltl.squeeze(-1), specific, stl)
+        return y, {"short": short["y"], "long": long["y"]}
+
+    def forward(self, inst_spec_loud: Tensor, return_intermediate: bool = False) -> Any:
+        """Long-term loudness, or all of `Integrated`."""
+        y = Integrated(*(v.to(inst_spec_loud.dtype) for v in self.whole(inst_spec_loud)))
+        return y if return_intermediate else y.ltl
+
+    def out_shape(self, shape: Shape) -> Any:
+        return Integrated(shape[:-1], shape, shape[:-1])  # type: ignore[arg-type]
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Those of the short-term and of the long-term smoothing."""
+        return {"stl": self.stl_agc.get_parameters(), "ltl": self.ltl_agc.get_parameters()}
+
+    def extra_repr(self) -> str:
+        return f"learnable={self.learnable}"
+
+
+class Levels(NamedTuple):
+    """Long-term and short-term loudness (..., frame)."""
+
+    ltl: Tensor
+    stl: Tensor
+
+
+class LoudnessIntegration(Stage):
+    """Specific loudness (..., frame, band) to `Levels`: its sum, and that sum smoothed.
+
+    Time constants of 50 ms rising and 200 ms falling; learnable ones stay positive. frame_rate is
+    in frames per second, by default the documented fs / 512. Called directly it goes on from the
+    call before, `ltl_state`, until `reset_state()`.
+    """
+
+    time_dim = -2
+
+    def __init__(
+        self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None
+    ) -> None:
+        super().__init__()
+        self.fs, self.learnable = fs, learnable
+        self.frame_rate = fs / 512 if frame_rate is None else frame_rate
+        if self.frame_rate <= 0:
+            raise ValueError(f"LoudnessIntegration: frame_rate is {frame_rate}: give one above 0")
+        logs = np.array([log(0.05), log(0.2)])
+        if learnable:
+            self.log_taus = nn.Parameter(torch.tensor(logs, dtype=self.dtype))
+        else:
+            self.register_table("log_taus", logs)
+        self.ltl_state: Tensor | None = None
+        self.out_time_dim = Levels(-1, -1)  # type: ignore[arg-type]
+
+    @property
+    def tau_attack(self) -> Tensor:
+        """Time constant in seconds while loudness rises, 0-dim."""
+        return self.log_taus[0].exp()
+
+    @property
+    def tau_release(self) -> Tensor:
+        """Time constant in seconds while it falls, 0-dim."""
+        return self.log_taus[1].exp()
+
+    def initial_state(self, shape: Shape) -> State:
+        return {"ltl": self.state_like("ltl", shape[:-1])}
+
+    def step(self, x: Tensor, state: State) -> tuple[Levels, State]:
+        stl = x.sum(-1)
+        coefficients = -torch.expm1(-1 / (self.frame_rate * self.log_taus.exp()))
+        ltl, last = agc(stl[..., None], coefficients, state["ltl"][..., None])
+        return Levels(ltl.squeeze(-1), stl), {"ltl": last.squeeze(-1)}
+
+    def forward(self, specific_loudness: Tensor, return_stl: bool = False) -> Any:
+        """Long-term loudness, or `Levels`; goes on from the call before."""
+        x = self.checked(specific_loudness)
+        state = self.initial_state(without(x.shape, -2))
+        if self.ltl_state is not None:
+            if self.ltl_state.shape != state["ltl"].shape:
+                raise ValueError(
+                    f"LoudnessIntegration goes on from a batch of {tuple(self.ltl_state.shape)}, "
+                    f"given {tuple(state['ltl'].shape)}: call reset_state() before another sound"
+                )
+            state = {"ltl": self.ltl_state.to(state["ltl"])}
+        y, state = self.step(x, state)
+        self.ltl_state = state["ltl"].detach()
+        y = Levels(*(v.to(specific_loudness.dtype) for v in y))
+        return y if return_stl else y.ltl
+
+    def reset_state(self) -> None:
+        """Begin the next call in silence."""
+        self.ltl_state = None
+
+    def get_time_constants(self) -> tuple[float, float]:
+        """Attack and release in seconds."""
+        attack, release = (exp(v) for v in self.log_taus.tolist())
+        return attack, release
+
+    def out_shape(self, shape: Shape) -> Any:
+        return Levels(shape[:-1], shape[:-1])  # type: ignore[arg-type]
+
+    def extra_repr(self) -> str:
+        attack, release = self.get_time_constants()
+        return (
+            f"frame_rate={self.frame_rate}, tau_attack={attack:.3g}, tau_release={release:.3g}, "
+            f"learnable={self.learnable}"
+        )
