@@ -43,14 +43,33 @@ _HOME = {
     "StdinSource": "engine",
 }
 
+_MODULES = (
+    "analysis",
+    "calibration",
+    "calibrator",
+    "compose",
+    "design",
+    "engine",
+    "functional",
+    "models",
+    "outputs",
+    "presets",
+    "scales",
+    "stages",
+    "streaming",
+    "testing",
+)
+
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604 - the names resolve in __getattr__
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"amt_stream.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'amt_stream' has no attribute {name!r}")
     return getattr(importlib.import_module(f"amt_stream.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -21,15 +21,15 @@ def _as_given(given: Any, result: np.ndarray) -> Any:
     if torch is not None and isinstance(given, torch.Tensor):
         like = given if given.is_floating_point() else given.double()
         return torch.as_tensor(result, dtype=like.dtype, device=like.device)
-    return (
-        result if isinstance(given, np.ndarray) else result.item() if result.ndim == 0 else result
-    )
+    if isinstance(given, np.ndarray):
+        return np.asarray(result)
+    return result.item() if result.ndim == 0 else result
 
 
 def _array(x: Any) -> np.ndarray:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
-        x = x.detach().cpu().numpy()
+        x = x.cpu().numpy()  # torch refuses one that wants a gradient, which could not pass
     return np.asarray(x, dtype=np.float64)
 
 

@@ -108,6 +108,10 @@ class Stage(nn.Module):
         through `Stream` and `Rebuffer`.
         """
         x = self.checked(x)
+        if not x.numel():
+            raise ValueError(
+                f"{type(self).__name__} takes at least one sample, given shape {tuple(x.shape)}"
+            )
         length = x.shape[self.time_dim]
         state = self.initial_state(without(x.shape, self.time_dim))
         y, _ = self.step(pad_end(x, self.time_dim, -length % self.block_size), state)
@@ -250,6 +254,7 @@ class Stream(nn.Module):
     @torch.no_grad()
     def reset(self, mask: Tensor | None = None) -> None:
         """Back to silence: all rows, or those (first axis) where the boolean `mask` is true."""
+        mask = None if mask is None else torch.as_tensor(mask)
         for (key, buffer), fresh in zip(
             self.state.items(), self.stage.initial_state(self.shape).values(), strict=True
         ):

@@ -13,7 +13,7 @@ from amt_stream.stages.integration import (
     Moore2016AGC,
     Moore2016TemporalIntegration,
 )
-from amt_stream.stages.loudness import BinauralLoudness, LoudnessOutput
+from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
@@ -25,9 +25,9 @@ __all__ = [
     "EarFilter",
     "Excitation",
     "LoudnessIntegration",
-    "LoudnessOutput",
     "Moore2016AGC",
     "Moore2016BinauralLoudness",
+    "Moore2016Output",
     "Moore2016SpecificLoudness",
     "Moore2016TemporalIntegration",
     "PowerCompression",

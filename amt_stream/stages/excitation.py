@@ -47,7 +47,7 @@ class Excitation(Stage):
 
     Components 60 dB or more below the strongest of either ear count for nothing. accuracy="grouped"
     joins neighboring components above 2.5 kHz and interpolates their levels: loudness within 0.05
-    phon, at half the cost, but a single channel may be 0.8 dB off.
+    phon, but a single channel may be 0.8 dB off.
     """
 
     time_dim = -2

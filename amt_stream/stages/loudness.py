@@ -14,7 +14,7 @@ from amt_stream.stages.specific_loudness import Constants, channel_constants
 from amt_stream.streaming import Shape, Stage, State
 
 
-class LoudnessOutput(NamedTuple):
+class Moore2016Output(NamedTuple):
     """Loudness in sone, frame by frame.
 
     stl, ltl: short-term and long-term loudness (..., frame); the sum of the ears
@@ -32,7 +32,7 @@ class LoudnessOutput(NamedTuple):
 
 
 class BinauralLoudness(Stage):
-    """Excitation (..., 2, frame, 150), a frame per ms, to `LoudnessOutput`.
+    """Excitation (..., 2, frame, 150), a frame per ms, to `Moore2016Output`.
 
     Specific loudness, its short-term smoothing, inhibition by the other ear, the sum over channels
     and the long-term smoothing of each ear (Moore et al. 2016, 2018; ISO 532-3:2023).
@@ -73,7 +73,7 @@ class BinauralLoudness(Stage):
         self.register_table("theta", np.array(THETA))
         self.register_table("short_term", np.array(SHORT_TERM))
         self.register_table("long_term", np.array(LONG_TERM))
-        self.out_time_dim = LoudnessOutput(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
+        self.out_time_dim = Moore2016Output(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
 
     def channels(self) -> Channels:
         """The tables that specific loudness needs."""
@@ -87,7 +87,7 @@ class BinauralLoudness(Stage):
             "long": self.state_like("long", (*rows, 2)),
         }
 
-    def step(self, x: Tensor, state: State) -> tuple[LoudnessOutput, State]:
+    def step(self, x: Tensor, state: State) -> tuple[Moore2016Output, State]:
         before = state["before"]
         (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
             x,
@@ -100,7 +100,7 @@ class BinauralLoudness(Stage):
             before,
             (state["short"], state["long"]),
         )
-        y = LoudnessOutput(
+        y = Moore2016Output(
             stl_ears.sum(-2),
             ltl_ears.sum(-2),
             stl_ears,
@@ -111,10 +111,10 @@ class BinauralLoudness(Stage):
         after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
         return y, after
 
-    def out_shape(self, shape: Shape) -> LoudnessOutput:
+    def out_shape(self, shape: Shape) -> Moore2016Output:
         rows = shape[:-2]
         ears = (*rows, 2)
-        return LoudnessOutput(rows, rows, ears, ears, shape, shape)  # type: ignore[arg-type]
+        return Moore2016Output(rows, rows, ears, ears, shape, shape)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         return f"constants={self.constants!r}, frames_before={self.frames_before}"

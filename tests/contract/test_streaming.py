@@ -1,6 +1,7 @@
 """Stream, Chain, Parallel, Rebuffer and aligned: what they promise beside the numbers."""
 
 import copy
+import doctest
 import io
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from fractions import Fraction
 import pytest
 import torch
 
+import amt_stream
 from amt_stream import (
     Chain,
     Delay,
@@ -264,6 +266,33 @@ def test_aligned_takes_out_the_latency():
     assert y.stl.shape == (1, 500)
     # A click at 250 ms: instantaneous loudness, and so the rise of STL, is greatest there.
     assert int(y.stl[0].diff().argmax()) + 1 == 250
+
+
+FRESH = """
+import sys
+import amt_stream
+assert not {"torch", "sounddevice"} & set(sys.modules)
+assert amt_stream.scales.sone_to_phon(1.0, "iso532-3") == 40
+assert "torch" not in sys.modules
+assert amt_stream.Moore2016 is amt_stream.models.Moore2016
+assert {"Moore2016", "scales"} <= set(dir(amt_stream))
+"""
+
+
+def test_names_are_found_in_a_fresh_process_without_importing_torch_early():
+    subprocess.run([sys.executable, "-c", FRESH], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'Moore2017'"):
+        amt_stream.Moore2017  # noqa: B018
+
+
+def test_the_example_of_the_model_runs():
+    assert doctest.testmod(amt_stream.models.moore2016).attempted > 0
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 0), (0, 2, 480)])
+def test_nothing_at_all_is_refused(shape):
+    with pytest.raises(ValueError, match="at least one sample"):
+        Moore2016(48000)(torch.zeros(shape))
 
 
 def test_plain_torch_around_a_stage():
