@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.scales import phon_to_sone, sone_to_phon
-from tests.metrology.test_moore2016 import CASES, RATES, lowest, measure, phon_off
+from tests.metrology.test_moore2016 import CASES, RATES, lowest, measure, phon_off, tone
 
 pytestmark = pytest.mark.soak
 
@@ -33,6 +33,38 @@ def test_deviation_of_the_maxima(record, options, limit, low_limit):
     )
     assert max(ordinary) <= limit
     assert max(low) <= low_limit
+
+
+def test_printed_loudness_and_the_definition_of_the_sone(record):
+    cases = [case for case in CASES if case.get("published", {}).get("max_ltl_phon")]
+    off = [
+        sone_to_phon(measure(case["recipe"], field=case["field"]).ltl.max())
+        - case["published"]["max_ltl_phon"]
+        for case in cases
+    ]
+    record(
+        f"loudness level printed in ISO 532-3:2023, Annex B and C, {len(off)} values, default",
+        f"worst {np.abs(off).max():.2f} phon",
+    )
+    sone = [measure(tone(1000, 40), fs).ltl.max() for fs in (32000, 44100, 48000, 96000)]
+    record(
+        "1 kHz, 40 dB SPL, free field, both ears, from 32, 44.1, 48 and 96 kHz",
+        ", ".join(f"{n:.5f}" for n in sone) + " sone",
+    )
+    assert np.abs(off).max() <= 1.0
+    assert np.abs(np.array(sone) - 1).max() <= 0.005
+
+
+def test_grouped_against_exact(record):
+    worst = 0.0
+    for case in CASES:
+        exact = measure(case["recipe"], field=case["field"])
+        grouped = measure(case["recipe"], field=case["field"], accuracy="grouped")
+        for a, b in ((grouped.stl, exact.stl), (grouped.ltl, exact.ltl)):
+            off = np.abs(sone_to_phon(a) - sone_to_phon(b))[b > phon_to_sone(20.0)]
+            worst = max(worst, off.max(initial=0.0))
+    record("traces, grouped against exact, above 20 phon", f"worst {worst:.4f} phon")
+    assert worst <= 0.05
 
 
 @pytest.mark.parametrize("fs", RATES)

@@ -16,6 +16,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.scales import sone_to_phon
 from tests.bench.machine import summary
 from tests.bench.test_speed import shares
+from tests.bench.test_window_cost import window_cost
 
 pytestmark = pytest.mark.soak
 
@@ -97,6 +98,12 @@ def test_on_the_virtual_microphone(record, virtual_mic, sound, run_in, seconds):
     assert health.lost_samples == 0
     assert grown < 8
     assert abs(off) < 0.1
+
+
+def test_window_and_engine(record, qtbot):
+    words, share = window_cost(qtbot)
+    record("window with engine and demo sound", words)
+    assert share < 0.45
 
 
 def test_speed(record):
