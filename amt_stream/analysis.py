@@ -17,18 +17,19 @@ from amt_stream.scales import sone_to_phon
 from amt_stream.streaming import Stage, Stream
 
 BLOCK_S = 0.1
+LARGEST_SAMPLE = 1e6
 
 
 class InvalidSample(SourceError):
-    """A sound file holds something that is not a number."""
+    """A sound file holds something that is no sound: NaN, infinity, or a number beyond reason."""
 
 
 class Recording:
     """A sound file, read through once and found good.
 
     `channels` are one or two numbers (1, 2, ...), needed where there are more than two. Raises
-    SourceError for what is no sound, and InvalidSample for NaN or infinity unless
-    `replace_invalid`: they are then read as 0, and `replaced` says how many.
+    SourceError for what is no sound, and InvalidSample for NaN, infinity or a sample beyond
+    LARGEST_SAMPLE unless `replace_invalid`: they are then read as 0, and `replaced` says how many.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Recording:
         self.channels = tuple(range(1, file.channels + 1)[self._pick])
         self.samples = self.replaced = 0
         for block in self._read(file):
-            invalid = ~np.isfinite(block)
+            invalid = ~_valid(block)
             if invalid.any() and not replace_invalid:
                 at, column = np.argwhere(invalid)[0]
                 self._refuse(block[at, column], self.samples + int(at), int(column))
@@ -60,7 +61,7 @@ class Recording:
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """The chosen channels (time, 1 or 2), block after block."""
         for block in self._read(FileSource(self.path, paced=False)):
-            yield np.where(np.isfinite(block), block, np.float32(0.0))
+            yield np.where(_valid(block), block, np.float32(0.0))
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
         import soundfile
@@ -81,6 +82,12 @@ class Recording:
         )
 
 
+def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Where there is a sample that can be one; NaN compares as false."""
+    valid: NDArray[np.bool_] = np.abs(block) <= LARGEST_SAMPLE
+    return valid
+
+
 class LoudnessFrames(NamedTuple):
     """Consecutive frames: their time in seconds, short-term and long-term loudness in sone."""
 
@@ -95,11 +102,9 @@ def analyze(
     """Frames from 0 to the end of a recording, the one at the very end included.
 
     Frame k stands for k / (ratio * fs) seconds: the model's latency is taken out. One channel goes
-    to both ears. The thread that asks is left with one core and flushed denormal numbers.
+    to both ears. Frames are too small to share among threads: it is fastest in a thread that has
+    called `torch.set_num_threads(1)` and `torch.set_flush_denormal(True)`.
     """
-    # Frames are too small to share among threads.
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
     ratio = model.ratio
     blocks = max(1, round(BLOCK_S * recording.fs / model.block_size))
     door = Rebuffer(Stream(model, (1, 2)), blocks)

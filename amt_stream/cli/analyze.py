@@ -27,6 +27,7 @@ def run_analyze(args: argparse.Namespace) -> int:
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
     if not calibration.calibrated:
         say(f"{calibration}: --full-scale-db DB gives the true level")
+    _prepare_thread()
     model_for = lru_cache(maxsize=4)(preset.model)
     failed = False
     for file, target in targets:
@@ -38,12 +39,22 @@ def run_analyze(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _prepare_thread() -> None:
+    """One core, as frames are too small to share, and no slow arithmetic on tiny numbers."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
 def planned_targets(files: Sequence[Path], args: argparse.Namespace) -> list[tuple[Path, Any]]:
     """Each file with where its rows go: a path, "-" for standard output, or None for nowhere.
 
     Raises Mistake before anything is measured where that would overwrite something.
     """
-    if args.out is None:
+    if args.out == "-" and args.summary:
+        raise WrongUsage("--summary and --out - both write to standard output: leave one out")
+    if args.out in (None, "-"):
         if len(files) > 1 and not args.summary:
             raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
         return [(file, None if args.summary else "-") for file in files]

@@ -176,8 +176,8 @@ def _add_analyze(commands: Any) -> None:
     parser.add_argument(
         "--out",
         metavar="PATH",
-        help="write rows to this file, or for several files into this folder; by default to "
-        "standard output",
+        help="write rows to this file, or for several files into this folder; by default, or for "
+        "-, to standard output",
     )
     parser.add_argument("--force", action="store_true", help="overwrite what --out names")
     parser.add_argument(
@@ -196,7 +196,8 @@ def _add_analyze(commands: Any) -> None:
     parser.add_argument(
         "--replace-invalid",
         action="store_true",
-        help="read NaN and infinity in a file as 0, and say how many there were",
+        help="read NaN, infinity and samples beyond a million times full scale as 0, and say how "
+        "many there were",
     )
     parser.add_argument(
         "-c", "--channels", type=channel_list, metavar="LIST", help="channels: 1, or 1,2"

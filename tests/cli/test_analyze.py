@@ -71,11 +71,36 @@ def test_only_the_channels_that_are_heard_have_to_be_numbers(sound_file):
     assert np.isfinite(np.concatenate(list(recording.blocks()))).all()
 
 
+@pytest.mark.parametrize("value", [1e19, -1.1e6, -np.inf, np.nan])
+def test_a_sample_beyond_reason_is_as_invalid_as_no_number(run, sound_file, value):
+    x = noise(4800)
+    x[1234, 0] = value
+    path = sound_file(x)
+    refused = run("analyze", path, "--summary", "--full-scale-db", 100)
+    assert (refused.status, refused.out, len(refused.lines)) == (1, "", 1)
+    assert "at sample 1234 (0.025708 s), channel 1: repair the file" in refused.err
+    done = run("analyze", path, "--summary", "--full-scale-db", 100, "--replace-invalid")
+    assert done.status == 0
+    summary = json.loads(done.out)
+    assert summary["replaced_samples"] == 1
+    assert 40 < summary["max_ltl_phon"] < 90
+
+
+def test_the_thread_that_asks_stays_as_it_was(sound_file):
+    before = torch.get_num_threads()
+    tiny = torch.tensor(1e-40)
+    for frames in analyze(Recording(sound_file(noise(480))), Moore2016(fs=48000), UNCALIBRATED):
+        assert len(frames.time_s)
+    assert torch.get_num_threads() == before
+    assert tiny / 2 > 0
+
+
 def test_rows_on_standard_output(run, sound_file, tone):
     """1 kHz at 40 dB SPL has 1 sone by definition (ISO 532-3: 1.000 +- 0.005)."""
     path = sound_file(tone(40.0, 1.5, fs=44100), 44100, "tone.flac", "PCM_24")
-    done = run("analyze", path, "--step-ms", 250)
+    done = run("analyze", path, "--step-ms", 250, "--out", "-")
     assert done.status == 0
+    assert run("analyze", path, "--step-ms", 250).out == done.out
     assert list(done.rows) == COLUMNS
     np.testing.assert_array_equal(done.rows["time_s"], np.arange(0, 1.6, 0.25))
     assert done.rows["ltl_sone"][-2] == pytest.approx(1.0, abs=0.005)
@@ -145,6 +170,8 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
     ("arguments", "status", "said"),
     [
         (["a.wav", "b.wav"], 2, "name a folder with --out"),
+        (["a.wav", "b.wav", "--out", "-"], 2, "name a folder with --out"),
+        (["a.wav", "--out", "-", "--summary"], 2, "leave one out"),
         (["a.wav", "b.wav", "--out", "a.wav"], 1, "is a file: for several files"),
         (["a.wav", "x/a.wav", "--out", "rows"], 1, "two of the files would be written to"),
         (["a.wav", "--out", "a.wav", "--force"], 1, "is a file to be analyzed"),
