@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
 from amt_stream.engine.frames import Fault, FrameClock, Frames, Marks
+from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.scales import P0
 from amt_stream.streaming import Stage, Stream
 
@@ -196,7 +197,7 @@ class Measurement:
             count -= n
 
     def _let_in(self, block: NDArray[np.float32], n: int) -> None:
-        """The engine's door: what is not a number stops here; mono goes to both ears."""
+        """The engine's door: what is no sample of sound stops here; mono goes to both ears."""
         low, high = block.min(), block.max()
         if not (low > -CLIP_LEVEL and high < CLIP_LEVEL):
             block = self._inspect(block)
@@ -206,17 +207,18 @@ class Measurement:
         self._energy += np.square(ears, dtype=np.float64).sum(axis=1)
 
     def _inspect(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
-        finite = np.isfinite(block)
-        clipped = finite & (np.abs(block) >= CLIP_LEVEL)
-        self.non_finite += int(np.count_nonzero(~finite))
+        size = np.abs(block)
+        sane = size <= LARGEST_SAMPLE  # false for NaN too
+        clipped = sane & (size >= CLIP_LEVEL)
+        self.non_finite += int(np.count_nonzero(~sane))
         self.clipped += int(np.count_nonzero(clipped))
-        for fault, where in ((Fault.NON_FINITE, ~finite), (Fault.CLIP, clipped)):
+        for fault, where in ((Fault.NON_FINITE, ~sane), (Fault.CLIP, clipped)):
             places = np.flatnonzero(where.any(axis=1))
             for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
                 if len(run):
                     start = self.position + int(run[0])
                     self.marks.add(fault, start, start + len(run))
-        return np.where(finite, block, np.float32(0.0))
+        return np.where(sane, block, np.float32(0.0))
 
     def _push(self, n: int) -> None:
         self.position += n

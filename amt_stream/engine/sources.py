@@ -20,6 +20,10 @@ Block = NDArray[np.float32]
 
 BLOCK_S = 0.01
 
+# Full scale is 1.0. What lies beyond this is no sound but a broken file or driver, and its square
+# would leave the range of float32.
+LARGEST_SAMPLE = 1e6
+
 
 class SourceError(RuntimeError):
     """A source cannot be opened or read; the message says why in one sentence."""

@@ -11,7 +11,8 @@ import torch
 
 from amt_stream import Moore2016, aligned
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, FileSource, StdinSource
+from amt_stream.engine import Engine, Fault, FileSource, StdinSource
+from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.scales import sone_to_phon
 
 FULL_SCALE = Calibration(100.0, source="test")
@@ -92,6 +93,23 @@ def test_a_click_is_reported_when_it_came(model, collector, tmp_path):
     loudest = collector.column("time_s")[collector.column("stl").argmax()]
     assert loudest == pytest.approx(0.5, abs=0.035)
     assert not collector.all[0].calibrated
+
+
+@pytest.mark.parametrize("sample", [1e19, LARGEST_SAMPLE])
+def test_one_absurd_sample_does_not_spoil_what_comes_after(model, collector, tmp_path, sample):
+    x = np.full((48000, 2), 0.01, np.float32)
+    x[4800] = sample
+    path = tmp_path / "absurd.wav"
+    soundfile.write(path, x, 48000, subtype="FLOAT")
+    calibration = Calibration(250.0, source="the highest there is")
+    with Engine(
+        FileSource(path, paced=False), model, [collector], calibration=calibration
+    ) as engine:
+        assert engine.wait(30), engine.error
+    assert np.isfinite(collector.column("stl")).all()
+    assert np.isfinite(collector.column("ltl")).all()
+    expected = Fault.NON_FINITE if sample > LARGEST_SAMPLE else Fault.CLIP
+    assert collector.column("fault")[100] == expected
 
 
 def test_optional_outputs_come_through(collector, bursts):

@@ -9,6 +9,7 @@ import torch
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine.frames import Fault
 from amt_stream.engine.measurement import Line, Measurement
+from amt_stream.engine.sources import LARGEST_SAMPLE
 
 FULL_SCALE = Calibration(130.0, source="test")
 
@@ -101,7 +102,7 @@ def test_after_a_long_gap_the_model_is_new_and_the_clock_has_gone_on(
     assert not settling[sample >= begin + 2400].any()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e19, -3e38, 1.001 * LARGEST_SAMPLE])
 def test_what_is_not_a_number_is_zero_counted_and_marked(
     measure, collector, power_meter, noise, bad
 ):
