@@ -26,8 +26,9 @@ class Frames:
     `values` is the model's output with the batch row removed: its NamedTuple of arrays, time on the
     axis that the model declares. `sample` is the input sample that a row stands for, `time_s` the
     same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears over the
-    block of input that completed these rows (-100 for digital silence). `missed` rows before these
-    did not reach this sink because it was too slow.
+    block of input that completed these rows, or over the last one where the source has ended (-100
+    for digital silence). `missed` rows before these did not reach this sink because it was too
+    slow.
     """
 
     time_s: NDArray[np.float64]
@@ -70,6 +71,10 @@ class FrameClock:
     def first_from(self, position: Fraction | int) -> int:
         """Index of the first frame that stands for `position` or later."""
         return math.ceil((position + self.latency) * self.ratio)
+
+    def first_after(self, position: Fraction | int) -> int:
+        """Index of the first frame that stands for a place after `position`."""
+        return math.floor((position + self.latency) * self.ratio) + 1
 
 
 class Marks:

@@ -1,6 +1,5 @@
 """Samples in, frames out: one model on one stream of sample positions."""
 
-import math
 import queue
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -83,6 +82,8 @@ class Measurement:
         self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
         self._zeros_run = 0
         self._energy = np.zeros(2)
+        self._heard = 0
+        self._level_db = np.full((2, 1), LOWEST_DB, np.float32)
         self._end: int | None = None
         self._next_line: Line | None = None
         self._set_line(line)
@@ -148,11 +149,12 @@ class Measurement:
             at += n
 
     def flush(self) -> None:
-        """Push zeros until the last sample that came has had its frame [engine-thread]."""
+        """Push zeros until the frame at the very end is out, if anything came [engine-thread]."""
+        if not self.position:
+            return
         self._end = self.position
-        latency = math.ceil(self.line.clock.latency)
-        self._fill(latency)
-        self._fill(-(self.position - self._origin) % self.line.block)
+        while self._index < self.line.clock.first_after(self._end):
+            self._fill(self.wanted)
 
     def _room(self, samples: int) -> int:
         """How many of `samples` fit into this block; commands are carried out at its start."""
@@ -170,8 +172,7 @@ class Measurement:
         reached = self.line.clock.position(max(self._index, self._first) - 1)
         self._set_line(line)
         # Rows that the old model has already given must not come again.
-        after = math.floor((reached + line.clock.latency) * line.clock.ratio) + 1
-        self._first = max(line.clock.first_from(0), after)
+        self._first = max(line.clock.first_from(0), line.clock.first_after(reached))
         self.marks.clock, self.marks.settle = line.clock, line.settle
         self.marks.add(0, self.position, self.position)
         self._line_changed(line)
@@ -222,11 +223,22 @@ class Measurement:
 
     def _push(self, n: int) -> None:
         self.position += n
+        if self._end is None:
+            self._heard += n
         # The door is given the same memory that it may hand to the model; it copies what it keeps.
         y = self.line.door.push(self._tensor[..., :n])
         if y is not None:
+            self._take_level()
             self._emit(y)
-            self._energy[:] = 0.0
+
+    def _take_level(self) -> None:
+        """Level of the input in this block; in a flush there is none and the last one stays."""
+        if self._heard:
+            mean_square = self._energy / self._heard / P0**2
+            level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
+            self._level_db = level.astype(np.float32)[:, None]
+        self._energy[:] = 0.0
+        self._heard = 0
 
     def _emit(self, y: Any) -> None:
         clock, time_dim = self.line.clock, self.line.model.out_time_dim
@@ -234,14 +246,12 @@ class Measurement:
         self._index += count
         low, high = max(0, self._first - start), count
         if self._end is not None:
-            high = min(high, clock.first_from(self._end) - start)
+            high = min(high, clock.first_after(self._end) - start)
         if low >= high:
             return
         index = np.arange(start + low, start + high, dtype=np.int64)
         fault, settling = self.marks.rows(index)
         time_s = clock.time_s(index)
-        mean_square = self._energy / self.line.block / P0**2
-        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
         self.rows += len(index)
         self._emit_frames(
             Frames(
@@ -251,7 +261,7 @@ class Measurement:
                 values=as_arrays(y, time_dim, low, high),
                 fault=fault,
                 settling=settling,
-                level_db=np.repeat(level.astype(np.float32)[:, None], len(index), axis=1),
+                level_db=np.repeat(self._level_db, len(index), axis=1),
                 calibrated=all(c.calibrated for c in self.calibration),
             )
         )

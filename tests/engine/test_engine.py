@@ -33,6 +33,12 @@ def run(source, model, collector, **options) -> Engine:
     return engine
 
 
+def powers(x: np.ndarray, block: int = 48) -> np.ndarray:
+    """What the power meter gives for `x` (time, channel): the last row hears the silence after."""
+    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
+    return np.append((pascal**2).sum(1).reshape(-1, block).mean(1), 0.0)
+
+
 @pytest.fixture
 def speech(tmp_path):
     """A second of changing sound as a file, 48 kHz stereo float."""
@@ -93,9 +99,7 @@ def test_odd_bursts_at_any_rate_give_what_one_piece_gives(
     collector.all.clear()
     run(scripted(lambda deliver: deliver(x), fs, channels, live=False), power_meter(fs), collector)
     np.testing.assert_array_equal(collector.column("stl"), pieces)
-    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
-    block = len(x) // len(pieces)
-    power = (pascal**2).reshape(-1, block, channels).mean(1).sum(1) * (2 / channels)
+    power = powers(x, power_meter(fs).block_size) * (2 / channels)
     np.testing.assert_allclose(pieces, power, rtol=1e-5)
     assert not collector.all[0].calibrated
 
@@ -128,10 +132,10 @@ def test_a_stalled_sink_loses_its_own_rows_only(scripted, power_meter, collector
         assert engine.wait(30), engine.error
     assert engine.health.lost_samples == 0
     everything = engine.history.read()
-    np.testing.assert_array_equal(everything.sample, np.arange(2000) * 48)
+    np.testing.assert_array_equal(everything.sample, np.arange(2001) * 48)
     sample, fault = collector.column("sample"), collector.column("fault")
     missed = sum(f.missed for f in collector.all)
-    assert missed == engine.health.sink_missed == 2000 - len(sample) > 0
+    assert missed == engine.health.sink_missed == 2001 - len(sample) > 0
     jumps = np.flatnonzero(np.diff(sample) != 48) + 1
     assert len(jumps)
     assert (fault[jumps] & Fault.OVERLOAD).all()
@@ -155,12 +159,11 @@ def test_a_late_callback_is_counted_and_marked_and_shifts_nothing(
     assert health.late_callbacks > 0
     assert health.lost_samples == health.overruns == 0
     assert health.behind_s <= 0.9
-    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1001) * 48)
     fault = collector.column("fault")
     assert fault[500] == Fault.OVERLOAD
     assert not (fault & ~Fault.OVERLOAD).any()
-    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
-    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    power = powers(x)
     np.testing.assert_allclose(collector.column("stl"), power, rtol=1e-5)
     assert not collector.column("settling")[100:].any()
 
@@ -201,11 +204,10 @@ def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
     health = engine.health
     assert health.overruns > 0
     assert health.lost_samples > 0
-    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1001) * 48)
     fault, stl = collector.column("fault"), collector.column("stl")
     lost = fault & Fault.GAP > 0
-    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
-    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    power = powers(x)
     np.testing.assert_allclose(stl[~lost], power[~lost], rtol=1e-5)
     assert not stl[lost][1:-1].any()
     assert (fault[lost] & Fault.OVERLOAD).all()
@@ -235,7 +237,7 @@ def test_a_callback_that_overruns_its_block_is_counted_and_marked(
     assert health.block_share_max > 5.0
     assert 0 < health.block_share_median <= health.block_share_p99 <= health.block_share_max
     assert collector.column("fault")[210] & Fault.OVERLOAD
-    np.testing.assert_array_equal(collector.column("sample"), np.arange(1000) * 48)
+    np.testing.assert_array_equal(collector.column("sample"), np.arange(1001) * 48)
 
 
 def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, collector, caplog):
@@ -294,8 +296,7 @@ def test_commands_in_a_running_stream(scripted, power_meter, collector, noise, r
     engine = Engine(scripted(script), power_meter(), [collector], run_in=run_in)
     with engine:
         assert engine.wait(30), engine.error
-    pascal = x.astype(np.float64) * UNCALIBRATED.pascal_per_unit
-    power = (pascal**2).sum(1).reshape(-1, 48).mean(1)
+    power = powers(x)
     power[200:] *= 4.0
     sample = collector.column("sample")
     assert (np.diff(sample) > 0).all()
@@ -378,7 +379,7 @@ def test_an_error_while_reading_reaches_the_engine(power_meter, collector):
     with Engine(Failing(), power_meter(), [collector]) as engine:
         assert not engine.wait(20)
         assert str(engine.error) == "the disk is gone"
-    assert len(collector.column("stl")) == 100
+    assert len(collector.column("stl")) == 101
 
 
 def test_more_than_two_channels_must_be_chosen(scripted, power_meter):

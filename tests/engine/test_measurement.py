@@ -44,9 +44,11 @@ def test_any_chunking_gives_the_same_rows(measure, collector, power_meter, noise
     for at in range(0, len(x), size):
         measurement.take(x[at : at + size])
     measurement.flush()
-    np.testing.assert_allclose(collector.column("stl"), reference(x), rtol=1e-5)
-    np.testing.assert_allclose(collector.column("time_s"), np.arange(len(x) // 48) / 1000)
-    np.testing.assert_array_equal(collector.column("sample"), np.arange(len(x) // 48) * 48)
+    # The last row stands exactly at the end and hears the silence after it.
+    rows = np.arange(len(x) // 48 + 1)
+    np.testing.assert_allclose(collector.column("stl"), [*reference(x), 0.0], rtol=1e-5)
+    np.testing.assert_allclose(collector.column("time_s"), rows / 1000)
+    np.testing.assert_array_equal(collector.column("sample"), rows * 48)
     np.testing.assert_allclose(collector.column("utc"), 1e9 + collector.column("time_s"))
 
 
@@ -57,6 +59,25 @@ def test_the_tail_is_not_lost_where_the_end_is_ragged(measure, collector, power_
     measurement.flush()
     padded = np.concatenate([x, np.zeros((43, 2), np.float32)])
     np.testing.assert_allclose(collector.column("stl"), reference(padded), rtol=1e-5)
+
+
+@pytest.mark.parametrize("samples", [47, 48, 480, 4800, 4801, 4848])
+@pytest.mark.parametrize("delay", [0, 48, 960, 961])
+def test_the_last_frame_is_the_last_one_that_stands_within_the_sound(
+    measure, collector, power_meter, noise, samples, delay
+):
+    measurement = measure(power_meter(delay=delay))
+    measurement.take(noise(samples))
+    measurement.flush()
+    assert measurement.samples == samples
+    sample = collector.column("sample")
+    assert samples - 48 < sample[-1] <= samples
+    np.testing.assert_array_equal(np.diff(sample), 48)
+
+
+def test_no_input_gives_no_rows(measure, collector, power_meter):
+    measure(power_meter()).flush()
+    assert collector.all == []
 
 
 @pytest.mark.parametrize("lost", [1, 100, 480, 47999, 48000])
@@ -158,6 +179,15 @@ def test_level_is_that_of_each_ear(measure, collector, power_meter):
     np.testing.assert_array_equal(collector.column("level_db")[1], -100.0)
 
 
+def test_the_level_of_the_last_rows_is_that_of_the_last_sound(measure, collector, power_meter):
+    """Neither the zeros that fill the last block nor those after it count as input."""
+    x = np.full((480 + 5, 2), 0.1, np.float32)
+    measurement = measure(power_meter(delay=960))
+    measurement.take(x)
+    measurement.flush()
+    np.testing.assert_allclose(collector.column("level_db"), 113.01, atol=1e-3)
+
+
 def test_reset_and_recalibration_between_blocks(measure, collector, power_meter, noise):
     x = noise(48 * 400)
     measurement = measure(power_meter(), calibration=UNCALIBRATED)
@@ -185,7 +215,9 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
     sample, stl = collector.column("sample"), collector.column("stl")
     assert (np.diff(sample) > 0).all()
     known = (sample < 9600 - delays[0]) | (sample >= 9600)
-    np.testing.assert_allclose(stl[known], reference(x)[sample[known] // 48], rtol=1e-5)
+    expected = np.append(reference(x), 0.0)
+    assert sample[-1] == len(x)
+    np.testing.assert_allclose(stl[known], expected[sample[known] // 48], rtol=1e-5)
 
 
 def test_a_plain_tensor_serves_as_output(measure, collector, noise):
