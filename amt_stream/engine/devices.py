@@ -114,7 +114,7 @@ class MicrophoneSource(Source):
         info = find_device(device)
         self.device = info
         self.name = info.name
-        chosen = tuple(channels) if channels else tuple(range(1, min(2, info.channels) + 1))
+        chosen = channels or range(1, min(2, info.channels) + 1)
         self._pick = channel_slice(chosen, info.channels, repr(info.name))
         # A one-channel capture may be the mean of left and right: capture both and choose.
         self._captured = min(info.channels, max(2, *chosen))

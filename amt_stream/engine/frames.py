@@ -129,13 +129,21 @@ class History:
     `read` gives a record array with `time_s`, `sample`, `fault`, `settling` and every output of the
     model that is one number per frame (`rows.stl` or `rows["stl"]`). The writer never waits: the
     ring holds a second more than is given out, and a reader that was overtaken copies again.
+
+    A history that goes on from the one `before` it takes over the count, so that whoever follows
+    along misses nothing; and the rows, where they have all its fields.
     """
 
-    def __init__(self, fields: tuple[str, ...], frame_rate: float, seconds: float) -> None:
+    def __init__(
+        self,
+        fields: tuple[str, ...],
+        frame_rate: float,
+        seconds: float,
+        before: "History | None" = None,
+    ) -> None:
         self.latest: Frames | None = None
-        self.fields = fields
+        self.fields, self.frame_rate = fields, frame_rate
         self._rows_given = max(1, math.ceil(seconds * frame_rate))
-        self._seconds = seconds
         columns: list[tuple[str, type]] = [
             ("time_s", np.float64),
             ("sample", np.int64),
@@ -144,7 +152,17 @@ class History:
             *((name, np.float32) for name in fields),
         ]
         self._ring = np.zeros(self._rows_given + math.ceil(frame_rate) + 1, np.dtype(columns))
-        self._count = self._claimed = 0
+        self._first = self._count = self._claimed = 0 if before is None else before.count
+        if before is not None and set(fields) <= set(before.fields):
+            self._take_over(before)
+
+    def _take_over(self, before: "History") -> None:
+        rows = before.since(self._count - self._rows_given)
+        self._first = self._count - len(rows)
+        places = np.arange(self._first, self._count) % len(self._ring)
+        for name in ("time_s", "sample", "fault", "settling", *self.fields):
+            self._ring[name][places] = rows[name]
+        self.latest = before.latest
 
     def write(self, frames: Frames) -> None:
         """Append rows [engine-thread]."""
@@ -176,7 +194,7 @@ class History:
         size = len(self._ring)
         while True:
             end = self._count
-            start = max(count, end - self._rows_given, 0)
+            start = max(count, end - self._rows_given, self._first)
             rows = self._ring[np.arange(start, end) % size]
             if self._claimed - start <= size:
                 return rows.view(np.recarray)

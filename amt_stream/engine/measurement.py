@@ -28,12 +28,19 @@ class Line:
 
     def __init__(self, model: Stage, fs: int, block_ms: float) -> None:
         name = type(model).__name__
+        if not isinstance(model, Stage):
+            raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
+        if model.device.type != "cpu":
+            raise ValueError(
+                f"{name} is on the device {model.device}: the engine runs on the CPU for now, "
+                "give model.cpu()"
+            )
         if getattr(model, "fs", fs) != fs:
             raise ValueError(
                 f"{name} was built for {getattr(model, 'fs', fs)} Hz and the source gives {fs} Hz: "
                 f"build it with fs={fs}"
             )
-        if not 0.0 < block_ms <= 1000.0:
+        if not 1.0 <= block_ms <= 1000.0:
             raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
         self.model = model
@@ -111,10 +118,8 @@ class Measurement:
 
     def set_calibration(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """One calibration for both ears, or one each."""
-        self._pascal = pascal_per_unit(calibration)
-        self.calibration = (
-            (calibration,) if isinstance(calibration, Calibration) else tuple(calibration)
-        )
+        self._pascal = pascal_per_ear(calibration)
+        self.calibration = each_ear(calibration)
 
     def reset(self) -> None:
         """The model back to silence; the clock goes on [engine-thread]."""
@@ -267,12 +272,22 @@ class Measurement:
         )
 
 
-def pascal_per_unit(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
+def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
+    """The calibration for both ears, or one for each, as a tuple."""
+    if isinstance(calibration, Calibration):
+        return (calibration,)
+    given = tuple(calibration) if isinstance(calibration, Sequence) else (calibration,)
+    for one in given:
+        if not isinstance(one, Calibration):
+            raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
+    if len(given) not in (1, 2):
+        raise ValueError(f"{len(given)} calibrations given: give one, or one for each ear")
+    return given
+
+
+def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
     """Pascal per full scale `(1 or 2, 1)`, for both ears or for each."""
-    pair = (calibration,) if isinstance(calibration, Calibration) else tuple(calibration)
-    if len(pair) not in (1, 2):
-        raise ValueError(f"{len(pair)} calibrations given: give one, or one for each ear")
-    return np.array([[c.pascal_per_unit] for c in pair], np.float32)
+    return np.array([[c.pascal_per_unit] for c in each_ear(calibration)], np.float32)
 
 
 def as_arrays(y: Any, time_dim: Any, low: int, high: int) -> Any:

@@ -36,7 +36,7 @@ class Outlet:
         self._missed_before_next = 0
         self._queue: queue.SimpleQueue[Frames | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
-        self._thread = threading.Thread(target=self._run, name=f"sink {self.name}")
+        self._thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -66,10 +66,17 @@ class Outlet:
         self._queue.put(None)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the sink has had everything [main-thread]."""
-        if self._thread.ident is not None and self._thread is not threading.current_thread():
+        """Wait until the sink has had everything; False when it has not in time [main-thread]."""
+        if self._thread is threading.current_thread():
+            return True
+        if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
+
+    def leave(self, timeout: float) -> None:
+        """Join, or go on without a sink that does not return [main-thread]."""
+        if not self.join(timeout):
+            log.error("the sink %s has not returned: left behind", self.name)
 
     def _run(self) -> None:
         in_a_row = 0

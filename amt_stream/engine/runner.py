@@ -13,8 +13,8 @@ import torch
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine.frames import Fault, Frames, History
 from amt_stream.engine.health import Arrivals, Health, Load
-from amt_stream.engine.measurement import Line, Measurement, pascal_per_unit
-from amt_stream.engine.outlet import Outlet, Sink
+from amt_stream.engine.measurement import Line, Measurement, each_ear
+from amt_stream.engine.outlet import GRACE_S, Outlet, Sink
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import Block, DeviceLost, Source, channel_slice
 from amt_stream.streaming import Stage
@@ -39,6 +39,7 @@ class Engine:
 
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
     channels: one or two channel numbers of the source (1, 2, ...), one for both ears
+    block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
     """
 
     def __init__(
@@ -57,6 +58,9 @@ class Engine:
     ) -> None:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
+        _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
+        if calibration is None:
+            calibration = source.calibration or UNCALIBRATED
         self.source = source
         self.error: BaseException | None = None
         self._block_ms, self._history_s, self._run_in = block_ms, history_s, run_in
@@ -64,7 +68,7 @@ class Engine:
         ears = channel_slice(channels, source.channels, source.name)
         self._measurement = Measurement(
             line,
-            calibration or source.calibration or UNCALIBRATED,
+            calibration,
             ears,
             emit=self._emit,
             epoch=self._epoch,
@@ -112,15 +116,19 @@ class Engine:
         return self
 
     def stop(self) -> None:
-        """End now: source, model, sinks, in this order; all threads are joined [main-thread]."""
+        """End now: source, model, sinks, in this order [main-thread].
+
+        All threads are joined; but a sink that does not return soon is left behind, and logged.
+        """
         self._stopping.set()
         for outlet in self._outlets:
             outlet.hurry()
         self._stop_source()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        end = time.monotonic() + GRACE_S + WATCH_S
         for outlet in self._outlets:
-            outlet.join()
+            outlet.leave(max(0.0, end - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -143,8 +151,10 @@ class Engine:
         while not self._done.wait(max(0.0, min(WATCH_S, end - time.monotonic()))):
             if time.monotonic() >= end:
                 return False
-        left = None if timeout is None else max(0.0, end - time.monotonic())
-        return self._played and all(outlet.join(left) for outlet in self._outlets)
+        return self._played and all(
+            outlet.join(None if timeout is None else max(0.0, end - time.monotonic()))
+            for outlet in self._outlets
+        )
 
     def reset(self) -> None:
         """The model back to silence at the next block; the clock goes on [any-thread]."""
@@ -152,7 +162,7 @@ class Engine:
 
     def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """Read with another calibration from the next block on [any-thread]."""
-        pascal_per_unit(calibration)
+        each_ear(calibration)
         self._measurement.commands.put(lambda: self._measurement.recalibrate(calibration))
 
     def swap(self, model: Stage) -> None:
@@ -359,11 +369,18 @@ class Engine:
         return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
 
     def _renew_history(self, line: Line) -> None:
-        if self.history.fields != line.fields:
-            self.history = self._new_history(line)
+        old = self.history
+        if (old.fields, old.frame_rate) != (line.fields, line.clock.frame_rate):
+            self.history = self._new_history(line, old)
 
-    def _new_history(self, line: Line) -> History:
-        return History(line.fields, line.clock.frame_rate, self._history_s)
+    def _new_history(self, line: Line, before: History | None = None) -> History:
+        return History(line.fields, line.clock.frame_rate, self._history_s, before)
+
+
+def _refuse_no_time(**given: float) -> None:
+    for name, seconds in given.items():
+        if not 0.0 < seconds < math.inf:
+            raise ValueError(f"{name} is {seconds}: give seconds, more than 0")
 
 
 def _prepare_thread() -> None:

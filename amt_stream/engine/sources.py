@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -72,6 +73,10 @@ class Source:
 
 def channel_slice(chosen: Sequence[int] | None, offered: int, name: str) -> slice:
     """One or two channel numbers (1, 2, ...) as a slice, so that picking them copies nothing."""
+    if chosen is not None and not (
+        isinstance(chosen, Sequence) and all(isinstance(c, Integral) for c in chosen)
+    ):
+        raise TypeError(f"channels is {chosen!r}: give numbers in a sequence, as (1,) or (1, 2)")
     if not chosen:
         if offered > 2:
             raise SourceError(

@@ -305,6 +305,27 @@ def test_commands_in_a_running_stream(scripted, power_meter, collector, noise, r
     assert all(f.calibrated for f in collector.all[20:])
 
 
+def test_history_follows_a_model_of_another_frame_rate_and_loses_no_row(
+    scripted, power_meter, collector, noise, until
+):
+    x = noise(48000)
+
+    def script(deliver):
+        deliver(x[:9600])
+        until(lambda: engine.history.count == 200)
+        engine.swap(slow)
+        deliver(x[9600:])
+
+    slow = type(power_meter())(480)
+    engine = Engine(scripted(script), power_meter(), [collector], history_s=0.5)
+    with engine:
+        assert engine.wait(30), engine.error
+    assert engine.history.count == 200 + 81
+    sample = collector.column("sample")
+    np.testing.assert_array_equal(engine.history.since(0).sample, sample[-50:])
+    np.testing.assert_array_equal(engine.history.since(270).sample, sample[270:])
+
+
 def test_stopping_in_the_middle_joins_everything(power_meter, collector):
     before = threading.active_count()
     with Engine(SignalSource([Noise(level_db=60.0)]), power_meter(), [collector]) as engine:
@@ -316,6 +337,39 @@ def test_stopping_in_the_middle_joins_everything(power_meter, collector):
     assert collector.all[0].calibrated
     with pytest.raises(RuntimeError, match="runs once"):
         engine.start()
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_sink_that_never_returns_is_left_behind(power_meter, collector, until, caplog, paced):
+    release, hanging = threading.Event(), threading.Event()
+
+    def stuck(frames) -> None:
+        hanging.set()
+        release.wait(20)
+
+    source = SignalSource([Noise(level_db=60.0)], paced=paced)
+    engine = Engine(source, power_meter(), [stuck, collector], sink_slack_s=0.1)
+    with engine:
+        assert hanging.wait(20)
+        until(lambda: len(collector.all))
+    left = [t for t in threading.enumerate() if "stuck" in t.name]
+    assert [t.daemon for t in left] == [True]
+    assert not engine._thread.is_alive()
+    assert "stuck has not returned" in caplog.text
+    assert "Collector" not in caplog.text
+    release.set()
+    left[0].join(20)
+
+
+def test_a_sink_may_stop_the_engine(power_meter, until, caplog):
+    def enough(frames) -> None:
+        engine.stop()
+
+    engine = Engine(SignalSource(), power_meter(), [enough])
+    engine.start()
+    until(lambda: engine.health.device_state == "stopped")
+    engine.stop()
+    assert not caplog.text
 
 
 def test_control_c_ends_an_engine_cleanly(tmp_path):
@@ -387,6 +441,38 @@ def test_more_than_two_channels_must_be_chosen(scripted, power_meter):
     with pytest.raises(SourceError, match="script has 6 channels: choose"):
         Engine(source, power_meter())
     Engine(source, power_meter(), channels=(5, 6))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"history_s": 0}, ValueError, "history_s is 0: give seconds, more than 0"),
+        ({"ring_s": -1.0}, ValueError, "ring_s is -1.0: give seconds"),
+        ({"sink_slack_s": float("nan")}, ValueError, "sink_slack_s is nan: give seconds"),
+        ({"block_ms": 0.1}, ValueError, "block_ms is 0.1: give 1 to 1000 ms"),
+        ({"calibration": []}, ValueError, "0 calibrations given: give one, or one for each"),
+        ({"calibration": 94.0}, TypeError, "calibration is 94.0: give a Calibration"),
+        ({"calibration": (UNCALIBRATED, 94.0)}, TypeError, "calibration is 94.0: give a Cal"),
+        ({"channels": 1}, TypeError, r"channels is 1: give numbers in a sequence, as \(1,\)"),
+        ({"channels": "12"}, TypeError, "channels is '12': give numbers in a sequence"),
+        ({"run_in": "process"}, ValueError, "run_in is 'process'"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(power_meter, options, error, said):
+    with pytest.raises(error, match=said):
+        Engine(SignalSource(), power_meter(), **options)
+
+
+def test_a_command_that_cannot_be_carried_out_is_refused_at_once(power_meter):
+    engine = Engine(SignalSource(), power_meter())
+    with pytest.raises(TypeError, match=r"calibration is 94\.0: give a Calibration"):
+        engine.calibrate(94.0)
+    with pytest.raises(
+        TypeError, match=r"model is 'no': give a Stage, such as Moore2016\(fs=48000"
+    ):
+        engine.swap("no")
+    with pytest.raises(ValueError, match="on the device meta: the engine runs on the CPU"):
+        engine.swap(power_meter().to("meta"))
 
 
 def test_memory_does_not_grow(scripted, power_meter, until):

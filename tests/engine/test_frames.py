@@ -88,6 +88,25 @@ def test_history_gives_the_last_seconds():
     assert history.latest.time_s[-1] == 4.999
 
 
+def test_a_history_goes_on_from_another_one():
+    old = History(("stl",), 1000.0, 2.0)
+    old.write(frames_from(0, 3000))
+    new = History(("stl",), 100.0, 2.0, before=old)
+    assert new.count == 3000
+    assert new.latest is old.latest
+    np.testing.assert_array_equal(new.since(2900).stl, np.arange(2900, 3000))
+    new.write(frames_from(3000, 20))
+    np.testing.assert_array_equal(new.since(2950).stl, np.arange(2950, 3020))
+    assert len(new.read()) == 200
+
+
+def test_a_history_of_other_fields_keeps_the_count_only():
+    old = History(("stl",), 1000.0, 2.0)
+    old.write(frames_from(0, 100))
+    new = History(("ltl",), 1000.0, 2.0, before=old)
+    assert (new.count, len(new.since(0)), new.latest) == (100, 0, None)
+
+
 def test_history_read_while_it_is_written_is_never_torn():
     history = History(("stl",), 1000.0, 1.0)
     stop = threading.Event()
