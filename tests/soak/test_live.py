@@ -64,7 +64,7 @@ def expected_maximum(path: Path) -> float:
     return float(y.ltl.max())
 
 
-@pytest.mark.parametrize(("run_in", "seconds"), [("callback", 60), ("engine", 600)])
+@pytest.mark.parametrize(("run_in", "seconds"), [("engine", 600), ("callback", 60)])
 def test_on_the_virtual_microphone(record, virtual_mic, sound, run_in, seconds):
     stop = threading.Event()
     player = played_until(stop, virtual_mic, sound)
