@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ class Calibration:
     calibrated: bool = True
 
     def __post_init__(self) -> None:
+        given: object = self.full_scale_db_spl
+        if isinstance(given, bool) or not isinstance(given, Real):
+            raise TypeError(
+                f"full_scale_db_spl is {given!r}: give a number, the level of a full-scale sine "
+                "in dB SPL"
+            )
         level = self.full_scale_db_spl
         if not (math.isfinite(level) and 0.0 <= level <= 250.0):
             raise ValueError(

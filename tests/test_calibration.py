@@ -44,6 +44,13 @@ def test_a_level_that_cannot_be_is_refused(level):
         Calibration(level)
 
 
+@pytest.mark.parametrize("level", ["94", None, True, [94.0]])
+def test_a_level_that_is_no_number_is_refused(level):
+    with pytest.raises(TypeError, match="give a number, the level of a full-scale sine"):
+        Calibration(level)
+    assert Calibration(np.float32(94.0)).full_scale_db_spl == 94.0
+
+
 def test_what_a_calibration_says_of_itself():
     assert str(UNCALIBRATED) == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
     said = str(record(measured=-26.5).calibration)
