@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 import numpy as np
 
 from amt_stream.calibration import in_words
-from amt_stream.outputs.live import fault_names
-from amt_stream.scales import phon_to_sone, sone_to_phon
+from amt_stream.outputs.words import HIGHEST_PHON, fault_words, phon_text
+from amt_stream.scales import sone_to_phon
 
 if TYPE_CHECKING:
     from amt_stream.engine.health import Health
@@ -26,7 +26,6 @@ LINE_S = 1.0
 FAULTS_S = 1.0
 # After a reset, rows of before are still on their way for a block or two.
 RESET_S = 0.25
-HIGHEST_PHON = 120.0
 LEVELS_DB = (20.0, 130.0)
 LABEL = 9
 
@@ -52,21 +51,14 @@ class Reading:
     health: "Health"
 
 
-def phon_text(sone: float) -> str:
-    """Loudness level in phon; the scale ends at 120."""
-    if sone > phon_to_sone(HIGHEST_PHON):
-        return f"  >{HIGHEST_PHON:.0f}"
-    return f"{sone_to_phon(sone):6.1f}"
-
-
 def line(reading: Reading) -> str:
     """A reading in one line of plain text."""
     left, right = reading.level_db
     warnings = warning_words(reading)
     return (
-        f"{reading.time_s:8.1f} s  LTL {reading.ltl:8.3f} sone {phon_text(reading.ltl)} phon  "
-        f"STL {reading.stl:8.3f} sone {phon_text(reading.stl)} phon  "
-        f"max LTL {reading.max_ltl:8.3f} sone {phon_text(reading.max_ltl)} phon  "
+        f"{reading.time_s:8.1f} s  LTL {reading.ltl:8.3f} sone {phon_text(reading.ltl):>6} phon  "
+        f"STL {reading.stl:8.3f} sone {phon_text(reading.stl):>6} phon  "
+        f"max LTL {reading.max_ltl:8.3f} sone {phon_text(reading.max_ltl):>6} phon  "
         f"in {left:6.1f} {right:6.1f} dB SPL" + "".join(f"  {word}" for word in warnings)
     )
 
@@ -86,7 +78,7 @@ def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
     health = reading.health
 
     def loudness(name: str, sone: float) -> str:
-        numbers = f"{sone:9.3f} sone  {phon_text(sone)} phon"
+        numbers = f"{sone:9.3f} sone  {phon_text(sone):>6} phon"
         bar = _bar(sone_to_phon(sone) / HIGHEST_PHON, width - LABEL - len(numbers) - 2, block)
         return f"{BOLD}{name:<{LABEL}}{numbers}{PLAIN}  {bar}"
 
@@ -211,7 +203,7 @@ class TerminalMeter:
             calibration=in_words(self._engine.calibration),
             calibrated=latest.calibrated,
             settling=bool(latest.settling[-1]),
-            faults=fault_names(int(np.bitwise_or.reduce(recent.fault))),
+            faults=" ".join(fault_words(int(np.bitwise_or.reduce(recent.fault)))),
             source=f"{self._engine.source.name}, {self._engine.source.fs} Hz",
             health=self._engine.health,
         )

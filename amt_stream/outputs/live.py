@@ -4,8 +4,9 @@ import math
 import threading
 from typing import TextIO
 
-from amt_stream.engine.frames import Fault, Frames
+from amt_stream.engine.frames import Frames
 from amt_stream.outputs.rows import Writer, picked, rows
+from amt_stream.outputs.words import fault_words
 
 
 class LiveRows:
@@ -30,9 +31,10 @@ class LiveRows:
         chosen = chosen[frames.time_s[chosen] <= self._duration]
         loudness = rows(frames.time_s[chosen], frames.values.stl[chosen], frames.values.ltl[chosen])
         calibration = "calibrated" if frames.calibrated else "uncalibrated"
+        faults = [" ".join(fault_words(int(frames.fault[i]))) for i in chosen]
         marked = [
-            (*row, fault_names(int(frames.fault[i])), bool(frames.settling[i]), calibration)
-            for i, row in zip(chosen, loudness, strict=True)
+            (*row, fault, bool(frames.settling[i]), calibration)
+            for i, fault, row in zip(chosen, faults, loudness, strict=True)
         ]
         try:
             if marked:
@@ -43,8 +45,3 @@ class LiveRows:
             self.done.set()
         if frames.time_s[-1] >= self._duration:
             self.done.set()
-
-
-def fault_names(fault: int) -> str:
-    """The faults of a frame in words, empty where there is none."""
-    return " ".join(str(bit.name).lower().replace("_", " ") for bit in Fault if fault & bit)

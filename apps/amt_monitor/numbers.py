@@ -3,21 +3,13 @@
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane, colors
-from amt_stream.scales import sone_to_phon
-
-TOP_PHON = 120.0
+from amt_stream.outputs import phon_text
 
 
 def sone_text(sone: float) -> str:
     """Three digits or so: 0.052, 1.00, 12.3, 123."""
     decimals = 3 if sone < 0.0995 else 2 if sone < 9.995 else 1 if sone < 99.95 else 0
     return f"{sone:.{decimals}f}"
-
-
-def phon_text(sone: float) -> str:
-    """Loudness level of `sone`; the standard's table ends at 120 phon."""
-    phon = float(sone_to_phon(sone, "iso532-3"))
-    return ">120" if phon >= TOP_PHON else f"{phon:.1f}"
 
 
 class NumberPane(Pane):

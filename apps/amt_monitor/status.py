@@ -3,17 +3,9 @@
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import in_words
-from amt_stream.engine import Fault
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-
-FAULT_WORDS = {bit: str(bit.name).lower().replace("_", " ") for bit in Fault}
-
-
-def fault_words(fault: int) -> list[str]:
-    """The faults of a frame, in words."""
-    return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
 def status_text(engine: "Engine", state: str) -> str:

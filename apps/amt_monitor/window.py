@@ -13,8 +13,9 @@ from amt_monitor.levels import LevelPane
 from amt_monitor.numbers import NumberPane
 from amt_monitor.pane import colors
 from amt_monitor.spectrum_pane import SpectrumPane
-from amt_monitor.status import fault_words, status_text
+from amt_monitor.status import status_text
 from amt_monitor.switch import MakeEngine, Switch
+from amt_stream.outputs import fault_words
 
 if TYPE_CHECKING:
     from amt_stream.engine import Frames

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from amt_monitor.envelope import Envelope, stretches
-from amt_monitor.numbers import phon_text, sone_text
+from amt_monitor.numbers import sone_text
 from amt_stream.engine import Fault, Frames, History
-from amt_stream.models.moore2016 import Moore2016Output
-from amt_stream.scales import phon_to_sone
+from amt_stream.models import Moore2016Output
 
 
 def frames(time_s, stl, fault=0, settling=False):
@@ -96,12 +95,3 @@ def test_stretches_join_what_is_close():
 )
 def test_sone_is_written_with_three_digits(sone, written):
     assert sone_text(sone) == written
-
-
-@pytest.mark.parametrize("phon", [0, 20, 40, 119.9])
-def test_phon_is_written_with_one_decimal(phon):
-    assert phon_text(phon_to_sone(phon)) == f"{phon:.1f}"
-
-
-def test_beyond_the_table_of_the_standard_phon_is_above_120():
-    assert phon_text(1.01 * phon_to_sone(120)) == ">120"

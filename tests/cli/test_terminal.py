@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from amt_stream.cli.terminal import Reading, line, phon_text, screen
+from amt_stream.cli.terminal import Reading, line, screen
+from amt_stream.outputs import fault_words, phon_text
+from amt_stream.scales import phon_to_sone
 
 HEALTH = SimpleNamespace(
     device_state="running",
@@ -34,9 +36,18 @@ READING = Reading(
 )
 
 
-@pytest.mark.parametrize(("sone", "text"), [(1.0, "  40.0"), (0.0, "   0.0"), (1e4, "  >120")])
-def test_phon(sone, text):
-    assert phon_text(sone) == text
+@pytest.mark.parametrize("phon", [0.0, 20.0, 40.0, 119.9, 120.0])
+def test_phon_is_written_with_one_decimal(phon):
+    assert phon_text(phon_to_sone(phon)) == f"{phon:.1f}"
+
+
+def test_beyond_the_table_of_the_standard_phon_is_above_120():
+    assert phon_text(1.01 * phon_to_sone(120.0)) == ">120"
+
+
+def test_faults_in_words():
+    assert fault_words(0) == []
+    assert fault_words(5) == ["gap", "non finite"]
 
 
 def test_a_screen_tells_all_and_fits():

@@ -1,0 +1,19 @@
+"""Readings in words, the same wherever they are shown."""
+
+from amt_stream.engine.frames import Fault
+from amt_stream.scales import phon_to_sone, sone_to_phon
+
+FAULT_WORDS = {bit: str(bit.name).lower().replace("_", " ") for bit in Fault}
+HIGHEST_PHON = 120.0
+
+
+def fault_words(fault: int) -> list[str]:
+    """The faults of a frame, in words."""
+    return [word for bit, word in FAULT_WORDS.items() if fault & bit]
+
+
+def phon_text(sone: float) -> str:
+    """Loudness level of `sone`; the standard's table ends at 120 phon."""
+    if sone > phon_to_sone(HIGHEST_PHON):
+        return f">{HIGHEST_PHON:.0f}"
+    return f"{sone_to_phon(sone):.1f}"
