@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
-from amt_stream.engine.sources import FileSource, SourceError, channel_slice
+from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, channel_slice
 from amt_stream.scales import sone_to_phon
 from amt_stream.streaming import Stage, Stream
 
 BLOCK_S = 0.1
-LARGEST_SAMPLE = 1e6
 
 
 class InvalidSample(SourceError):
