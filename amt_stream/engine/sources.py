@@ -61,6 +61,7 @@ class Source:
     note: str = ""
     silence_note: str = ""
     latency_s: float = 0.0
+    latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf
 
@@ -244,21 +245,26 @@ class StdinSource(ThreadedSource):
             )
         super().__init__("standard input", fs, channels, live=False)
         self.format = format
-        self.incomplete_bytes = 0
+        if stream is None and sys.stdin is None:
+            raise SourceError("standard input is closed: give it a pipe or a file")
         self._stream: Any = sys.stdin.buffer if stream is None else stream
 
     def blocks(self) -> Iterator[Block]:
         frame = _SAMPLE_BYTES[self.format] * self.channels
         wanted = frame * max(1, round(BLOCK_S * self.fs))
-        pending = b""
+        pending, came = b"", False
         while data := self._read(wanted - len(pending)):
             pending += data
             whole = len(pending) // frame * frame
             if whole:
+                came = True
                 yield decode_pcm(pending[:whole], self.format).reshape(-1, self.channels)
                 pending = pending[whole:]
-        if pending and not self._stopping.is_set():
-            self.incomplete_bytes = len(pending)
+        if self._stopping.is_set():
+            return
+        if not came:
+            raise SourceError(f"{self.name} ended before one whole sample came")
+        if pending:
             self.note = (
                 f"{self.name} ended in the middle of a sample: its last {len(pending)} bytes "
                 f"were left out (one sample of all channels has {frame})"

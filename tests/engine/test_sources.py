@@ -1,6 +1,8 @@
 import io
 import os
+import shlex
 import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -191,8 +193,26 @@ def test_raw_pcm_through_a_real_pipe(noise, format):
 def test_an_incomplete_last_sample_is_left_out_and_reported():
     source = StdinSource("s16le", 48000, 2, io.BytesIO(bytes(4 * 1000 + 3)))
     assert play(source).shape == (1000, 2)
-    assert source.incomplete_bytes == 3
     assert "its last 3 bytes were left out" in source.note
+
+
+@pytest.mark.parametrize("data", [b"", b"abc"])
+def test_an_input_without_one_whole_sample_is_an_error(data):
+    source = StdinSource("s16le", 48000, 2, io.BytesIO(data))
+    assert len(play(source)) == 0
+    assert isinstance(source.error, SourceError)
+    assert str(source.error) == "standard input ended before one whole sample came"
+
+
+def test_a_closed_standard_input_is_refused():
+    code = (
+        "from amt_stream.engine import SourceError, StdinSource\n"
+        "try: StdinSource()\n"
+        "except SourceError as error: print(error)"
+    )
+    command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("standard input is closed")
 
 
 def test_a_pipe_that_stays_silent_can_be_stopped():
