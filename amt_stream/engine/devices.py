@@ -171,7 +171,7 @@ class MicrophoneSource(Source):
         return claimed if 0.0 <= claimed < SANE_LATENCY_S else self._asked_latency
 
     @property
-    def latency_growth_s(self) -> float:
+    def latency_growth_s(self) -> float:  # type: ignore[override]
         """How much older samples come than at the start: sound piles up in the system."""
         growth = self._lag - self._first_lag
         return growth if abs(growth) < SANE_LATENCY_S else 0.0

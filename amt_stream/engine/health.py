@@ -133,10 +133,6 @@ class Arrivals:
             self._window_end = audio_s + WINDOW_S
         return first_late
 
-    def age(self) -> float | None:
-        """Seconds since the last block, None before the first [any-thread]."""
-        return None if self.last is None else time.monotonic() - self.last
-
     @property
     def behind_s(self) -> float:
         return self._base - self._first_delay

@@ -230,6 +230,11 @@ class Engine:
             return self.source.note
         if self._measurement.silent and self.source.silence_note:
             return self.source.silence_note
+        if self.source.latency_growth_s > BEHIND_S:
+            return (
+                f"{self.source.name} delivers sound later and later: "
+                f"+{self.source.latency_growth_s:.1f} s since the start"
+            )
         if self.source.live and self._arrivals.behind_s > BEHIND_S:
             return (
                 f"{self.source.name} has delivered {self._arrivals.behind_s:.1f} s less sound than "

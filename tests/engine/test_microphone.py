@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -121,6 +122,20 @@ def test_without_portaudio_it_says_so_in_one_sentence():
 def test_what_the_device_cannot_do_is_refused(virtual_mic, options, said):
     with pytest.raises(SourceError, match=said):
         MicrophoneSource(**options)
+
+
+def test_sound_that_piles_up_in_the_system_is_told(virtual_mic, power_meter, until):
+    """PulseAudio drops nothing and sets no flag where its reader is too slow."""
+
+    class Slow(type(power_meter())):
+        def step(self, x, state):
+            time.sleep(0.05)
+            return super().step(x, state)
+
+    source = MicrophoneSource("virtual_mic")
+    with Engine(source, Slow(48), run_in="callback") as engine:
+        until(lambda: source.latency_growth_s > 0.5)
+        assert "delivers sound later and later: +" in engine.health.note
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
