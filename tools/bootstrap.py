@@ -20,7 +20,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev", ["-m", "pytest"]),
-    "soak": ("app,dev", "-m pytest -s -m soak -o faulthandler_timeout=900 tests/soak".split()),
+    "soak": ("app,dev", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
     "bench": ("app,dev", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "setup": ("app,dev", []),
 }
