@@ -1,6 +1,7 @@
 """What can be typed after `amt-stream`."""
 
 import argparse
+import contextlib
 import math
 import sys
 from collections.abc import Callable
@@ -25,7 +26,9 @@ class WrongUsage(Mistake):
 
 def say(message: object) -> None:
     """One line to standard error."""
-    print(f"amt-stream: {message}", file=sys.stderr, flush=True)
+    # Where nobody can be told, the exit status still tells.
+    with contextlib.suppress(OSError):
+        print(f"amt-stream: {message}", file=sys.stderr, flush=True)
 
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
