@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
-from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, WrongUsage, say
+from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, Mistake, WrongUsage, say
 from amt_stream.engine.devices import MicrophoneSource
 from amt_stream.engine.sources import (
     FileSource,
@@ -59,7 +59,14 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
     pick = args.channels
     opened: Source
     if source == "demo":
-        opened = demo_source(args.samplerate or PCM_FS, paced=paced)
+        fs = args.samplerate or PCM_FS
+        try:
+            opened = demo_source(fs, paced=paced)
+        except ValueError as error:
+            raise Mistake(
+                f"--samplerate is {fs}: the demo sound has higher frequencies ({error}); give "
+                f"{PCM_FS}, or leave it out"
+            ) from error
     elif source == "-":
         opened, pick = _standard_input(args), None
     else:

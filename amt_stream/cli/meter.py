@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import utc_now
 from amt_stream.cli.inputs import Input, open_input, open_microphone
-from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
+from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import COLUMNS, FORMATS, MARKS, LiveRows, header
+from amt_stream.outputs import COLUMNS, FORMATS, MARKS, LiveRows, Writer, header
 from amt_stream.presets import Preset
 
 if TYPE_CHECKING:
@@ -48,6 +48,26 @@ def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
         return open_input(args, "demo", preset.block_ms)
 
 
+def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
+    """A microphone chosen in the window: as it is, whatever was typed for another input."""
+    # The window lists devices from a new process; this one may know an older list.
+    list_devices(rescan=True)
+    given = open_microphone(device, blocksize=round(preset.block_ms * 1e-3 * PCM_FS))
+    typed = {
+        "--channels": args.channels,
+        "--samplerate": args.samplerate,
+        "--blocksize": args.blocksize,
+        "--full-scale-db": args.full_scale_db,
+    }
+    unused = [name for name, value in typed.items() if value is not None]
+    if unused:
+        say(
+            f"{', '.join(unused)} of the command line: not for {given.source.name!r}, which was "
+            "chosen in the window and has its own channels, rate and calibration"
+        )
+    return given
+
+
 def make_engine(
     given: Input,
     preset: Preset,
@@ -60,6 +80,11 @@ def make_engine(
 
     settings = preset.engine_settings
     if blocksize is not None:
+        if blocksize > given.source.fs:
+            raise Mistake(
+                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, which are 1 s "
+                f"at {given.source.fs} Hz"
+            )
         settings["block_ms"] = 1000.0 * blocksize / given.source.fs
     try:
         model = preset.model(given.source.fs, specific_loudness)
@@ -88,9 +113,11 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
         host=socket.gethostname(),
         date=utc_now(),
     )
-    writer = FORMATS[args.format](sys.stdout, about, COLUMNS + MARKS)
-    sys.stdout.flush()
-    rows = LiveRows(sys.stdout, writer, step_ms, args.duration)
+
+    def begin() -> Writer:
+        return FORMATS[args.format](sys.stdout, about, COLUMNS + MARKS)
+
+    rows = LiveRows(sys.stdout, begin, step_ms, args.duration)
     engine = make_engine(given, preset, [rows], args.blocksize)
     told = ""
     with engine:
@@ -98,10 +125,10 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
             note = engine.health.note
             if note and note != told:
                 say(note)
-            told = note
+                told = note
     if rows.error is not None:
         raise rows.error
-    return _ended(engine)
+    return _ended(engine, args.duration, told)
 
 
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
@@ -110,29 +137,38 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     with engine, TerminalMeter(engine, sys.stdout) as meter:
         meter.run(args.duration)
     meter.print_last()
-    return _ended(engine)
+    return _ended(engine, args.duration)
 
 
-def _ended(engine: "Engine") -> int:
-    """What a measurement was like, in one line; raises what ended it before its time."""
+def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
+    """What a measurement was like, in one line; raises what ended it before its time.
+
+    `told` is the note that has been said already.
+    """
     if engine.error is not None:
-        # What a library says of a file or a device is a message; anything else is our own fault.
-        if isinstance(engine.error, (OSError, RuntimeError)) and not isinstance(
-            engine.error, SourceError
-        ):
+        if engine.error is engine.source.error and _is_message(engine.error):
             raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error
         raise engine.error
     health = engine.health
-    if health.note:
+    if health.note and health.note != told:
         say(health.note)
+    heard_s = health.samples / engine.source.fs
+    measured_s = heard_s if duration is None else min(heard_s, duration)
     say(
-        f"{health.samples / engine.source.fs:.1f} s measured: load {health.load:.2f}, "
+        f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "
         f"block time {100 * health.block_share_median:.0f} % (p99 "
         f"{100 * health.block_share_p99:.0f} %) of its duration, {health.overruns} overruns, "
         f"{health.lost_samples} samples lost, {health.non_finite} invalid, {health.clipped} "
         "clipped"
     )
     return 0
+
+
+def _is_message(error: BaseException | None) -> bool:
+    """What the system or libsndfile says of an input; anything else is our own fault."""
+    from soundfile import LibsndfileError
+
+    return isinstance(error, (OSError, LibsndfileError)) and not isinstance(error, SourceError)
 
 
 def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
@@ -151,12 +187,10 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
 
     def engine_for(device: str | int | None) -> "Engine":
         if device is None:
-            given = metered_input(args, preset)
+            given, blocksize = metered_input(args, preset), args.blocksize
         else:
-            # The window lists devices from a new process; this one may know an older list.
-            list_devices(rescan=True)
-            given = open_microphone(device)
-        return make_engine(given, preset, (), args.blocksize, specific_loudness=True)
+            given, blocksize = input_from_window(device, args, preset), None
+        return make_engine(given, preset, (), blocksize, specific_loudness=True)
 
     settings: dict[str, Any] = {} if args.duration is None else {"duration": args.duration}
     return run_window(engine_for, **settings)

@@ -136,6 +136,7 @@ class TerminalMeter:
         self._max_from_s = -math.inf
         self._frozen = False
         self._printed_s = -math.inf
+        self._end_s = math.inf
         unicode = (stream.encoding or "").lower().startswith("utf")
         self._block = "█" if unicode else "#"
 
@@ -161,6 +162,7 @@ class TerminalMeter:
     def run(self, duration: float | None = None) -> None:
         """Show readings for `duration` seconds of sound, or until the sound or the user ends."""
         end = math.inf if duration is None else duration
+        self._end_s = end
         next_line_s = LINE_S
         while not self._engine.wait(0.0) and self._engine.error is None:
             reading = self.reading()
@@ -170,10 +172,14 @@ class TerminalMeter:
                 elif reading.time_s >= next_line_s:
                     self._print(reading)
                     next_line_s = math.floor(reading.time_s / LINE_S) * LINE_S + LINE_S
-                if reading.time_s >= end:
-                    return
+            if self._reached(end):
+                return
             if not self._wait_for_key():
                 return
+
+    def _reached(self, end: float) -> bool:
+        latest = self._engine.history.latest
+        return latest is not None and float(latest.time_s[-1]) >= end
 
     def print_last(self) -> None:
         """The last reading as a line, so that it stays when the screen is gone."""
@@ -187,23 +193,26 @@ class TerminalMeter:
         count = history.count
         rows = history.since(self._seen)
         self._seen = count
-        counted = rows.ltl[rows.time_s > self._max_from_s]
+        counted = rows.ltl[(rows.time_s > self._max_from_s) & (rows.time_s <= self._end_s)]
         self._max_ltl = max(self._max_ltl, float(counted.max(initial=0.0)))
-        latest = history.latest
-        if latest is None:
+        latest, kept = history.latest, history.read()
+        stop = np.searchsorted(kept.time_s, self._end_s, side="right")
+        if latest is None or stop == 0:
             return None
-        recent = history.read(FAULTS_S)
+        last = kept[stop - 1]
+        first = np.searchsorted(kept.time_s, last.time_s - FAULTS_S, side="right")
+        faults = int(np.bitwise_or.reduce(kept.fault[first:stop]))
         left, right = latest.level_db[:, -1].tolist()
         return Reading(
-            time_s=float(latest.time_s[-1]),
-            stl=float(latest.values.stl[-1]),
-            ltl=float(latest.values.ltl[-1]),
+            time_s=float(last.time_s),
+            stl=float(last.stl),
+            ltl=float(last.ltl),
             max_ltl=self._max_ltl,
             level_db=(left, right),
             calibration=in_words(self._engine.calibration),
             calibrated=latest.calibrated,
-            settling=bool(latest.settling[-1]),
-            faults=" ".join(fault_words(int(np.bitwise_or.reduce(recent.fault)))),
+            settling=bool(last.settling),
+            faults=" ".join(fault_words(faults)),
             source=f"{self._engine.source.name}, {self._engine.source.fs} Hz",
             health=self._engine.health,
         )
@@ -247,7 +256,7 @@ class _Keys:
         self._before: list[Any] | None = None
 
     def take(self) -> None:
-        with contextlib.suppress(ImportError, OSError, ValueError):
+        with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
             import termios
             import tty
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections.abc import Callable
 from typing import TextIO
 
 from amt_stream.engine.frames import Frames
@@ -12,16 +13,22 @@ from amt_stream.outputs.words import fault_words
 class LiveRows:
     """A sink that writes the frame at every `step_ms`, with its marks, and flushes.
 
+    `begin` gives the writer; it is asked when there is something to write, and not before.
     `done` is set after `duration` seconds of sound, or when the stream takes no more: `error` then
     says why.
     """
 
     def __init__(
-        self, stream: TextIO, writer: Writer, step_ms: int, duration: float | None = None
+        self,
+        stream: TextIO,
+        begin: Callable[[], Writer],
+        step_ms: int,
+        duration: float | None = None,
     ) -> None:
         self.done = threading.Event()
         self.error: OSError | None = None
-        self._stream, self._writer, self._step_ms = stream, writer, step_ms
+        self._stream, self._begin, self._step_ms = stream, begin, step_ms
+        self._writer: Writer | None = None
         self._duration = math.inf if duration is None else duration
 
     def __call__(self, frames: Frames) -> None:
@@ -38,6 +45,8 @@ class LiveRows:
         ]
         try:
             if marked:
+                if self._writer is None:
+                    self._writer = self._begin()
                 self._writer.write(marked)
                 self._stream.flush()
         except OSError as error:

@@ -5,6 +5,13 @@ import subprocess
 import numpy as np
 import pytest
 
+from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.cli.meter import _ended, input_from_window
+from amt_stream.cli.options import build_parser
+from amt_stream.engine import Engine, FileSource
+from amt_stream.models import Moore2016
+from amt_stream.presets import load_preset
+
 FS = 48000
 COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
 ROWS = ["--format", "csv", "--step-ms", 1]
@@ -42,7 +49,7 @@ def test_files_and_pipes_give_what_analyze_gives(run, sound_file, changing_sound
     ):
         assert done.status == 0, done.err
         assert "0 overruns, 0 samples lost" in done.err
-        np.testing.assert_array_equal(done.rows["time_s"], np.arange(3000) / 1000)
+        np.testing.assert_array_equal(done.rows["time_s"], np.arange(3001) / 1000)
         assert largest_difference(done.rows["ltl_phon"], expected["ltl_phon"]) < 0.02
 
 
@@ -66,7 +73,7 @@ def test_rows_say_what_they_are(run, sound_file, tone):
     wanted = ["meter", "--source", path, "--fast", "--preset", "low-power", "--field", "diffuse"]
     done = run(*wanted, "--format", "csv")
     assert list(done.rows) == [*COLUMNS, "fault", "settling", "calibration"]
-    np.testing.assert_array_equal(done.rows["time_s"], [0.0, 0.5])
+    np.testing.assert_array_equal(done.rows["time_s"], [0.0, 0.5, 1.0])
     assert set(done.rows["calibration"]) == {"uncalibrated"}
     about = done.about
     assert about["calibration"] == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
@@ -82,6 +89,55 @@ def test_rows_say_what_they_are(run, sound_file, tone):
     assert 0.625 in faulty
     assert 0.5 not in faulty
     assert rows[30]["settling"] is True
+
+
+def test_what_was_said_while_it_ran_is_not_said_again(run):
+    sound = np.zeros(4801, "<f4").tobytes()[:-1]
+    done = run("meter", "--source", "-", "--pcm", "f32le", "-c", 1, *ROWS, stdin=sound)
+    assert done.status == 0
+    assert len([line for line in done.lines if "in the middle of a sample" in line]) == 1
+
+
+def test_a_fault_of_our_own_shows_where_it_happened(sound_file):
+    """Only what is known of inputs becomes a sentence."""
+
+    class Broken(Moore2016):
+        def step(self, x, state):
+            if x.abs().max() > 40:  # louder than what warms it up
+                raise RuntimeError("a stage is broken")
+            return super().step(x, state)
+
+    source = FileSource(sound_file(np.ones((4800, 2))), paced=False)
+    engine = Engine(source, Broken(fs=FS), calibration=Calibration(130.0))
+    with engine:
+        engine.wait()
+    with pytest.raises(RuntimeError, match="a stage is broken"):
+        _ended(engine, None)
+
+
+@pytest.mark.parametrize("shown", [["--terminal"], ["--format", "csv", "--step-ms", 10]])
+def test_it_ends_where_it_was_told_to(run, shown):
+    done = run("meter", "--source", "demo", "--fast", "--duration", 0.01, *shown)
+    assert done.status == 0
+    last = done.out.splitlines()[-1].replace(",", " ").split()
+    assert float(last[0]) == (0.01 if "csv" in shown else 0.0)
+    assert "0.01 s measured" in done.err
+    done = run("meter", "--source", "demo", "--duration", 1, *shown)
+    assert float(done.out.splitlines()[-1].replace(",", " ").split()[0]) == 1.0
+    assert "1 s measured" in done.lines[-1]
+
+
+def test_a_device_chosen_in_the_window_has_its_own_settings(virtual_mic, capsys):
+    typed = ["-c", "2", "-r", "44100", "-b", "44100", "--full-scale-db", "90"]
+    args = build_parser().parse_args(["meter", "--source", "demo", *typed])
+    given = input_from_window("virtual_mic", args, load_preset())
+    assert (given.source.fs, given.channels) == (48000, (1, 2))
+    assert given.calibration == [UNCALIBRATED]
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "--channels, --samplerate, --blocksize, --full-scale-db of the command line" in said[0]
+    input_from_window("virtual_mic", build_parser().parse_args(["meter"]), load_preset())
+    assert capsys.readouterr().err == ""
 
 
 def test_rows_come_as_they_are_measured_until_interrupted(command):

@@ -1,5 +1,8 @@
+import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +76,90 @@ def test_mistakes_are_told_in_one_sentence(run, virtual_mic, sound_file, tmp_pat
         done = run("meter", "--terminal", *arguments)
         assert (done.status, done.out, len(done.lines)) == (1, "", 1), done.err
         assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-r", 1000], "--samplerate is 1000: the demo sound has higher frequencies"),
+        (["-r", 44056], "rates"),
+        (["-b", 192000], "--blocksize is 192000: give 1 to 48000 samples"),
+    ],
+)
+@pytest.mark.parametrize("shown", [["--terminal"], ["--format", "csv"]])
+def test_what_cannot_run_writes_nothing(run, arguments, said, shown):
+    done = run("meter", "--source", "demo", *arguments, *shown)
+    assert (done.status, done.out, len(done.lines)) == (1, "", 1)
+    assert said in done.err
+
+
+@pytest.mark.parametrize("shown", [["--terminal"], ["--format", "csv"]])
+@pytest.mark.parametrize("raw", [b"", b"123"])
+def test_a_pipe_without_sound_is_an_error(run, shown, raw):
+    done = run("meter", "--source", "-", *shown, stdin=raw)
+    assert (done.status, done.out) == (1, "")
+    assert "standard input ended before one whole sample" in done.lines[-1]
+
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+WRITE = [
+    ["--version"],
+    ["devices"],
+    ["analyze", "a.wav", "--full-scale-db", "100"],
+    ["analyze", "a.wav", "--full-scale-db", "100", "--summary"],
+    ["meter", "--source", "a.wav", "--fast", "--format", "csv"],
+    ["meter", "--source", "a.wav", "--fast", "--format", "jsonl"],
+    ["meter", "--source", "a.wav", "--fast", "--terminal"],
+]
+
+
+@FULL
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", WRITE[2:], ids=" ".join)
+def test_a_full_disk_is_one_sentence(command, sound_file, tmp_path, arguments, unbuffered):
+    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, *arguments],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.stderr == "amt-stream: standard output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("arguments", WRITE, ids=" ".join)
+def test_a_closed_stream_is_no_crash(command, virtual_mic, sound_file, tmp_path, arguments, closed):
+    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    call = f"exec {shlex.join([*command, *arguments])} {closed}"
+    done = subprocess.run(
+        call, shell=True, check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "amt-stream:" not in done.stdout
+
+
+def test_an_interrupt_while_it_starts_is_quiet(command):
+    """The signal comes while the command imports what it needs."""
+    program = (
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from amt_stream.cli import main\n"
+        "sys.exit(main(['devices']))\n"
+    )
+    call = [sys.executable, "-c", program]
+    done = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_an_impossible_rate_names_those_that_work(run):
