@@ -121,6 +121,7 @@ class MicrophoneSource(Source):
         self.channels = len(chosen)
         self.fs = self._choose_rate(sounddevice, fs)
         self._blocksize, self._asked_latency = blocksize, latency
+        self.slack_s = latency
         self._stream: Any = None
         self._stopping = False
         self._lag = self._first_lag = math.nan

@@ -20,8 +20,8 @@ class Health:
     load, load_max      thread CPU seconds per second of audio, smoothed over 1 s, and its maximum
     block_share_*       time taken by a block over the block's own duration: median, p99 (of the
                         last 8192 blocks) and maximum
-    overruns            blocks that did not fit into the ring; with run_in="callback", blocks that
-                        took longer than they last
+    overruns            blocks that did not fit into the ring; with run_in="callback", blocks after
+                        which the model was further behind than the device's own buffer holds
     queue_s             audio that waits in the ring
     late_callbacks      blocks that came more than 0.1 s after their time by the sample count
     latency_s           from the sound to its frame: device, ring, block and model

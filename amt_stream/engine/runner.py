@@ -82,6 +82,7 @@ class Engine:
         self._load = Load()
         self._overruns = 0
         self._overran = False
+        self._behind_s = 0.0
         self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._measured_samples = 0
         self._callback_thread: int | None = None
@@ -351,10 +352,11 @@ class Engine:
         if self._measured_samples >= self._measurement.line.block:
             audio_s = self._measured_samples / self.source.fs
             self._load.add(self._cpu_s, self._wall_s, audio_s)
-            self._overran = (
-                self._run_in == "callback" and self.source.live and self._wall_s > audio_s
-            )
-            self._overruns += self._overran
+            if self._run_in == "callback" and self.source.live:
+                # A long block is made good by those after it, as long as the device can wait.
+                self._behind_s = max(0.0, self._behind_s + self._wall_s - audio_s)
+                self._overran = self._behind_s > self.source.slack_s
+                self._overruns += self._overran
             self._cpu_s = self._wall_s = 0.0
             self._measured_samples = 0
 

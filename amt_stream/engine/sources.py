@@ -49,7 +49,8 @@ class Source:
     `start` begins to call `deliver` from a thread of the source's own; `stop` ends that, and no
     call comes after it has returned. A source that ends by itself delivers None last, and keeps in
     `error` what ended it before its time. `live` sources keep going whether or not anybody is
-    ready; the others can be made to wait inside `deliver`.
+    ready, and hold `slack_s` of sound for a `deliver` that is late; the others can be made to wait
+    inside it.
     """
 
     fs: int
@@ -61,6 +62,7 @@ class Source:
     note: str = ""
     silence_note: str = ""
     latency_s: float = 0.0
+    slack_s: float = 0.0
     latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from amt_stream.engine import Engine, demo_source
-from amt_stream.models import Moore2016
+from amt_stream.presets import load_preset
 
 WARM_MS, MEASURED_MS = 6000, 20000
 
@@ -18,8 +18,9 @@ def window_cost(qtbot):
     from amt_monitor.window import MonitorWindow
 
     def make_engine(device):
-        source = demo_source()
-        return Engine(source, Moore2016(fs=source.fs, specific_loudness=True))
+        source, preset = demo_source(), load_preset("moore2016")
+        model = preset.model(source.fs, specific_loudness=True)
+        return Engine(source, model, **preset.engine_settings)
 
     window = MonitorWindow(make_engine)
     qtbot.addWidget(window)
