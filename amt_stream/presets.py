@@ -88,7 +88,7 @@ class Preset:
     ear_filter: str = "minimum"
     accuracy: str = "exact"
     constants: str = "iso"
-    block_ms: float = 10.0
+    block_ms: float = 20.0
     run_in: str = "engine"
     history_s: float = 60.0
     step_ms: int = 100
