@@ -1,3 +1,4 @@
+import io
 import json
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import pytest
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.meter import _ended, input_from_window
 from amt_stream.cli.options import build_parser
-from amt_stream.engine import Engine, FileSource
+from amt_stream.engine import Engine, FileSource, StdinSource
 from amt_stream.models import Moore2016
 from amt_stream.presets import load_preset
 
@@ -91,11 +92,14 @@ def test_rows_say_what_they_are(run, sound_file, tone):
     assert rows[30]["settling"] is True
 
 
-def test_what_was_said_while_it_ran_is_not_said_again(run):
-    sound = np.zeros(4801, "<f4").tobytes()[:-1]
-    done = run("meter", "--source", "-", "--pcm", "f32le", "-c", 1, *ROWS, stdin=sound)
-    assert done.status == 0
-    assert len([line for line in done.lines if "in the middle of a sample" in line]) == 1
+def test_what_was_said_while_it_ran_is_not_said_again(capsys):
+    sound = io.BytesIO(np.zeros(4801, "<f4").tobytes()[:-1])
+    with Engine(StdinSource("f32le", FS, 1, sound), Moore2016(fs=FS)) as engine:
+        assert engine.wait(30)
+    assert "in the middle of a sample" in engine.health.note
+    for told, lines in (("", 2), ("another", 2), (engine.health.note, 1)):
+        _ended(engine, None, told)
+        assert len(capsys.readouterr().err.splitlines()) == lines
 
 
 def test_a_fault_of_our_own_shows_where_it_happened(sound_file):
