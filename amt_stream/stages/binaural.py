@@ -1,6 +1,6 @@
 """What one ear does to the loudness in the other."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -8,20 +8,14 @@ from torch import Tensor, nn
 
 from amt_stream.functional.loudness import SILENT, inhibition_gains
 from amt_stream.stages.excitation import CAM_STEP, CAMS
+from amt_stream.stages.specific_loudness import Variant, check_variant
 from amt_stream.streaming import Pointwise, Shape
-
-Variant = Literal["documented", "iso532-3"]
 
 SIGMA = 0.08
 KERNEL_WIDTH = 18.0
 
 THETA = 1.5978
 """Exponent of the inhibition: equal ears lose a quarter each, so two ears make 1.5 times one."""
-
-
-def _known(variant: str) -> None:
-    if variant not in ("documented", "iso532-3"):
-        raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
 
 
 def smoothing_kernel(sigma: float = SIGMA, width: float = KERNEL_WIDTH) -> np.ndarray:
@@ -59,7 +53,7 @@ class SpatialSmoothing(Pointwise):
         variant: Variant = "documented",
     ) -> None:
         super().__init__()
-        _known(variant)
+        check_variant(variant)
         if kernel_width <= 0 or kernel_width % CAM_STEP or kernel_width > 37.25:
             raise ValueError(
                 f"SpatialSmoothing: kernel_width is {kernel_width}: give a multiple of {CAM_STEP} "
@@ -135,7 +129,7 @@ class BinauralInhibition(Pointwise):
         variant: Variant = "documented",
     ) -> None:
         super().__init__()
-        _known(variant)
+        check_variant(variant)
         self.learnable, self.variant = learnable, variant
         if learnable:
             self.p = nn.Parameter(torch.tensor(p))

@@ -19,6 +19,12 @@ Variant = Literal["documented", "iso532-3"]
 C = {"iso": 0.063, "author": 0.0631, "documented": 0.0631}
 
 
+def check_variant(variant: str) -> None:
+    """Raise ValueError for a reading that is neither the documented nor the published one."""
+    if variant not in ("documented", "iso532-3"):
+        raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
+
+
 def channel_constants(constants: Constants) -> dict[str, np.ndarray]:
     """The values of `Channels`."""
     rows = table("moore_threshold")
@@ -95,8 +101,7 @@ class Moore2016SpecificLoudness(Pointwise):
         variant: Variant = "documented",
     ) -> None:
         super().__init__()
-        if variant not in ("documented", "iso532-3"):
-            raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
+        check_variant(variant)
         self.learnable, self.variant = learnable, variant
         values = documented_constants() if variant == "documented" else channel_constants("iso")
         self.register_table("erb_scale", CAMS)
