@@ -15,6 +15,7 @@ from amt_stream.streaming import (
     Stage,
     State,
     Stream,
+    joined,
     map_fields,
     pad_end,
     with_time,
@@ -254,12 +255,7 @@ class Rebuffer(nn.Module):
         self.count.fill_(count)
         if len(outputs) < 2:
             return outputs[0] if outputs else None
-        return map_fields(
-            lambda v, dim, *more: torch.cat((v, *more), dim),
-            outputs[0],
-            stage.out_time_dim,
-            *outputs[1:],
-        )
+        return joined(*outputs, dims=stage.out_time_dim)
 
     def flush(self) -> Any:
         """What is still inside: output after `latency` of zeros, the last block filled with zeros.

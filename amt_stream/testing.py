@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.compose import Rebuffer, aligned
-from amt_stream.streaming import Stage, Stream, fields, map_fields, with_time, without
+from amt_stream.streaming import Stage, Stream, fields, joined, map_fields, with_time, without
 
 
 def check_stage(
@@ -84,10 +84,7 @@ class _Check:
         )
 
     def joined(self, pieces: Iterable[Any]) -> Any:
-        first, *rest = (y for y in pieces if y is not None)
-        return map_fields(
-            lambda v, d, *more: torch.cat((v, *more), d), first, self.stage.out_time_dim, *rest
-        )
+        return joined(*(y for y in pieces if y is not None), dims=self.stage.out_time_dim)
 
     def cut(self, x: Tensor, sizes: list[int]) -> list[Tensor]:
         """`x` in pieces of `sizes`, over and over; the last may be shorter."""

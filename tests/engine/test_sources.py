@@ -219,8 +219,11 @@ def test_a_pipe_that_stays_silent_can_be_stopped():
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as stream, os.fdopen(write_end, "wb"):
         source = StdinSource(stream=stream)
+        before = threading.active_count()
         source.start(lambda block, lost=0: None)
+        assert threading.active_count() == before + 1
         source.stop()
+        assert threading.active_count() == before
 
 
 def test_unknown_pcm_is_refused():
