@@ -9,6 +9,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "audfiltbw": "scales",
+    "erb2fc": "scales",
+    "erbrate2f": "scales",
+    "erbspacebw": "scales",
+    "f2erb": "scales",
+    "f2erbrate": "scales",
+    "fc2erb": "scales",
+    "gaindb": "scales",
     "Stage": "streaming",
     "State": "streaming",
     "Stream": "streaming",

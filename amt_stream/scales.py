@@ -48,6 +48,87 @@ def erb_number_to_hz(cam: Any) -> Any:
     return _as_given(cam, (10 ** (_array(cam) / 21.366) - 1) / 0.004368)
 
 
+def f2erb(f: Any) -> Any:
+    """Equivalent rectangular bandwidth in Hz at `f` Hz (Glasberg & Moore 1990)."""
+    return 24.7 * (4.37e-3 * f + 1)
+
+
+f2erbrate, erbrate2f = hz_to_erb_number, erb_number_to_hz
+
+
+def audfiltbw(fc: Any) -> Any:
+    """Bandwidth in Hz of an auditory filter at `fc` Hz, as filterbanks take it: 24.7 + fc / 9.265.
+
+    Filterbanks and loudness models have scales of their own; `erb` is that of loudness.
+    """
+    return 24.7 + fc / 9.265
+
+
+def fc2erb(fc: Any) -> Any:
+    """Number of ERBs below `fc` Hz, as filterbanks count them (Glasberg & Moore 1990)."""
+    return _as_given(fc, 9.2645 * np.log(1 + 0.00437 * _array(fc)))
+
+
+def erb2fc(number: Any) -> Any:
+    """Frequency in Hz of a number of ERBs, the inverse of `fc2erb`."""
+    return _as_given(number, (np.exp(_array(number) / 9.2645) - 1) / 0.00437)
+
+
+def erb_spaced(
+    flow: float, fhigh: float, spacing: float = 1.0, basef: float | None = None
+) -> np.ndarray:
+    """Centers in Hz from `flow` to `fhigh`, both included, about `spacing` ERB apart.
+
+    With `basef`, exactly `spacing` ERB apart, `basef` among them, as many as lie within the limits.
+    Raises ValueError for limits or a spacing that give no filters.
+    """
+    low, high = _erb_limits(flow, fhigh, spacing, basef)
+    if basef is None:
+        return erb2fc(np.linspace(low, high, math.floor((high - low) / spacing) + 1))
+    base = fc2erb(basef)
+    below, above = math.floor((base - low) / spacing), math.floor((high - base) / spacing)
+    return erb2fc(base + spacing * np.arange(-below, above + 1))
+
+
+def erb_spaced_inside(flow: float, fhigh: float, spacing: float = 1.0) -> np.ndarray:
+    """Centers in Hz exactly `spacing` ERB apart, what is left over half at each end (AMT)."""
+    low, high = _erb_limits(flow, fhigh, spacing, None)
+    count = math.floor((high - low) / spacing)
+    return erb2fc((low + high - count * spacing) / 2 + spacing * np.arange(count + 1))
+
+
+def _erb_limits(
+    flow: float, fhigh: float, spacing: float, basef: float | None
+) -> tuple[float, float]:
+    if not 0 <= flow < fhigh:
+        raise ValueError(f"centers from {flow} to {fhigh} Hz: give 0 <= flow < fhigh")
+    if spacing <= 0:
+        raise ValueError(f"a spacing of {spacing} ERB: give one above 0")
+    if basef is not None and not flow <= basef <= fhigh:
+        raise ValueError(f"basef is {basef} Hz: give one from {flow} to {fhigh} Hz")
+    return fc2erb(flow), fc2erb(fhigh)
+
+
+def erbspacebw(
+    flow: float,
+    fhigh: float,
+    bwmul: float = 1.0,
+    basef: float | None = None,
+    device: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """`erb_spaced` centers as a torch tensor, ascending, float32 unless `dtype` says otherwise."""
+    import torch
+
+    fc = erb_spaced(flow, fhigh, bwmul, basef)
+    return torch.tensor(fc, device=device, dtype=dtype or torch.float32)
+
+
+def gaindb(signal: Any, db: Any) -> Any:
+    """`signal` with a gain of `db` decibels."""
+    return signal * 10 ** (db / 20)
+
+
 def pa_to_db_spl(pressure: Any) -> Any:
     """Level in dB SPL of an RMS pressure in pascal; minus infinity for 0."""
     with np.errstate(divide="ignore"):

@@ -5,8 +5,18 @@ import pytest
 import torch
 
 from amt_stream.scales import (
+    audfiltbw,
     db_spl_to_pa,
+    erb2fc,
     erb_number_to_hz,
+    erb_spaced,
+    erb_spaced_inside,
+    erbrate2f,
+    erbspacebw,
+    f2erb,
+    f2erbrate,
+    fc2erb,
+    gaindb,
     hz_to_erb_number,
     pa_to_db_spl,
     pascal_per_unit,
@@ -71,3 +81,45 @@ def test_full_scale_sine(full_scale, peak, level):
     assert pa_to_db_spl(rms) == pytest.approx(level, abs=1e-9)
     assert pascal_per_unit(100) == pytest.approx(2.8284, abs=1e-4)
     assert pascal_per_unit(94) == pytest.approx(1.4176, abs=1e-4)
+
+
+def test_bandwidth_has_three_formulas():
+    """Of filterbanks, of Glasberg & Moore (1990), and of ISO 532-2:2017, at 1 kHz."""
+    assert audfiltbw(1000) == pytest.approx(24.7 + 1000 / 9.265)
+    assert f2erb(1000.0) == pytest.approx(132.639)
+    assert torch.equal(audfiltbw(torch.tensor([0.0, 926.5])), torch.tensor([24.7, 124.7]))
+
+
+def test_numbers_of_erbs_have_two_scales():
+    assert fc2erb(8000) - fc2erb(80) == pytest.approx(30.4116, abs=1e-4)
+    assert erb2fc(fc2erb(1234.5)) == pytest.approx(1234.5)
+    assert f2erbrate(1000.0) == hz_to_erb_number(1000.0) == pytest.approx(15.59, abs=0.01)
+    assert erbrate2f(f2erbrate(250.0)) == pytest.approx(250)
+
+
+def test_spaced_centers():
+    """80 to 8000 Hz one ERB apart: over the full range, or exactly and centered (AMT)."""
+    full = erb_spaced(80, 8000)
+    assert len(full) == 31
+    np.testing.assert_allclose(full[[0, 1, 2, -1]], [80, 115.71, 155.55, 8000], atol=5e-3)
+    inside = erb_spaced_inside(80, 8000)
+    assert len(inside) == 31
+    np.testing.assert_allclose(inside[[0, 1, -1]], [86.94, 122.93, 7819.2], atol=0.05)
+    based = erb_spaced(80, 8000, basef=1000)
+    assert np.isclose(based, 1000).any()
+    np.testing.assert_allclose(np.diff(fc2erb(based)), 1)
+    tensor = erbspacebw(80, 8000)
+    assert tensor.dtype == torch.float32
+    np.testing.assert_allclose(tensor.numpy(), full, rtol=1e-6)
+
+
+@pytest.mark.parametrize("limits", [(500, 80), (-1, 80)])
+def test_centers_from_nowhere_are_refused(limits):
+    with pytest.raises(ValueError, match="give 0 <= flow < fhigh"):
+        erb_spaced(*limits)
+    with pytest.raises(ValueError, match="basef is 90 Hz: give one from 100 to 200 Hz"):
+        erb_spaced(100, 200, basef=90)
+
+
+def test_gain_in_decibels():
+    torch.testing.assert_close(gaindb(torch.ones(2), 20.0), torch.full((2,), 10.0))
