@@ -1,0 +1,97 @@
+"""First-order low-pass and high-pass filters, as hair cells and pre-filters have them."""
+
+from math import pi
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.state_space import state_space
+from amt_stream.functional.tiles import LANES, SPAN, load, store
+
+
+def first_order_gain(cutoff: float, fs: float) -> float:
+    """The coefficient g of `first_order` for a cutoff in Hz, which must lie below fs / 2."""
+    if not 0 < cutoff < fs / 2:
+        raise ValueError(
+            f"a first-order filter has its cutoff between 0 and fs/2 = {fs / 2:g} Hz, "
+            f"given {cutoff}: lower the cutoff or raise fs"
+        )
+    k = np.tan(pi * cutoff / fs)
+    return float(k / (1 + k))
+
+
+def first_order(
+    x: Tensor, g: Tensor, zi: Tensor, high: bool = False, rectify: bool = False
+) -> tuple[Tensor, Tensor]:
+    """`x` (..., channel, time) through first-order Butterworth low-passes in series.
+
+    g: tan(pi cutoff / fs) / (1 + tan(pi cutoff / fs)), `first_order_gain`; 0-dim, or (channel,)
+    zi, zf: (..., channel, pass); as many equal filters as there are passes
+    high: the high-pass of the same cutoff instead, x - low-pass, in each pass
+    rectify: negative samples of `x` count as 0 (half-wave rectification)
+
+    The bilinear transform in its trapezoidal form, v = g (x - s), low = s + v, s = low + v: the gain
+    at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It equals
+    y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
+    """
+    if compiled(x, g, zi):
+        rows, start = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
+        y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+        gains = array(g).reshape(-1)
+        _first_order(
+            rows,
+            gains,
+            start,
+            high,
+            rectify,
+            y.view(rows.shape).numpy(),
+            zf.view(start.shape).numpy(),
+        )
+        return y, zf
+    shared = g.dim() == 0
+    if shared:
+        x, g, zi = x.unsqueeze(-2), g[None], zi.unsqueeze(-2)
+    y = x.clamp(min=0) if rectify else x
+    a, b = (1 - 2 * g)[:, None, None], 2 * g[:, None]
+    c, d = (g - 1, 1 - g) if high else (1 - g, g)
+    ends = []
+    for start in zi.unbind(-1):
+        y, end = state_space(y, a, b, c[:, None], d, start[..., None])
+        ends.append(end)
+    zf = torch.cat(ends, -1)
+    return (y.squeeze(-2), zf.squeeze(-2)) if shared else (y, zf)
+
+
+@kernel
+def _first_order(
+    x: Array, g: Array, zi: Array, high: bool, rectify: bool, y: Array, zf: Array
+) -> None:
+    tile, s = np.zeros((SPAN, LANES), x.dtype), np.zeros(LANES, x.dtype)
+    gain, zero = np.zeros(LANES, x.dtype), x.dtype.type(0)
+    for first in range(0, x.shape[0], LANES):
+        rows = min(LANES, x.shape[0] - first)
+        for i in range(rows):
+            gain[i] = g[(first + i) % g.size]
+        zf[first : first + rows] = zi[first : first + rows]
+        for start in range(0, x.shape[1], SPAN):
+            length = min(SPAN, x.shape[1] - start)
+            load(x, first, rows, start, length, tile)
+            if rectify:
+                for t in range(length):
+                    for i in range(LANES):
+                        value = tile[t, i]
+                        tile[t, i] = zero if value <= zero else value  # NaN stays
+            for k in range(zi.shape[1]):
+                for i in range(rows):
+                    s[i] = zf[first + i, k]
+                for t in range(length):
+                    for i in range(LANES):
+                        change = gain[i] * (tile[t, i] - s[i])
+                        low = s[i] + change
+                        s[i] = low + change
+                        tile[t, i] = tile[t, i] - low if high else low
+                for i in range(rows):
+                    zf[first + i, k] = s[i]
+            store(tile, first, rows, start, length, y)
