@@ -32,24 +32,16 @@ def first_order(
     high: the high-pass of the same cutoff instead, x - low-pass, in each pass
     rectify: negative samples of `x` count as 0 (half-wave rectification)
 
-    The bilinear transform in its trapezoidal form, v = g (x - s), low = s + v, s = low + v: the gain
-    at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It equals
-    y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
+    The bilinear transform in its trapezoidal form, v = g (x - s), low = s + v, s = low + v: the
+    gain at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It
+    equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
     if compiled(x, g, zi):
-        rows, start = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
-        y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+        rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
+        out, after = x.new_empty(rows.shape), zi.new_empty(before.shape)
         gains = array(g).reshape(-1)
-        _first_order(
-            rows,
-            gains,
-            start,
-            high,
-            rectify,
-            y.view(rows.shape).numpy(),
-            zf.view(start.shape).numpy(),
-        )
-        return y, zf
+        _first_order(rows, gains, before, high, rectify, out.numpy(), after.numpy())
+        return out.view(x.shape), after.view(zi.shape)
     shared = g.dim() == 0
     if shared:
         x, g, zi = x.unsqueeze(-2), g[None], zi.unsqueeze(-2)
