@@ -14,6 +14,7 @@ from amt_stream.stages.integration import (
     Moore2016TemporalIntegration,
 )
 from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
+from amt_stream.stages.modulation_spectrum import ModulationRms, ModulationSpectrumOutput
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
@@ -25,6 +26,8 @@ __all__ = [
     "EarFilter",
     "Excitation",
     "LoudnessIntegration",
+    "ModulationRms",
+    "ModulationSpectrumOutput",
     "Moore2016AGC",
     "Moore2016BinauralLoudness",
     "Moore2016Output",
