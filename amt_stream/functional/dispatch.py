@@ -13,17 +13,18 @@ _KINDS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)  # not what export, vmap 
 _DTYPES = (torch.float32, torch.float64)
 
 
-def compiled(*tensors: Tensor) -> bool:
-    """Whether the compiled form serves: on the CPU, no gradient wanted, nothing tracing."""
+def compilable(*tensors: Tensor) -> bool:
+    """Whether a compiled form can take these: on the CPU, nothing tracing."""
     if torch.compiler.is_compiling():
         return False
-    grad = torch.is_grad_enabled()
-    for x in tensors:
-        if type(x) not in _KINDS or not x.is_cpu or x.dtype not in _DTYPES:
-            return False
-        if grad and x.requires_grad:
-            return False
-    return True
+    return all(type(x) in _KINDS and x.is_cpu and x.dtype in _DTYPES for x in tensors)
+
+
+def compiled(*tensors: Tensor) -> bool:
+    """Whether the compiled form serves: it can take these, and no gradient is wanted."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return False
+    return compilable(*tensors)
 
 
 def array(x: Tensor) -> Array:

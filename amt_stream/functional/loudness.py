@@ -1,13 +1,14 @@
 """From excitation to loudness: specific loudness, automatic gain control, binaural inhibition."""
 
 from math import exp, expm1, log1p, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 
 SILENT = 1e-13
 """Specific loudness, in sone/Cam, added to both ears before they are compared."""
@@ -82,16 +83,42 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
     release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
     """
+    rows, last = x.reshape(-1, *x.shape[-2:]), zi.reshape(-1, x.shape[-1])
     if compiled(x, coefficients, zi):
-        rows, last = array(x).reshape(-1, *x.shape[-2:]), array(zi).reshape(-1, x.shape[-1])
         y, zf = x.new_empty(rows.shape), zi.new_empty(last.shape)
-        _agc(rows, array(coefficients), last, y.numpy(), zf.numpy())
+        _agc(array(rows), array(coefficients), array(last), y.numpy(), zf.numpy())
         return y.view(x.shape), zf.view(zi.shape)
+    if compilable(x, coefficients, zi):
+        y = _Agc.apply(rows, coefficients, last)
+        return y.view(x.shape), y[:, -1].view(zi.shape)
     outputs = []
     for frame in x.unbind(-2):
         zi = zi + torch.where(frame > zi, coefficients[0], coefficients[1]) * (frame - zi)
         outputs.append(zi)
     return torch.stack(outputs, -2), zi
+
+
+class _Agc(torch.autograd.Function):
+    """The compiled form, both ways: frame by frame in torch, learning would take minutes."""
+
+    @staticmethod
+    def forward(x: Tensor, coefficients: Tensor, zi: Tensor) -> Tensor:
+        y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+        _agc(array(x), array(coefficients), array(zi), y.numpy(), zf.numpy())
+        return y
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, coefficients, zi, y = ctx.saved_tensors
+        given = tuple(array(t) for t in (x, coefficients, zi, y, grad))
+        into = tuple(t.new_zeros(t.shape) for t in (x, coefficients, zi))
+        _agc_backward(*given, *(t.numpy() for t in into))
+        return into
 
 
 @kernel
@@ -105,6 +132,33 @@ def _agc(x: Array, coefficients: Array, zi: Array, y: Array, zf: Array) -> None:
                 change = x[r, n, i] - last[i]
                 last[i] += (up if change > 0 else down) * change
                 y[r, n, i] = last[i]
+
+
+@kernel
+def _agc_backward(
+    x: Array,
+    coefficients: Array,
+    zi: Array,
+    y: Array,
+    grad: Array,
+    into_x: Array,
+    into_coefficients: Array,
+    into_zi: Array,
+) -> None:
+    up, down = coefficients[0], coefficients[1]
+    one = x.dtype.type(1)
+    for r in range(x.shape[0]):
+        carried = into_zi[r]
+        for n in range(x.shape[1] - 1, -1, -1):
+            before = y[r, n - 1] if n else zi[r]
+            for i in range(x.shape[2]):
+                change = x[r, n, i] - before[i]
+                total = grad[r, n, i] + carried[i]
+                rising = change > 0
+                c = up if rising else down
+                into_coefficients[0 if rising else 1] += total * change
+                into_x[r, n, i] = c * total
+                carried[i] = (one - c) * total
 
 
 def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from amt_stream.functional import loudness
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.excitation import banded, lower_skirts, select_components
 from amt_stream.functional.fir import fir, polyphase
@@ -125,6 +126,24 @@ def test_agc(dtype):
     x = noise(2, 2, 40, 150, dtype=dtype).abs()
     x[0, 0, 5] = 0
     same(agc, x, torch.tensor([0.045, 0.033], dtype=dtype), noise(2, 2, 150, dtype=dtype).abs())
+
+
+def test_gradients_of_agc(dtype, monkeypatch):
+    """The compiled backward pass against torch's own through the plain form."""
+    x, zi = noise(2, 2, 33, 7, dtype=dtype), noise(2, 2, 7, dtype=dtype, seed=1)
+    arguments = (x, torch.tensor([0.3, 0.1], dtype=dtype), zi)
+
+    def results():
+        given = [t.clone().requires_grad_() for t in arguments]
+        y, zf = agc(*given)
+        weights = torch.linspace(-1, 2, y.numel(), dtype=dtype).view_as(y)
+        total = (y * weights).sum() + zf.square().sum()
+        return y, zf, *torch.autograd.grad(total, given)
+
+    fast = results()
+    monkeypatch.setattr(loudness, "compilable", lambda *tensors: False)
+    for a, b in zip(fast, results(), strict=True):
+        assert (a - b).abs().amax() <= CLOSE[dtype] * b.abs().amax()
 
 
 def test_inhibition_gains(dtype):
