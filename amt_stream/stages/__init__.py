@@ -8,6 +8,7 @@ from amt_stream.stages.binaural import (
 from amt_stream.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
+from amt_stream.stages.gain import Gain
 from amt_stream.stages.integration import (
     LoudnessIntegration,
     Moore2016AGC,
@@ -25,6 +26,7 @@ __all__ = [
     "BrokenStickCompression",
     "EarFilter",
     "Excitation",
+    "Gain",
     "LoudnessIntegration",
     "ModulationRms",
     "ModulationSpectrumOutput",
