@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from amt_stream.pointwise import PointwiseModule
 from amt_stream.streaming import (
     Shape,
     Stage,
@@ -36,18 +37,39 @@ def _parted(state: State) -> dict[str, State]:
     return parts
 
 
+def _as_stages(kind: str, modules: Mapping[str, nn.Module], serial: bool) -> dict[str, Stage]:
+    """The modules as stages, each plain one with time where the others have it.
+
+    Raises TypeError for one that cannot be a stage.
+    """
+    if not modules:
+        raise ValueError(f"{kind} needs at least one stage: name=stage")
+    given = (m for m in modules.values() if isinstance(m, Stage))
+    time_dim = next((stage.time_dim for stage in given), -1)
+    stages: dict[str, Stage] = {}
+    for name, module in modules.items():
+        if isinstance(module, Stage):
+            stages[name] = module
+            if serial and isinstance(module.out_time_dim, int):
+                time_dim = module.out_time_dim
+        elif isinstance(module, nn.Module):
+            try:
+                stages[name] = PointwiseModule(module, time_dim)
+            except TypeError as refusal:
+                raise TypeError(f"{kind}: {name!r}: {refusal}") from refusal
+        else:
+            raise TypeError(
+                f"{kind}: {name!r} is a {type(module).__name__}, not a Stage or a torch module"
+            )
+    return stages
+
+
 class _Compound(Stage):
     """Named stages that make up one stage."""
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         super().__init__()
-        if not stages:
-            raise ValueError(f"{type(self).__name__} needs at least one stage: name=stage")
         for name, stage in stages.items():
-            if not isinstance(stage, Stage):
-                raise TypeError(
-                    f"{type(self).__name__}: {name!r} is a {type(stage).__name__}, not a Stage"
-                )
             self.add_module(name, stage)
         self._names = tuple(stages)
         self.keeps_double = tuple(f"{n}/{key}" for n, s in stages.items() for key in s.keeps_double)
@@ -61,10 +83,12 @@ class Chain(_Compound):
     """Stages one after another: `Chain(name=stage, ...)`.
 
     One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
-    brought to the chain's input rate; the block is the least common one.
+    brought to the chain's input rate; the block is the least common one. A plain torch module that
+    treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`.
     """
 
-    def __init__(self, **stages: Stage) -> None:
+    def __init__(self, **modules: nn.Module) -> None:
+        stages = _as_stages("Chain", modules, serial=True)
         super().__init__(stages)
         ratio, latency, block = Fraction(1), Fraction(0), 1
         previous: Stage | None = None
@@ -119,10 +143,11 @@ class Parallel(_Compound):
     """One input to several stages of equal ratio, their outputs at the same time in a NamedTuple.
 
     The outputs of early stages are delayed until the latest. Raises ValueError where that delay is
-    not a whole number of outputs.
+    not a whole number of outputs. A plain torch module becomes a `PointwiseModule`.
     """
 
-    def __init__(self, **stages: Stage) -> None:
+    def __init__(self, **modules: nn.Module) -> None:
+        stages = _as_stages("Parallel", modules, serial=False)
         super().__init__(stages)
         first_name, first = next(iter(stages.items()))
         self.ratio, self.time_dim = first.ratio, first.time_dim
