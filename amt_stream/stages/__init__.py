@@ -16,6 +16,11 @@ from amt_stream.stages.integration import (
 )
 from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
 from amt_stream.stages.modulation_spectrum import ModulationRms, ModulationSpectrumOutput
+from amt_stream.stages.outer_middle_ear import (
+    HeadphoneFilter,
+    MiddleEarFilter,
+    OuterMiddleEarFilter,
+)
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
@@ -27,7 +32,9 @@ __all__ = [
     "EarFilter",
     "Excitation",
     "Gain",
+    "HeadphoneFilter",
     "LoudnessIntegration",
+    "MiddleEarFilter",
     "ModulationRms",
     "ModulationSpectrumOutput",
     "Moore2016AGC",
@@ -35,6 +42,7 @@ __all__ = [
     "Moore2016Output",
     "Moore2016SpecificLoudness",
     "Moore2016TemporalIntegration",
+    "OuterMiddleEarFilter",
     "PowerCompression",
     "Resample",
     "RunningSpectrum",
