@@ -3,14 +3,9 @@
 The files hold what an independent program gave for the documented formulas, in float32.
 """
 
-import json
-from pathlib import Path
-
-import numpy as np
 import pytest
 import torch
 
-import amt_stream
 from amt_stream import (
     BinauralInhibition,
     BrokenStickCompression,
@@ -26,32 +21,7 @@ from amt_stream import (
     check_stage,
 )
 from amt_stream.streaming import fields
-
-GOLDEN = Path(__file__).parents[1] / "data" / "golden"
-TOLERANCE = 1e-5  # of the peak: the files are float32
-
-
-def golden(name):
-    """Stage, inputs, outputs and design constants of a file."""
-    with np.load(GOLDEN / f"{name}.npz") as file:
-        meta = json.loads(str(file["meta"]))
-        arrays = {key: torch.from_numpy(file[key]) for key in file.files if key != "meta"}
-    arguments = {
-        key: torch.tensor(v["__tensor__"]) if isinstance(v, dict) else v
-        for key, v in meta["ctor"].items()
-    }
-    stage = getattr(amt_stream, meta["cls"])(**arguments)
-    parts = [
-        {k.removeprefix(kind): v for k, v in arrays.items() if k.startswith(kind)}
-        for kind in ("in_", "out_", "par_")
-    ]
-    return stage, *parts
-
-
-def close(got, expected, tolerance=TOLERANCE):
-    assert got.shape == expected.shape
-    assert (got - expected).abs().amax() <= tolerance * expected.abs().amax()
-
+from tests.parity.golden import close, golden
 
 COMPRESSIONS = [
     *(f"broken_stick_{kind}" for kind in ("default", "scalar", "chan_uniform", "expand")),
