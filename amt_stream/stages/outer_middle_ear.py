@@ -186,7 +186,8 @@ class MiddleEarFilter(_PointsFilter):
         self.filter_type, self.normalize_gain = filter_type, normalize_gain
         self.compensate_delay = compensate_delay
         taps = self._through(*_extended(*stapes_gain(filter_type), fs / 2))
-        scale = 1 / np.abs(np.fft.rfft(taps, GRID)).max() if normalize_gain else 1.0
+        largest = np.abs(np.fft.rfft(taps, max(8192, taps.size))).max()
+        scale = 1 / largest if normalize_gain else 1.0
         self.gain_normalization = float(20 * np.log10(scale))
         self._register_taps(scale * taps)
         self.to(dtype)
