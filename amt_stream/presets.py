@@ -1,17 +1,23 @@
 """Settings by name: read and validated from TOML, built into a model and an engine's settings."""
 
 import difflib
+import inspect
 import math
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from amt_stream.models import Moore2016
+    from torch import nn
+
+    from amt_stream.compose import Chain
 
 DEFAULT = "moore2016"
+MODULATION_MODELS = ("king2019", "dau1997")
 
 
 class PresetError(ValueError):
@@ -61,22 +67,116 @@ class Text:
         return isinstance(value, str)
 
 
-Rule = Choice | Number | Text
+@dataclass(frozen=True)
+class Tables:
+    """One or more tables, each of which has a type."""
+
+    def __str__(self) -> str:
+        return "one or more tables [[model.stages]], each with a type and its arguments"
+
+    def allows(self, value: Any) -> bool:
+        tables = isinstance(value, list) and all(isinstance(table, dict) for table in value)
+        return tables and bool(value) and all(isinstance(t.get("type"), str) for t in value)
+
+
+Rule = Choice | Number | Text | Tables
 
 FIELDS = ("free", "diffuse", "eardrum")
 RULES: dict[str, Rule] = {
     "description": Text(),
-    "model.name": Choice(("moore2016",)),
+    "model.name": Choice(("moore2016", *MODULATION_MODELS, "chain")),
     "model.field": Choice(FIELDS),
     "model.ear_filter": Choice(("minimum", "linear")),
     "model.accuracy": Choice(("exact", "grouped")),
     "model.constants": Choice(("iso", "author")),
+    "model.stages": Tables(),
     "engine.block_ms": Number(1, 1000, "ms"),
     "engine.run_in": Choice(("engine", "callback")),
     "engine.history_s": Number(1, 3600, "s"),
     "meter.step_ms": Number(1, 60000, "ms", whole=True),
 }
 REQUIRED = "model.name"
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """One stage of a chain: what it is, the arguments it is made with, where that is written."""
+
+    file: Path
+    place: str
+    name: str
+    arguments: Mapping[str, Any]
+
+    def refusal(self, why: str) -> PresetError:
+        return PresetError(f"{self.file}: {self.place} {why}")
+
+    def kind(self) -> "type[nn.Module]":
+        """The class; raises PresetError where there is none, or an argument is not one of its."""
+        name = f'type = "{self.name}"'
+        found = stage_types().get(self.name) or _torch_module(self.name)
+        if found is None:
+            near = difflib.get_close_matches(self.name, stage_types(), n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(stage_types())}"
+            raise self.refusal(f"{name} is neither a stage nor a module of torch.nn: {remedy}")
+        allowed = _arguments(found)
+        for key, value in self.arguments.items():
+            if key not in allowed:
+                near = difflib.get_close_matches(key, allowed, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(allowed)}"
+                raise self.refusal(f"{name}: {key} = {_shown(value)} is not an argument: {remedy}")
+        return found
+
+    def build(self, fs: Fraction) -> "nn.Module":
+        """The stage for input at `fs` Hz, which its own `fs` is where none is written."""
+        kind = self.kind()
+        arguments = {key: _argument(value) for key, value in self.arguments.items()}
+        if "fs" in _arguments(kind):
+            arguments.setdefault("fs", int(fs) if fs.denominator == 1 else float(fs))
+        try:
+            return kind(**arguments)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            given = ", ".join(f"{key} = {_shown(v)}" for key, v in self.arguments.items())
+            why = str(error).partition("\n")[0]
+            raise self.refusal(
+                f'type = "{self.name}" cannot be made with {given or "no arguments"}: {why}'
+            ) from error
+
+
+def stage_types() -> "dict[str, type[nn.Module]]":
+    """Stages that a preset may name, by that name."""
+    from amt_stream import compose, stages
+    from amt_stream.streaming import Stage
+
+    offered = {name: getattr(stages, name) for name in stages.__all__}
+    offered["Delay"] = compose.Delay
+    return {n: v for n, v in offered.items() if isinstance(v, type) and issubclass(v, Stage)}
+
+
+def _torch_module(name: str) -> "type[nn.Module] | None":
+    from torch import nn
+
+    package, _, inner = name.rpartition(".")
+    found = getattr(nn, inner, None) if package == "torch.nn" else None
+    return found if isinstance(found, type) and issubclass(found, nn.Module) else None
+
+
+def _arguments(kind: type) -> list[str]:
+    """Names of the arguments; the dtype is that of the chain."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = inspect.signature(kind).parameters.values()
+    return [p.name for p in found if p.kind in by_name and p.name not in ("dtype", "device")]
+
+
+def _argument(value: Any) -> Any:
+    """A value as Python has it: { low = 80, high = 8000 } is the range (80, 8000)."""
+    return tuple(value[key] for key in RANGE) if _is_range(value) else value
+
+
+RANGE = ("low", "high")
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == set(RANGE)
 
 
 @dataclass(frozen=True)
@@ -93,13 +193,28 @@ class Preset:
     history_s: float = 60.0
     step_ms: int = 100
     description: str = ""
+    stages: tuple[StageSettings, ...] = ()
 
     def with_field(self, field: str | None) -> "Preset":
         """The same for another sound field; None leaves it."""
         return self if field is None else replace(self, field=field)
 
-    def model(self, fs: int, specific_loudness: bool = False) -> "Moore2016":
-        """A new model for sound at `fs` Hz."""
+    @property
+    def shows(self) -> Literal["loudness", "modulation"]:
+        """What the readings of its model are, if it is no chain."""
+        return "modulation" if self.name in MODULATION_MODELS else "loudness"
+
+    def model(self, fs: int, specific_loudness: bool = False) -> "Chain":
+        """A new model for sound at `fs` Hz.
+
+        Raises PresetError for stages that cannot be made, or do not fit together, at this rate.
+        """
+        if self.stages:
+            return self._chain(fs)
+        if self.shows == "modulation":
+            from amt_stream.models.modulation_spectrum import ModulationSpectrum
+
+            return ModulationSpectrum(fs, self.name)
         from amt_stream.models import Moore2016
 
         chosen: Any = {
@@ -110,6 +225,23 @@ class Preset:
         }
         return Moore2016(fs=fs, **chosen, specific_loudness=specific_loudness)
 
+    def _chain(self, fs: int) -> "Chain":
+        from amt_stream.compose import Chain
+
+        stages: dict[str, nn.Module] = {}
+        counts = Counter[str]()
+        rate = Fraction(fs)
+        for settings in self.stages:
+            stage = settings.build(rate)
+            name = settings.name.rpartition(".")[2].lower()
+            counts[name] += 1
+            stages[name if counts[name] == 1 else f"{name}_{counts[name]}"] = stage
+            rate *= getattr(stage, "ratio", 1)
+        try:
+            return Chain(**stages)
+        except (TypeError, ValueError) as error:
+            raise PresetError(f"{self.stages[0].file}: model.stages: {error}") from error
+
     @property
     def engine_settings(self) -> dict[str, Any]:
         """Keyword arguments for `Engine`."""
@@ -119,6 +251,8 @@ class Preset:
     def model_settings(self) -> dict[str, str]:
         """What has to be known of the model to read its numbers."""
         keys = ("constants", "field", "ear_filter", "accuracy")
+        if self.name != "moore2016":
+            return {"model": self.name}
         return {"model": self.name, **{key: getattr(self, key) for key in keys}}
 
 
@@ -168,7 +302,30 @@ def read_preset(path: Path) -> Preset:
         settings[key.rpartition(".")[2]] = value
     if REQUIRED.rpartition(".")[2] not in settings:
         raise PresetError(f"{path}: {REQUIRED} is missing; it must be {RULES[REQUIRED]}")
-    return Preset(**settings)
+    return Preset(**_chained(path, settings))
+
+
+def _chained(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """`settings` with the stages, which a chain has and nothing else; a chain has no other."""
+    if settings["name"] != "chain":
+        if "stages" in settings:
+            raise PresetError(f'{path}: model.stages need model.name = "chain"')
+        return settings
+    if "stages" not in settings:
+        raise PresetError(f'{path}: model.name = "chain" needs {RULES["model.stages"]}')
+    for key in ("field", "ear_filter", "accuracy", "constants"):
+        if key in settings:
+            raise PresetError(
+                f"{path}: model.{key} = {_shown(settings[key])} means nothing in a chain: leave it "
+                "out"
+            )
+    stages = []
+    for number, table in enumerate(settings["stages"], 1):
+        arguments = {key: value for key, value in table.items() if key != "type"}
+        stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
+        stage.kind()
+        stages.append(stage)
+    return {**settings, "stages": tuple(stages)}
 
 
 def _flat(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,3 +362,7 @@ def _nearest(key: str) -> str:
 
 def _shown(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -33,7 +33,13 @@ def say(message: object) -> None:
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
-    return load_preset(args.preset).with_field(args.field)
+    preset = load_preset(args.preset)
+    if preset.stages:
+        raise Mistake(
+            f"the preset {args.preset} describes a chain of stages, which gives no loudness: "
+            f"choose a preset of a loudness model, such as {DEFAULT}"
+        )
+    return preset.with_field(args.field)
 
 
 def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[[str], Any]:
