@@ -1,5 +1,10 @@
-import pytest
+from argparse import Namespace
+from fractions import Fraction
 
+import pytest
+import torch
+
+from amt_stream.cli.options import Mistake, chosen_preset
 from amt_stream.presets import (
     RULES,
     Preset,
@@ -10,6 +15,9 @@ from amt_stream.presets import (
 )
 
 GOOD = '[model]\nname = "moore2016"\n'
+CHAIN = '[model]\nname = "chain"\n'
+PRELU = '[[model.stages]]\ntype = "torch.nn.PReLU"\n'
+COMPRESSION = '[[model.stages]]\ntype = "PowerCompression"\nchannel_dim = -2\n'
 
 
 @pytest.fixture
@@ -30,7 +38,8 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
     assert len({repr(preset) for preset in loaded}) == len(names)
     for name in names:
         text = (presets_folder() / f"{name}.toml").read_text()
-        assert all(f"{key.rpartition('.')[2]} = " in text for key in RULES), name
+        settings = (key.rpartition(".")[2] for key in RULES if key != "model.stages")
+        assert all(f"{key} = " in text for key in settings), name
 
 
 def test_the_default_preset_is_the_model_as_it_stands():
@@ -81,6 +90,27 @@ def test_an_unknown_name_lists_those_there_are():
         (GOOD + "[engine.block_ms]\n", "block_ms is {} and must be a number"),
         ("model = 3\n", r"model is 3 and must be a section \[model\]"),
         ("step_ms = 3\n" + GOOD, "step_ms = 3 is not a setting: did you mean meter.step_ms"),
+        (CHAIN, 'model.name = "chain" needs one or more tables'),
+        (CHAIN + "stages = []\n", r"model.stages is \[\] and must be one or more tables"),
+        (CHAIN + "[[model.stages]]\nsamples = 3\n", "stages is .* each with a type and its arg"),
+        (GOOD + PRELU, 'model.stages need model.name = "chain"'),
+        (CHAIN + 'field = "free"\n' + PRELU, 'field = "free" means nothing in a chain: leave'),
+        (
+            CHAIN + PRELU + '[[model.stages]]\ntype = "Dealy"\n',
+            r'stages 2: type = "Dealy" is nei'
+            r".* did you mean Delay\?",
+        ),
+        (CHAIN + PRELU.replace("PReLU", "Preelu"), 'type = "torch.nn.Preelu" is neither a stage'),
+        (CHAIN + PRELU.replace("PReLU", "init"), 'type = "torch.nn.init" is neither a stage'),
+        (
+            CHAIN + PRELU + "num_parameter = 3\n",
+            r"stages 1: type = \"torch.nn.PReLU\": num_param"
+            r"eter = 3 is not an argument: did you mean num_parameters\?",
+        ),
+        (
+            CHAIN + PRELU + 'dtype = "float64"\n',
+            'dtype = "float64" is not an argument: allowed are',
+        ),
     ],
 )
 def test_a_broken_preset_is_refused_in_one_sentence(preset_file, text, said):
@@ -96,3 +126,43 @@ def test_a_file_that_cannot_be_text_is_refused(tmp_path):
     path.write_bytes(bytes(range(256)))
     with pytest.raises(PresetError, match="is not TOML"):
         load_preset(str(path))
+
+
+def test_a_chain_of_stages_is_built_in_order_and_at_its_rates(preset_file):
+    resample = '[[model.stages]]\ntype = "Resample"\nfs_in = 48000\nfs_out = 32000\n'
+    text = CHAIN + resample + '[[model.stages]]\ntype = "EarFilter"\n' + COMPRESSION
+    text += PRELU + "num_parameters = 2\n" + PRELU + "init = 0.5\n"
+    preset = load_preset(str(preset_file(text)))
+    model = preset.model(48000)
+    assert list(model.stages()) == ["resample", "earfilter", "powercompression", "prelu", "prelu_2"]
+    assert [p.tolist() for p in model.parameters()] == [[0.25, 0.25], [0.5]]
+    assert model(torch.zeros(1, 2, 480)).shape == (1, 2, 320)
+    assert (model.out_shape((1, 2)), model.ratio) == ((1, 2), Fraction(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (PRELU + 'num_parameters = "x"\n', 'cannot be made with num_parameters = "x": empty'),
+        ('[[model.stages]]\ntype = "Delay"\nsamples = -1\n', "samples = -1: Delay takes 0 or more"),
+        ('[[model.stages]]\ntype = "Resample"\n', "cannot be made with no arguments: .*missing"),
+        (
+            PRELU + PRELU.replace("PReLU", "Flatten"),
+            "model.stages: Chain: 'flatten': Flatten cannot",
+        ),
+        (COMPRESSION + '[[model.stages]]\ntype = "Moore2016AGC"\n', "model.stages: .* on axis -2"),
+    ],
+)
+def test_stages_that_cannot_be_made_are_refused_in_one_sentence(preset_file, text, said):
+    path = preset_file(CHAIN + text)
+    preset = load_preset(str(path))
+    with pytest.raises(PresetError, match=said) as refusal:
+        preset.model(48000)
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_chain_is_no_loudness_meter(preset_file):
+    typed = Namespace(preset=str(preset_file(CHAIN + PRELU)), field=None)
+    with pytest.raises(Mistake, match=r"mine.toml describes a chain .* which gives no loudness: "):
+        chosen_preset(typed)
