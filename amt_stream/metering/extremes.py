@@ -1,0 +1,123 @@
+"""The highest readings: since the start, of late, of each event; and how long above a limit."""
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.floating]
+
+
+class Maximum:
+    """The highest value and when it was first reached."""
+
+    def __init__(self) -> None:
+        self.value = -math.inf
+        self.time_s: float | None = None
+
+    def add(self, time_s: Values, values: Values) -> None:
+        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count."""
+        if len(values) and not np.isnan(values).all():
+            k = int(np.nanargmax(values))
+            if values[k] > self.value:
+                self.value, self.time_s = float(values[k]), float(time_s[k])
+
+
+class Hold:
+    """The highest value of the last `seconds`, as a peak hold shows it."""
+
+    def __init__(self, seconds: float) -> None:
+        if not 0 < seconds < math.inf:
+            raise ValueError(f"a hold of {seconds} s: give more than 0")
+        self.seconds = seconds
+        # Values that will be the highest once those before them are forgotten, highest first.
+        self._next: deque[tuple[float, float]] = deque()
+
+    def add(self, time_s: Values, values: Values) -> None:
+        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count."""
+        if not len(values):
+            return
+        known = ~np.isnan(values)
+        times, levels = time_s[known], values[known]
+        # Of this block only those matter that nothing later in it tops.
+        tops = np.maximum.accumulate(levels[::-1])[::-1] if len(levels) else levels
+        for k in np.flatnonzero(levels >= tops):
+            while self._next and self._next[-1][1] <= levels[k]:
+                self._next.pop()
+            self._next.append((float(times[k]), float(levels[k])))
+        while self._next and self._next[0][0] <= time_s[-1] - self.seconds:
+            self._next.popleft()
+
+    @property
+    def value(self) -> float | None:
+        """The highest, None where there was nothing of late."""
+        return self._next[0][1] if self._next else None
+
+
+@dataclass(frozen=True)
+class Event:
+    """A sound from `start_s` to `end_s`, and the highest of what was followed in it."""
+
+    start_s: float
+    end_s: float
+    maximum: float
+
+
+class Events:
+    """The maximum of each event: by one value it is found, of another the maximum is taken.
+
+    An event begins where the first reaches `above` and ends where it falls `hysteresis` below, or
+    after `longest_s`, when the next begins: a loudness model's maximum of long-term loudness stands
+    for a whole sound of up to 5 s (Moore et al. 2018). The last `kept` events stay.
+    """
+
+    def __init__(
+        self, above: float, hysteresis: float = 2.0, longest_s: float = 5.0, kept: int = 1000
+    ) -> None:
+        self.above, self.hysteresis, self.longest_s = above, hysteresis, longest_s
+        self.events: deque[Event] = deque(maxlen=kept)
+        self.present: Event | None = None
+
+    def add(self, time_s: Values, found_by: Values, followed: Values) -> None:
+        """Take rows (n,) into account; NaN ends an event."""
+        at = 0
+        while at < len(time_s):
+            if self.present is None:
+                begins = np.flatnonzero(found_by[at:] >= self.above)
+                if not len(begins):
+                    return
+                at += int(begins[0])
+                self.present = Event(float(time_s[at]), float(time_s[at]), -math.inf)
+            # Half a microsecond: times are sums of floating-point steps.
+            over = time_s[at:] >= self.present.start_s + self.longest_s - 5e-7
+            ends = np.flatnonzero(over | ~(found_by[at:] > self.above - self.hysteresis))
+            end = at + int(ends[0]) if len(ends) else len(time_s)
+            if end > at:
+                highest = max(self.present.maximum, float(np.max(followed[at:end])))
+                last = float(time_s[end - 1])
+                self.present = Event(self.present.start_s, last, highest)
+            if len(ends):
+                self.events.append(self.present)
+                self.present = None
+            at = end
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+class TimeAbove:
+    """Seconds during which a value was above `limit`, of values `period_s` apart."""
+
+    def __init__(self, limit: float, period_s: float) -> None:
+        self.limit, self.period_s = limit, period_s
+        self._count = 0
+
+    def add(self, values: Values) -> None:
+        """Take `values` (n,) into account; NaN does not count."""
+        self._count += int(np.count_nonzero(values > self.limit))
+
+    @property
+    def seconds(self) -> float:
+        return self._count * self.period_s
