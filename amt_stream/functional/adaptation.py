@@ -1,0 +1,331 @@
+"""Adaptation in the auditory nerve: divisions by slow copies of their own output, in series."""
+
+from math import factorial, log
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import torch
+from numba import types
+from numba.extending import overload
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled
+from amt_stream.functional.tiles import SPAN, load, store
+
+LANES = 32
+"""Rows that go together: more than elsewhere, as one waits for its divisions."""
+
+# Not every freedom of the other kernels: a division stays a division, so that silence gives 0.
+exact: Any = numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+
+
+class Loops(NamedTuple):
+    """What the loops of each channel do; (channel,) may also be 0-dim.
+
+    floor: (channel,) smallest input, a larger one stands for itself
+    rates: (loop,) share of the way that a loop goes to its output in a sample
+    overshoot: (loop,) or (channel, loop), by how much an output may pass 1, or None for no limit
+    corr, mult: (channel,) output is (last loop - corr) mult
+    """
+
+    floor: Tensor
+    rates: Tensor
+    overshoot: Tensor | None
+    corr: Tensor
+    mult: Tensor
+
+
+def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """`x` (..., channel, time) divided by the states of the loops, one after another.
+
+    Each loop divides by its state s, limits what passes 1 to 1 + m tanh((v - 1) / m), and lets s
+    follow the result: s += rate (v - s) (Puschel 1988; Dau, Puschel & Kohlrausch 1996; the limit
+    Dau, Kollmeier & Kohlrausch 1997). zi, zf: (..., channel, loop).
+    """
+    tensors = [x, zi, *(t for t in loops if t is not None)]
+    if compiled(*tensors):
+        return _forward(x, loops, zi)
+    if compiled(*(t.detach() for t in tensors)):
+        lead, count = x.shape[:-1], zi.shape[-1]
+        limited = loops.overshoot is not None
+        most = x.new_ones(count) if loops.overshoot is None else loops.overshoot
+        v, zf = _Loops.apply(
+            x.reshape(-1, x.shape[-1]),
+            loops.floor.expand(lead).reshape(-1),
+            loops.rates,
+            most.expand(*lead, count).reshape(-1, count),
+            zi.reshape(-1, count),
+            limited,
+        )
+        return _scaled(v.view(x.shape), loops), zf.view(zi.shape)
+    return plain_loops(x, loops, zi)
+
+
+def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """The same, sample by sample in torch: the definition."""
+    floor = loops.floor[..., None]
+    states = list(zi.unbind(-1))
+    outputs = []
+    for v in torch.where(x < floor, floor, x).unbind(-1):
+        for j, s in enumerate(states):
+            v = v / s
+            if loops.overshoot is not None:
+                m = loops.overshoot[..., j]
+                v = v.clamp(max=1) + m * torch.tanh((v - 1).clamp(min=0) / m)
+            states[j] = s + loops.rates[j] * (v - s)
+        outputs.append(v)
+    return _scaled(torch.stack(outputs, -1), loops), torch.stack(states, -1)
+
+
+def _scaled(v: Tensor, loops: Loops) -> Tensor:
+    return (v - loops.corr[..., None]) * loops.mult[..., None]
+
+
+# tanh(z) = (1 - q) / (1 + q), q = e^(-2z) = 2^-w: whole and broken part of w apart, the broken
+# part, at most 1/2, as a power series that leaves less than rounding.
+_PER_OCTAVE = 2 / log(2)
+_LEAST = 58
+"""Octaves down at which q no longer counts beside 1."""
+
+
+def _series(dtype: type, terms: int) -> tuple[Any, ...]:
+    """Coefficients of 2^-f, highest power first."""
+    return tuple(dtype((-log(2)) ** k / factorial(k)) for k in range(terms, -1, -1))
+
+
+_SERIES = {torch.float32: _series(np.float32, 7), torch.float64: _series(np.float64, 13)}
+
+
+def _halved(n: Any) -> Any:
+    """2^-n for a whole number n of either type, from its bits: this vectorizes."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_halved, inline="always")
+def _halved_by_bits(n: Any) -> Any:
+    def single(n: Any) -> Any:
+        return np.int32(np.int32(127 - np.int32(n)) << np.int32(23)).view(np.float32)
+
+    def double(n: Any) -> Any:
+        return np.int64(np.int64(1023 - np.int64(n)) << np.int64(52)).view(np.float64)
+
+    return single if n is types.float32 else double
+
+
+@numba.njit(inline="always")
+def _bend(u: Any, slope: Any, series: Any, zero: Any, half: Any, least: Any) -> Any:
+    """e^(-2 (u - 1) / m) where u passes 1, else 1; slope: 2 / (m ln 2)."""
+    w = (u - (half + half)) * slope
+    w = least if w > least else w
+    w = zero if w < zero else w
+    whole = np.floor(w + half)
+    f = w - whole
+    q = series[0]
+    for c in series[1:]:
+        q = q * f + c
+    return q * _halved(whole)
+
+
+def _forward(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
+    floor, rates, most, corr, mult = loops
+    rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
+    y, zf = x.new_empty(rows.shape), zi.new_empty(before.shape)
+    _adapt(
+        rows,
+        array(floor).reshape(-1),
+        array(rates),
+        array(rates if most is None else most).reshape(-1, zi.shape[-1]),
+        most is not None,
+        array(corr).reshape(-1),
+        array(mult).reshape(-1),
+        before,
+        _SERIES[x.dtype],
+        y.numpy(),
+        zf.numpy(),
+    )
+    return y.view(x.shape), zf.view(zi.shape)
+
+
+@exact
+def _adapt(
+    x: Array,
+    floor: Array,
+    rates: Array,
+    most: Array,
+    limited: bool,
+    corr: Array,
+    mult: Array,
+    zi: Array,
+    series: Any,
+    y: Array,
+    zf: Array,
+) -> None:
+    real, loops = x.dtype.type, rates.size
+    zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
+    lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
+    tile = np.zeros((SPAN, lanes), x.dtype)
+    room = np.ones((3, loops, lanes), x.dtype)
+    states, m, slopes = room[0], room[1], room[2]
+    line = np.zeros((3, lanes), x.dtype)
+    lowest, rest, scale = line[0], line[1], line[2]
+    for first in range(0, x.shape[0], lanes):
+        rows = min(lanes, x.shape[0] - first)
+        for i in range(rows):
+            row = first + i
+            lowest[i] = floor[row % floor.size]
+            rest[i], scale[i] = corr[row % corr.size], mult[row % mult.size]
+            for j in range(loops):
+                states[j, i], m[j, i] = zi[row, j], most[row % most.shape[0], j]
+                slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
+        for start in range(0, x.shape[1], SPAN):
+            length = min(SPAN, x.shape[1] - start)
+            load(x, first, rows, start, length, tile)
+            for t in range(length):
+                v = tile[t]
+                for i in range(v.size):
+                    v[i] = lowest[i] if v[i] < lowest[i] else v[i]
+            for j in range(loops):
+                s, rate, over, slope = states[j], rates[j], m[j], slopes[j]
+                for t in range(length):
+                    v = tile[t]
+                    if limited:
+                        for i in range(v.size):
+                            u = v[i] / s[i]
+                            q = _bend(u, slope[i], series, zero, half, least)
+                            u = (one if u > one else u) + over[i] * ((one - q) / (one + q))
+                            s[i] += rate * (u - s[i])
+                            v[i] = u
+                    else:
+                        for i in range(v.size):
+                            u = v[i] / s[i]
+                            s[i] += rate * (u - s[i])
+                            v[i] = u
+            for t in range(length):
+                v = tile[t]
+                for i in range(v.size):
+                    v[i] = (v[i] - rest[i]) * scale[i]
+            store(tile, first, rows, start, length, y)
+        for i in range(rows):
+            for j in range(loops):
+                zf[first + i, j] = states[j, i]
+
+
+class _Loops(torch.autograd.Function):
+    """The last loop's output for rows of (row, time), with a compiled gradient."""
+
+    @staticmethod
+    def forward(
+        x: Tensor, floor: Tensor, rates: Tensor, most: Tensor, zi: Tensor, limited: bool
+    ) -> tuple[Tensor, Tensor]:
+        loops = Loops(floor, rates, most if limited else None, x.new_zeros(1), x.new_ones(1))
+        return _forward(x, loops, zi)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        *tensors, ctx.limited = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gy: Tensor, gzf: Tensor) -> tuple[Tensor | None, ...]:
+        x, floor, rates, most, zi = ctx.saved_tensors
+        gx, gfloor, gmost = torch.empty_like(x), torch.zeros_like(floor), torch.zeros_like(most)
+        grates, gzi = torch.zeros_like(zi), torch.empty_like(zi)
+        _adapt_backward(
+            *(array(t) for t in (x, floor, rates, most)),
+            ctx.limited,
+            array(zi),
+            _SERIES[x.dtype],
+            *(array(t) for t in (gy, gzf)),
+            *(t.numpy() for t in (gx, gfloor, grates, gmost, gzi)),
+        )
+        return gx, gfloor, grates.sum(0), gmost if ctx.limited else None, gzi, None
+
+
+@exact
+def _adapt_backward(
+    x: Array,
+    floor: Array,
+    rates: Array,
+    most: Array,
+    limited: bool,
+    zi: Array,
+    series: Any,
+    gy: Array,
+    gzf: Array,
+    gx: Array,
+    gfloor: Array,
+    grates: Array,
+    gmost: Array,
+    gzi: Array,
+) -> None:
+    real, loops, time = x.dtype.type, rates.size, x.shape[1]
+    zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
+    lanes = min(LANES, x.shape[0])
+    states = np.ones((time + 1, loops, lanes), x.dtype)
+    room = np.ones((7, loops, lanes), x.dtype)
+    m, slopes, gs, gm, grate = room[0], room[1], room[2], room[3], room[4]
+    quotients, bends = room[5], room[6]
+    line = np.ones((3, lanes), x.dtype)
+    lowest, v, g = line[0], line[1], line[2]
+    for first in range(0, x.shape[0], lanes):
+        rows = min(lanes, x.shape[0] - first)
+        for i in range(rows):
+            lowest[i] = floor[first + i]
+            for j in range(loops):
+                states[0, j, i], m[j, i] = zi[first + i, j], most[first + i, j]
+                slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
+                gs[j, i], gm[j, i], grate[j, i] = gzf[first + i, j], zero, zero
+        # Only the states are kept; the rest of a sample is found again from them.
+        for t in range(time):
+            for i in range(rows):
+                v[i] = lowest[i] if x[first + i, t] < lowest[i] else x[first + i, t]
+            for j in range(loops):
+                s, after, over, slope = states[t, j], states[t + 1, j], m[j], slopes[j]
+                for i in range(v.size):
+                    u = v[i] / s[i]
+                    if limited:
+                        q = _bend(u, slope[i], series, zero, half, least)
+                        u = (one if u > one else u) + over[i] * ((one - q) / (one + q))
+                    after[i] = s[i] + rates[j] * (u - s[i])
+                    v[i] = u
+        for t in range(time - 1, -1, -1):
+            for i in range(rows):
+                v[i] = lowest[i] if x[first + i, t] < lowest[i] else x[first + i, t]
+                g[i] = gy[first + i, t]
+            for j in range(loops):
+                s, over, slope = states[t, j], m[j], slopes[j]
+                quotient, bend = quotients[j], bends[j]
+                for i in range(v.size):
+                    u = v[i] / s[i]
+                    quotient[i] = u
+                    if limited:
+                        q = _bend(u, slope[i], series, zero, half, least)
+                        bend[i] = (one - q) / (one + q)
+                        u = (one if u > one else u) + over[i] * bend[i]
+                    v[i] = u
+            for j in range(loops - 1, -1, -1):
+                s, over, quotient, bend = states[t, j], m[j], quotients[j], bends[j]
+                gstate, gover, gmine = gs[j], gm[j], grate[j]
+                for i in range(v.size):
+                    u = quotient[i]
+                    out = u
+                    slope_of = one
+                    gout = g[i] + rates[j] * gstate[i]
+                    if limited and u > one:
+                        out = one + over[i] * bend[i]
+                        slope_of = one - bend[i] * bend[i]
+                        gover[i] += gout * (bend[i] - (u - one) / over[i] * slope_of)
+                    gmine[i] += gstate[i] * (out - s[i])
+                    gu = gout * slope_of
+                    gstate[i] = (one - rates[j]) * gstate[i] - gu * u / s[i]
+                    g[i] = gu / s[i]
+            for i in range(rows):
+                below = x[first + i, t] < lowest[i]
+                gx[first + i, t] = zero if below else g[i]
+                gfloor[first + i] += g[i] if below else zero
+        for i in range(rows):
+            for j in range(loops):
+                gzi[first + i, j], gmost[first + i, j] = gs[j, i], gm[j, i]
+                grates[first + i, j] = grate[j, i]
