@@ -74,3 +74,6 @@ class RunningSpectrum(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, component_frequencies().size)
+
+    def extra_repr(self) -> str:
+        return f"fs={FS}, hop={HOP}, components={component_frequencies().size}"
