@@ -33,7 +33,9 @@ class _Compression(Pointwise):
         if not isinstance(exponent, float | int | Tensor):
             kind = type(exponent).__name__
             raise TypeError(f"{name}: exponent is a {kind}: give a number or a tensor")
-        given = exponent.detach().cpu().numpy() if isinstance(exponent, Tensor) else exponent
+        given = (
+            exponent.detach().cpu().double().numpy() if isinstance(exponent, Tensor) else exponent
+        )
         n = np.array(given, dtype=np.float64)
         if n.ndim == 0 and num_channels is not None:
             n = np.full(num_channels, n)
