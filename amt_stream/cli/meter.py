@@ -1,24 +1,40 @@
 """`amt-stream meter`: in a window, in the terminal, or as rows."""
 
 import argparse
+import math
 import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from amt_stream.calibration import utc_now
 from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.loudness import LoudnessTerminal
+from amt_stream.cli.modulation import ModulationTerminal, Newest
 from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import COLUMNS, FORMATS, MARKS, LiveRows, Writer, header
+from amt_stream.outputs import (
+    COLUMNS,
+    FORMATS,
+    MARKS,
+    MODULATION_COLUMNS,
+    LiveRows,
+    ModulationRows,
+    Writer,
+    header,
+    loudness_rows,
+)
 from amt_stream.presets import Preset
 
 if TYPE_CHECKING:
     from amt_stream.engine.frames import Frames
     from amt_stream.engine.runner import Engine
+    from amt_stream.streaming import Stage
 
 TURN_S = 0.05
 
@@ -68,12 +84,20 @@ def input_from_window(device: str | int, args: argparse.Namespace, preset: Prese
     return given
 
 
+def make_model(given: Input, preset: Preset, specific_loudness: bool = False) -> "Stage":
+    """The preset's model for an input."""
+    try:
+        return preset.model(given.source.fs, specific_loudness)
+    except ValueError as error:
+        raise Mistake(error) from error
+
+
 def make_engine(
     given: Input,
     preset: Preset,
+    model: "Stage",
     sinks: Sequence[Callable[["Frames"], None]] = (),
     blocksize: int | None = None,
-    specific_loudness: bool = False,
 ) -> "Engine":
     """An engine for an input, not yet started."""
     from amt_stream.engine.runner import Engine
@@ -87,7 +111,6 @@ def make_engine(
             )
         settings["block_ms"] = 1000.0 * blocksize / given.source.fs
     try:
-        model = preset.model(given.source.fs, specific_loudness)
         return Engine(
             given.source,
             model,
@@ -114,11 +137,17 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
         date=utc_now(),
     )
 
-    def begin() -> Writer:
-        return FORMATS[args.format](sys.stdout, about, COLUMNS + MARKS)
+    model = make_model(given, preset)
+    columns, tabled = COLUMNS, loudness_rows
+    if preset.shows == "modulation":
+        columns = MODULATION_COLUMNS
+        tabled = ModulationRows(*map(np.asarray, (model.fc, model.mfc, model.mask)))
 
-    rows = LiveRows(sys.stdout, begin, step_ms, args.duration)
-    engine = make_engine(given, preset, [rows], args.blocksize)
+    def begin() -> Writer:
+        return FORMATS[args.format](sys.stdout, about, columns + MARKS)
+
+    rows = LiveRows(sys.stdout, begin, step_ms, args.duration, tabled)
+    engine = make_engine(given, preset, model, [rows], args.blocksize)
     told = ""
     with engine:
         while not rows.done.is_set() and engine.error is None and not engine.wait(TURN_S):
@@ -133,10 +162,17 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
-    engine = make_engine(given, preset, (), args.blocksize)
-    with engine, TerminalMeter(engine, sys.stdout) as meter:
-        meter.run(args.duration)
-    meter.print_last()
+    model = make_model(given, preset)
+    if preset.shows == "modulation":
+        newest = Newest(math.inf if args.duration is None else args.duration)
+        engine = make_engine(given, preset, model, [newest], args.blocksize)
+        terminal: TerminalMeter = ModulationTerminal(engine, sys.stdout, newest, preset.name)
+    else:
+        engine = make_engine(given, preset, model, (), args.blocksize)
+        terminal = LoudnessTerminal(engine, sys.stdout)
+    with engine, terminal:
+        terminal.run(args.duration)
+    terminal.print_last()
     return _ended(engine, args.duration)
 
 
@@ -190,10 +226,10 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
-        return make_engine(given, preset, (), blocksize, specific_loudness=True)
+        model = make_model(given, preset, specific_loudness=True)
+        return make_engine(given, preset, model, (), blocksize)
 
-    settings: dict[str, Any] = {} if args.duration is None else {"duration": args.duration}
-    return run_window(engine_for, **settings)
+    return run_window(engine_for, shows=preset.shows, duration=args.duration)
 
 
 def _has_display() -> bool:

@@ -9,13 +9,12 @@ import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
 
 import numpy as np
 
 from amt_stream.calibration import in_words
-from amt_stream.outputs.words import HIGHEST_PHON, fault_words, phon_text
-from amt_stream.scales import sone_to_phon
+from amt_stream.outputs.words import fault_words
 
 if TYPE_CHECKING:
     from amt_stream.engine.health import Health
@@ -24,24 +23,17 @@ if TYPE_CHECKING:
 DRAW_S = 0.1
 LINE_S = 1.0
 FAULTS_S = 1.0
-# After a reset, rows of before are still on their way for a block or two.
-RESET_S = 0.25
-LEVELS_DB = (20.0, 130.0)
-LABEL = 9
 
 BOLD, ALARM, PLAIN = "\x1b[1m", "\x1b[1;7m", "\x1b[0m"
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What is on the screen: loudness in sone, levels in dB SPL, and how far to trust them."""
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """When something was read, from what, at which level in dB SPL, and how far to trust it."""
 
     time_s: float
-    stl: float
-    ltl: float
-    max_ltl: float
     level_db: tuple[float, float]
     calibration: str
     calibrated: bool
@@ -51,19 +43,7 @@ class Reading:
     health: "Health"
 
 
-def line(reading: Reading) -> str:
-    """A reading in one line of plain text."""
-    left, right = reading.level_db
-    warnings = warning_words(reading)
-    return (
-        f"{reading.time_s:8.1f} s  LTL {reading.ltl:8.3f} sone {phon_text(reading.ltl):>6} phon  "
-        f"STL {reading.stl:8.3f} sone {phon_text(reading.stl):>6} phon  "
-        f"max LTL {reading.max_ltl:8.3f} sone {phon_text(reading.max_ltl):>6} phon  "
-        f"in {left:6.1f} {right:6.1f} dB SPL" + "".join(f"  {word}" for word in warnings)
-    )
-
-
-def warning_words(reading: Reading) -> list[str]:
+def warning_words(reading: Condition) -> list[str]:
     """What a reader must know before believing the numbers."""
     words = [] if reading.calibrated else ["uncalibrated"]
     if reading.settling:
@@ -73,23 +53,24 @@ def warning_words(reading: Reading) -> list[str]:
     return words
 
 
-def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
-    """A reading as lines for a terminal `width` characters wide."""
+def level_words(reading: Condition) -> str:
+    """The input level of both ears and the warnings, with which every line ends."""
+    left, right = reading.level_db
+    warnings = "".join(f"  {word}" for word in warning_words(reading))
+    return f"in {left:6.1f} {right:6.1f} dB SPL{warnings}"
+
+
+def heading(reading: Condition, width: int) -> str:
+    """The first line of a screen: the source, the time, and the warnings."""
+    warnings = "".join(f" {ALARM} {word} {PLAIN}" for word in warning_words(reading))
+    return f"{cut(reading.source, max(8, width - 40))}  {reading.time_s:.1f} s {warnings}"
+
+
+def status(reading: Condition, width: int) -> list[str]:
+    """The last lines of a screen: how the engine does, the calibration, the keys."""
     health = reading.health
-
-    def loudness(name: str, sone: float) -> str:
-        numbers = f"{sone:9.3f} sone  {phon_text(sone):>6} phon"
-        bar = _bar(sone_to_phon(sone) / HIGHEST_PHON, width - LABEL - len(numbers) - 2, block)
-        return f"{BOLD}{name:<{LABEL}}{numbers}{PLAIN}  {bar}"
-
-    def level(name: str, db: float) -> str:
-        low, high = LEVELS_DB
-        number = f"{db:9.1f} dB SPL"
-        bar = _bar((db - low) / (high - low), width - LABEL - len(number) - 2, block)
-        return f"{name:<{LABEL}}{number}  {bar}"
-
     share = 100.0 * health.block_share_p99
-    status = [
+    lines = [
         f"{health.device_state}, load {100.0 * health.load:.0f} %, block p99 {share:.0f} %, "
         f"latency {1000.0 * health.latency_s:.0f} ms",
         f"overruns {health.overruns}, lost {health.lost_samples} samples, "
@@ -98,47 +79,47 @@ def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
         *([health.note] if health.note else []),
         "space freeze, r reset, q quit",
     ]
-    warnings = "".join(f" {ALARM} {word} {PLAIN}" for word in warning_words(reading))
-    return [
-        f"{_cut(reading.source, max(8, width - 40))}  {reading.time_s:.1f} s {warnings}",
-        "",
-        loudness("LTL", reading.ltl),
-        loudness("STL", reading.stl),
-        loudness("max LTL", reading.max_ltl),
-        "",
-        level("in left", reading.level_db[0]),
-        level("in right", reading.level_db[1]),
-        "",
-        *(_cut(text, width) for text in status),
-    ]
+    return [cut(text, width) for text in lines]
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
 
 
-def _bar(share: float, width: int, block: str) -> str:
-    return block * round(max(0, width) * min(1.0, max(0.0, share)))
+Shown = TypeVar("Shown", bound=Condition)
 
 
-class TerminalMeter:
+class TerminalMeter(Generic[Shown]):
     """Shows what an engine measures until it ends; takes the keys q, space and r.
 
-    As a context manager it leaves the terminal as it was, whatever happens.
+    A subclass says what is read and how it looks. As a context manager it leaves the terminal as it
+    was, whatever happens.
     """
 
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         self._engine, self._stream = engine, stream
         self._drawn = stream.isatty()
         self._keys = _Keys()
-        self._seen = 0
-        self._max_ltl = 0.0
-        self._max_from_s = -math.inf
         self._frozen = False
         self._printed_s = -math.inf
         self._end_s = math.inf
-        unicode = (stream.encoding or "").lower().startswith("utf")
-        self._block = "█" if unicode else "#"
+        self._unicode = (stream.encoding or "").lower().startswith("utf")
+
+    def read(self, row: np.record, condition: dict[str, Any]) -> Shown | None:
+        """The reading of a row of the engine's history, given what a `Condition` holds of it."""
+        raise NotImplementedError
+
+    def line(self, reading: Shown) -> str:
+        """A reading in one line of plain text."""
+        raise NotImplementedError
+
+    def screen(self, reading: Shown, width: int, height: int) -> list[str]:
+        """A reading as lines for a terminal of `width` characters and `height` lines."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """The model back to silence."""
+        self._engine.reset()
 
     def __enter__(self) -> Self:
         if self._drawn:
@@ -187,15 +168,9 @@ class TerminalMeter:
         if reading is not None and reading.time_s > self._printed_s:
             self._print(reading)
 
-    def reading(self) -> Reading | None:
-        """The latest reading; None before the first frame."""
-        history = self._engine.history
-        count = history.count
-        rows = history.since(self._seen)
-        self._seen = count
-        counted = rows.ltl[(rows.time_s > self._max_from_s) & (rows.time_s <= self._end_s)]
-        self._max_ltl = max(self._max_ltl, float(counted.max(initial=0.0)))
-        latest, kept = history.latest, history.read()
+    def reading(self) -> Shown | None:
+        """The latest reading until the end; None before the first frame."""
+        latest, kept = self._engine.history.latest, self._engine.history.read()
         stop = np.searchsorted(kept.time_s, self._end_s, side="right")
         if latest is None or stop == 0:
             return None
@@ -203,27 +178,17 @@ class TerminalMeter:
         first = np.searchsorted(kept.time_s, last.time_s - FAULTS_S, side="right")
         faults = int(np.bitwise_or.reduce(kept.fault[first:stop]))
         left, right = latest.level_db[:, -1].tolist()
-        return Reading(
-            time_s=float(last.time_s),
-            stl=float(last.stl),
-            ltl=float(last.ltl),
-            max_ltl=self._max_ltl,
-            level_db=(left, right),
-            calibration=in_words(self._engine.calibration),
-            calibrated=latest.calibrated,
-            settling=bool(last.settling),
-            faults=" ".join(fault_words(faults)),
-            source=f"{self._engine.source.name}, {self._engine.source.fs} Hz",
-            health=self._engine.health,
-        )
-
-    def reset(self) -> None:
-        """The model back to silence, the maximum forgotten."""
-        self._engine.reset()
-        latest = self._engine.history.latest
-        self._max_ltl = 0.0
-        if latest is not None:
-            self._max_from_s = float(latest.time_s[-1]) + RESET_S
+        condition = {
+            "time_s": float(last.time_s),
+            "level_db": (left, right),
+            "calibration": in_words(self._engine.calibration),
+            "calibrated": latest.calibrated,
+            "settling": bool(last.settling),
+            "faults": " ".join(fault_words(faults)),
+            "source": f"{self._engine.source.name}, {self._engine.source.fs} Hz",
+            "health": self._engine.health,
+        }
+        return self.read(last, condition)
 
     def _wait_for_key(self) -> bool:
         """Take one turn; False when the user quits."""
@@ -234,18 +199,18 @@ class TerminalMeter:
             self.reset()
         return key not in ("q", "Q")
 
-    def _draw(self, reading: Reading) -> None:
+    def _draw(self, reading: Shown) -> None:
         if self._frozen:
             return
         size = shutil.get_terminal_size()
-        lines = screen(reading, size.columns, self._block)[: size.lines - 1]
+        lines = self.screen(reading, size.columns, size.lines - 1)[: size.lines - 1]
         text = "".join(f"{line}{CLEAR_LINE}\r\n" for line in lines)
         self._stream.write(HOME + text + CLEAR_BELOW)
         self._stream.flush()
 
-    def _print(self, reading: Reading) -> None:
+    def _print(self, reading: Shown) -> None:
         self._printed_s = reading.time_s
-        self._stream.write(line(reading) + "\n")
+        self._stream.write(self.line(reading) + "\n")
         self._stream.flush()
 
 

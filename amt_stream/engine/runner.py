@@ -176,6 +176,11 @@ class Engine:
         self._measurement.commands.put(lambda: self._measurement.swap(line))
 
     @property
+    def model(self) -> Stage:
+        """The model that runs just now [any-thread]."""
+        return self._measurement.line.model
+
+    @property
     def calibration(self) -> tuple[Calibration, ...]:
         """What readings rest on just now: one for both ears, or one for each [any-thread]."""
         return self._measurement.calibration

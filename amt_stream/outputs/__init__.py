@@ -2,7 +2,17 @@
 
 from amt_stream.outputs.csv import CsvWriter
 from amt_stream.outputs.jsonl import JsonLinesWriter
-from amt_stream.outputs.live import LiveRows
+from amt_stream.outputs.live import LiveRows, loudness_rows
+from amt_stream.outputs.modulation import (
+    EARS,
+    MODULATION_COLUMNS,
+    RANGE_DB,
+    ModulationRows,
+    Strongest,
+    below_db,
+    hz_text,
+    strongest,
+)
 from amt_stream.outputs.rows import COLUMNS, MARKS, Writer, header, picked, rows
 from amt_stream.outputs.words import FAULT_WORDS, HIGHEST_PHON, fault_words, phon_text
 
@@ -11,17 +21,26 @@ FORMATS: dict[str, type[Writer]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
 
 __all__ = [
     "COLUMNS",
+    "EARS",
     "FAULT_WORDS",
     "FORMATS",
     "HIGHEST_PHON",
     "MARKS",
+    "MODULATION_COLUMNS",
+    "RANGE_DB",
     "CsvWriter",
     "JsonLinesWriter",
     "LiveRows",
+    "ModulationRows",
+    "Strongest",
     "Writer",
+    "below_db",
     "fault_words",
     "header",
+    "hz_text",
+    "loudness_rows",
     "phon_text",
     "picked",
     "rows",
+    "strongest",
 ]

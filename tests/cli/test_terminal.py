@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from amt_stream.cli.terminal import Reading, line, screen
+from amt_stream.cli.loudness import Reading, line, screen
 from amt_stream.outputs import fault_words, phon_text
 from amt_stream.scales import phon_to_sone
 

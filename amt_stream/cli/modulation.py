@@ -1,0 +1,164 @@
+"""Modulation spectra in a terminal: a picture of characters, and the strongest cell in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.cli.terminal import (
+    BOLD,
+    PLAIN,
+    Condition,
+    TerminalMeter,
+    cut,
+    heading,
+    level_words,
+    status,
+)
+from amt_stream.outputs import Strongest, below_db, hz_text, strongest
+
+if TYPE_CHECKING:
+    from amt_stream.engine.frames import Frames
+    from amt_stream.engine.runner import Engine
+
+SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
+ASCII_SHADES = {"#": -3.0, "+": -9.0, ":": -15.0, ".": -24.0}
+"""Characters, and how many dB below the strongest cell each reaches."""
+
+LABEL, BETWEEN = 10, 3
+# What stands above and below the pictures: 3 lines and 10.
+OTHER_LINES = 13
+TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Condition):
+    """The rms of each cell (ear, band, modulation), where the cells are, and its condition."""
+
+    rms: NDArray[np.float32]
+    fc: NDArray[np.float64]
+    mfc: NDArray[np.float64]
+    model: str
+
+    @property
+    def strongest(self) -> Strongest | None:
+        return strongest(self.rms, self.fc, self.mfc)
+
+
+class Newest:
+    """A sink that keeps the last frame until `end_s`: the engine's history has no spectra."""
+
+    def __init__(self, end_s: float) -> None:
+        self.time_s = 0.0
+        self.rms: NDArray[np.float32] | None = None
+        self._end_s = end_s
+
+    def __call__(self, frames: "Frames") -> None:
+        count = int(np.searchsorted(frames.time_s, self._end_s, side="right"))
+        if count:
+            self.rms = frames.values.rms[:, count - 1]
+            self.time_s = float(frames.time_s[count - 1])
+
+
+def line(reading: Reading) -> str:
+    """A reading in one line of plain text."""
+    words = f"strongest {reading.strongest or 'none: silence'}"
+    return f"{reading.time_s:8.1f} s  {words}  {level_words(reading)}"
+
+
+def screen(reading: Reading, width: int, height: int, unicode: bool = True) -> list[str]:
+    """A reading as lines for a terminal of `width` characters and `height` lines.
+
+    Both ears side by side: a row per modulation band, the fastest on top, a column or more per
+    auditory band. Where there is no room for a column each, neighbors share one, and the stronger
+    shows.
+    """
+    shades = SHADES if unicode else ASCII_SHADES
+    room = max(1, (width - LABEL - BETWEEN - 2) // 2)
+    columns = shared_columns(len(reading.fc), room)
+    tall = min(3, max(1, (height - OTHER_LINES) // len(reading.mfc)))
+    found = reading.strongest
+    level = below_db(reading.rms, found.rms if found else 0.0)
+    # (ear, column, modulation): the strongest of the bands that share a column.
+    level = np.stack([level[:, bands].max(axis=1) for bands in columns], axis=1)
+    lines = []
+    for m in reversed(range(len(reading.mfc))):
+        ears = (" " * BETWEEN).join("".join(shade(v, shades) for v in ear[:, m]) for ear in level)
+        bold = found is not None and m == found.modulation
+        label = f"{hz_text(reading.mfc[m]) + ' Hz':>{LABEL - 2}}"
+        label = f"{BOLD}{label}{PLAIN}" if bold else label
+        lines += [f"{label}  {ears}"] + [" " * LABEL + ears] * (tall - 1)
+    centers = np.array([reading.fc[bands].mean() for bands in columns])
+    scale = f"{tick_line(centers):<{len(columns)}}"
+    titles = [cut(f"{ear} ear", len(columns)).ljust(len(columns)) for ear in ("left", "right")]
+    legend = ", ".join(f"{mark} {-down:.0f}" for mark, down in shades.items())
+    return [
+        heading(reading, width),
+        cut(f"modulation spectrum, {reading.model}", width),
+        cut(" " * LABEL + (" " * BETWEEN).join(titles), width),
+        *lines,
+        cut(" " * LABEL + (" " * BETWEEN).join([scale, scale]) + " Hz", width),
+        "",
+        f"{BOLD}strongest: {cut(str(found or 'none, silence'), max(1, width - 11))}{PLAIN}",
+        cut(f"{legend} dB below it or less", width),
+        cut(level_line(reading), width),
+        *status(reading, width),
+    ]
+
+
+def shared_columns(bands: int, room: int) -> list[NDArray[np.intp]]:
+    """Which bands each column of a picture `room` wide shows: several columns each, or shares."""
+    wide = room // bands
+    if wide:
+        return [np.array([b]) for b in range(bands) for _ in range(wide)]
+    return list(np.array_split(np.arange(bands), room))
+
+
+def shade(level_db: float, shades: dict[str, float]) -> str:
+    """The character for a level below the strongest."""
+    return next((mark for mark, down in shades.items() if level_db >= down), " ")
+
+
+def tick_line(centers: Sequence[float] | NDArray[np.float64]) -> str:
+    """Frequencies under the columns that are nearest to them, as many as fit."""
+    text = ""
+    for f in TICKS_HZ:
+        at = int(np.abs(np.log(np.asarray(centers) / f)).argmin())
+        label = f"{f // 1000}k" if f >= 1000 else str(f)
+        start = min(max(0, at - len(label) // 2), max(0, len(centers) - len(label)))
+        if start > len(text) or (start == 0 and not text):
+            text = text.ljust(start) + label
+    return text
+
+
+def level_line(reading: Reading) -> str:
+    left, right = reading.level_db
+    return f"in left {left:.1f}, right {right:.1f} dB SPL"
+
+
+class ModulationTerminal(TerminalMeter[Reading]):
+    """The modulation spectrum of both ears, from the frames that `newest` keeps."""
+
+    def __init__(self, engine: "Engine", stream: TextIO, newest: Newest, model: str) -> None:
+        super().__init__(engine, stream)
+        self._newest, self._name = newest, model
+
+    def read(self, row: np.record, condition: dict[str, Any]) -> Reading | None:
+        rms, model = self._newest.rms, self._engine.model
+        if rms is None:
+            return None
+        return Reading(
+            rms=rms,
+            fc=np.asarray(model.fc),
+            mfc=np.asarray(model.mfc),
+            model=self._name,
+            **condition | {"time_s": self._newest.time_s},
+        )
+
+    def line(self, reading: Reading) -> str:
+        return line(reading)
+
+    def screen(self, reading: Reading, width: int, height: int) -> list[str]:
+        return screen(reading, width, height, self._unicode)

@@ -1,0 +1,62 @@
+"""A meter's window, from its opening to the program's exit code."""
+
+import signal
+import sys
+from typing import Literal
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.frame import MeterWindow
+from amt_monitor.modulation import ModulationWindow
+from amt_monitor.switch import MakeEngine
+from amt_monitor.window import MonitorWindow
+
+WINDOWS: dict[str, type[MeterWindow]] = {
+    "loudness": MonitorWindow,
+    "modulation": ModulationWindow,
+}
+
+
+def run_window(
+    make_engine: MakeEngine,
+    *,
+    duration: float | None = None,
+    title: str = "amt_stream",
+    shows: Literal["loudness", "modulation"] = "loudness",
+) -> int:
+    """Show the meter until it is closed, or has measured for `duration` seconds.
+
+    `shows` says which readings the engine's model gives. `make_engine(device)` gives a new engine,
+    not yet started, for an input device; None is the one that the command line names. Returns the
+    exit code: 0; 3 when the device was lost, or 1 when it could not be used, and nothing was
+    started after that; 130 after Ctrl+C, 143 after SIGTERM.
+    """
+    app = QtWidgets.QApplication.instance() or QtWidgets.QApplication(sys.argv[:1])
+    window = WINDOWS[shows](make_engine, title)
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        window.close()
+
+    def count_down() -> None:
+        if window.switch.busy:
+            QtCore.QTimer.singleShot(50, count_down)
+        else:
+            QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A painting window must not keep the device's callback waiting for the interpreter's lock.
+    switch_interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        if duration is not None:
+            count_down()
+        window.show()
+        app.exec()
+    finally:
+        sys.setswitchinterval(switch_interval)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        window.close()
+    return 128 + signals[0] if signals else window.exit_code()
