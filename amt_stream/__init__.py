@@ -34,6 +34,8 @@ _HOME = {
     "Excitation": "stages",
     "Gain": "stages",
     "HeadphoneFilter": "stages",
+    "IHCEnvelope": "stages",
+    "IHCPaulick2024": "stages",
     "LoudnessIntegration": "stages",
     "MiddleEarFilter": "stages",
     "Moore2016AGC": "stages",

@@ -9,6 +9,7 @@ from amt_stream.stages.compression import BrokenStickCompression, PowerCompressi
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
 from amt_stream.stages.gain import Gain
+from amt_stream.stages.hair_cell import IHCEnvelope, IHCPaulick2024
 from amt_stream.stages.integration import (
     LoudnessIntegration,
     Moore2016AGC,
@@ -33,6 +34,8 @@ __all__ = [
     "Excitation",
     "Gain",
     "HeadphoneFilter",
+    "IHCEnvelope",
+    "IHCPaulick2024",
     "LoudnessIntegration",
     "MiddleEarFilter",
     "ModulationRms",
