@@ -14,11 +14,13 @@ from amt_stream.engine.sources import (
     SourceError,
     StdinSource,
     ThreadedSource,
+    am_tone_source,
     channel_slice,
     demo_source,
 )
 
 BLOCK_MS = 10.0
+BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Input:
 
 
 def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS) -> Input:
-    """The input called `source` on the command line: mic, demo, - or a path."""
+    """The input called `source` on the command line: mic, one of BUILT_IN, - or a path."""
     full_scale_db = getattr(args, "full_scale_db", None)
     if args.device is not None and source != "mic":
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
@@ -47,7 +49,7 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
         raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
     paced = not getattr(args, "fast", False)
     if source == "mic" and not paced:
-        raise WrongUsage("--fast is for a file or the demo sound: a microphone takes its time")
+        raise WrongUsage("--fast is for a file or a built-in sound: a microphone takes its time")
     if source == "mic":
         return open_microphone(
             args.device,
@@ -58,13 +60,13 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
         )
     pick = args.channels
     opened: Source
-    if source == "demo":
+    if source in BUILT_IN:
         fs = args.samplerate or PCM_FS
         try:
-            opened = demo_source(fs, paced=paced)
+            opened = BUILT_IN[source](fs, paced=paced)
         except ValueError as error:
             raise Mistake(
-                f"--samplerate is {fs}: the demo sound has higher frequencies ({error}); give "
+                f"--samplerate is {fs}: the {source} sound has higher frequencies ({error}); give "
                 f"{PCM_FS}, or leave it out"
             ) from error
     elif source == "-":

@@ -20,6 +20,7 @@ _HOME = {
     "FileSource": "sources",
     "SignalSource": "sources",
     "StdinSource": "sources",
+    "am_tone_source": "sources",
     "demo_source": "sources",
     "Tone": "signals",
     "Noise": "signals",

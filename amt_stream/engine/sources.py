@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine.signals import Component, demo_sound, mix
+from amt_stream.engine.signals import Component, Tone, demo_sound, mix
 
 Block = NDArray[np.float32]
 
@@ -218,6 +218,14 @@ class SignalSource(ThreadedSource):
 def demo_source(fs: int = 48000, duration: float | None = None, paced: bool = True) -> SignalSource:
     """The built-in demo sound."""
     return SignalSource(demo_sound(), fs, duration, paced, name="demo sound")
+
+
+def am_tone_source(
+    fs: int = 48000, duration: float | None = None, paced: bool = True
+) -> SignalSource:
+    """A tone of 1 kHz and 60 dB SPL that goes fully up and down four times a second."""
+    tone = Tone(1000.0, modulation=4.0, level_db=60.0)
+    return SignalSource([tone], fs, duration, paced, name="1 kHz, modulated at 4 Hz")
 
 
 _SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}
