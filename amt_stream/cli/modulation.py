@@ -17,7 +17,7 @@ from amt_stream.cli.terminal import (
     level_words,
     status,
 )
-from amt_stream.outputs import Strongest, below_db, hz_text, strongest
+from amt_stream.outputs import EARS, Strongest, below_db, hz_text, strongest
 
 if TYPE_CHECKING:
     from amt_stream.engine.frames import Frames
@@ -27,7 +27,7 @@ SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
 ASCII_SHADES = {"#": -3.0, "+": -9.0, ":": -15.0, ".": -24.0}
 """Characters, and how many dB below the strongest cell each reaches."""
 
-LABEL, BETWEEN = 10, 3
+LABEL, EDGES = 10, 5
 # What stands above and below the pictures: 3 lines and 10.
 OTHER_LINES = 13
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
@@ -76,7 +76,8 @@ def screen(reading: Reading, width: int, height: int, unicode: bool = True) -> l
     shows.
     """
     shades = SHADES if unicode else ASCII_SHADES
-    room = max(1, (width - LABEL - BETWEEN - 2) // 2)
+    room = max(1, (width - LABEL - EDGES) // 2)
+    edge = "│" if unicode else "|"
     columns = shared_columns(len(reading.fc), room)
     tall = min(3, max(1, (height - OTHER_LINES) // len(reading.mfc)))
     found = reading.strongest
@@ -85,24 +86,24 @@ def screen(reading: Reading, width: int, height: int, unicode: bool = True) -> l
     level = np.stack([level[:, bands].max(axis=1) for bands in columns], axis=1)
     lines = []
     for m in reversed(range(len(reading.mfc))):
-        ears = (" " * BETWEEN).join("".join(shade(v, shades) for v in ear[:, m]) for ear in level)
+        ears = " ".join(edge + "".join(shade(v, shades) for v in ear[:, m]) + edge for ear in level)
         bold = found is not None and m == found.modulation
         label = f"{hz_text(reading.mfc[m]) + ' Hz':>{LABEL - 2}}"
         label = f"{BOLD}{label}{PLAIN}" if bold else label
         lines += [f"{label}  {ears}"] + [" " * LABEL + ears] * (tall - 1)
     centers = np.array([reading.fc[bands].mean() for bands in columns])
-    scale = f"{tick_line(centers):<{len(columns)}}"
-    titles = [cut(f"{ear} ear", len(columns)).ljust(len(columns)) for ear in ("left", "right")]
-    legend = ", ".join(f"{mark} {-down:.0f}" for mark, down in shades.items())
+    beside = "   ".join(tick_line(centers).ljust(len(columns)) for _ in level)
+    titles = "   ".join(cut(f"{ear} ear", room).ljust(len(columns)) for ear in EARS)
+    legend = ", ".join(f"{mark} to {-down:.0f}" for mark, down in shades.items())
     return [
         heading(reading, width),
         cut(f"modulation spectrum, {reading.model}", width),
-        cut(" " * LABEL + (" " * BETWEEN).join(titles), width),
+        cut(" " * (LABEL + 1) + titles, width),
         *lines,
-        cut(" " * LABEL + (" " * BETWEEN).join([scale, scale]) + " Hz", width),
+        cut(" " * (LABEL + 1) + beside + " Hz", width),
         "",
         f"{BOLD}strongest: {cut(str(found or 'none, silence'), max(1, width - 11))}{PLAIN}",
-        cut(f"{legend} dB below it or less", width),
+        cut(f"{legend} dB below it", width),
         cut(level_line(reading), width),
         *status(reading, width),
     ]
