@@ -65,12 +65,16 @@ def _as_stages(kind: str, modules: Mapping[str, nn.Module], serial: bool) -> dic
 
 
 class _Compound(Stage):
-    """Named stages that make up one stage."""
+    """Named stages that make up one stage, of the widest dtype among them."""
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         super().__init__()
         for name, stage in stages.items():
             self.add_module(name, stage)
+        # Nothing loses precision: all work in the widest dtype among them.
+        dtype = reduce(torch.promote_types, (stage.dtype for stage in stages.values()))
+        self._probe = self._probe.to(next(iter(stages.values())).device)
+        self.to(dtype)
         self._names = tuple(stages)
         self.keeps_double = tuple(f"{n}/{key}" for n, s in stages.items() for key in s.keeps_double)
 
@@ -172,7 +176,8 @@ class Parallel(_Compound):
                     else "bring its latency to a whole number of samples"
                 )
                 raise ValueError(f"Parallel: {name!r} would have to wait {late} outputs: {remedy}")
-            self.add_module(f"{name}+wait", Delay(int(late), stage.out_time_dim))
+            wait = Delay(int(late), stage.out_time_dim)
+            self.add_module(f"{name}+wait", wait.to(self.device, self.dtype))
 
     @property
     def out_time_dim(self) -> Any:

@@ -167,8 +167,8 @@ class Stage(nn.Module):
             for name in self._designs:
                 self._buffers[name] = self._table(name)
         for name, buffer in kept.items():
-            if buffer is not None:
-                self._buffers[name] = buffer.to(fn(buffer).device)
+            if buffer is not None and not (was.is_meta and name in self._designs):
+                self._buffers[name] = carried(buffer, fn)
         return self
 
 
@@ -191,6 +191,12 @@ class Pointwise(Stage):
     def forward(self, x: Tensor) -> Any:
         """`transform` of `x`, in the dtype of `x`."""
         return self.transform(x.to(self.dtype)).to(x.dtype)
+
+
+def carried(buffer: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
+    """`buffer` on the device to which `fn` brings it, in its own dtype."""
+    there = fn(buffer)
+    return there.to(buffer.dtype) if buffer.is_meta else buffer.to(there.device)
 
 
 def refuse_half(module: nn.Module, dtype: torch.dtype) -> None:
@@ -279,7 +285,7 @@ class Stream(nn.Module):
         kept = {k: v for k, v in self.state.items() if k in self.stage.keeps_double}
         super()._apply(fn, recurse)
         for key, buffer in kept.items():
-            self._buffers[self._PREFIX + key] = buffer.to(fn(buffer).device)
+            self._buffers[self._PREFIX + key] = carried(buffer, fn)
         return self
 
     def extra_repr(self) -> str:

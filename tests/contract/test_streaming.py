@@ -16,6 +16,7 @@ from amt_stream import (
     Delay,
     EarFilter,
     Moore2016,
+    Moore2016AGC,
     Parallel,
     Rebuffer,
     Resample,
@@ -23,7 +24,7 @@ from amt_stream import (
     Stream,
 )
 from amt_stream.compose import aligned
-from amt_stream.streaming import with_time
+from amt_stream.streaming import fields, with_time
 
 
 class Mean(Stage):
@@ -318,3 +319,19 @@ def test_plain_torch_around_a_stage():
 def test_an_unknown_option_of_the_model_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
         Moore2016(**options)
+
+
+@pytest.mark.parametrize("kind", [Chain, Parallel])
+def test_stages_of_several_dtypes_work_in_the_widest(kind):
+    whole = kind(a=Moore2016AGC(), b=Moore2016AGC(learnable=True, dtype=torch.float64))
+    assert {m.dtype for m in whole.modules()} == {torch.float64}
+    live = Stream(whole, (2, 3))
+    assert {v.dtype for v in live.state.values()} == {torch.float64}
+    assert fields(live(torch.ones(2, 4, 3)))[-1].dtype == torch.float64
+
+
+def test_what_stays_float64_comes_back_from_the_meta_device():
+    stage = Mean().to("meta").to_empty(device="cpu")
+    assert stage.scale.equal(Mean().scale)
+    live = Stream(Mean(), (2,)).to("meta").float().to_empty(device="cpu")
+    assert live.state["sum"].dtype == torch.float64
