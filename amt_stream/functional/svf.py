@@ -34,17 +34,10 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     adds to a state, not on poles next to 1, as in the direct forms.
     """
     if compiled(x, g, k, weights, zi):
-        y, zf = torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(zi)
-        if x.numel():
-            rows, states = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
-            _svf(
-                rows,
-                *(array(t) for t in (g, k, weights)),
-                states,
-                y.view(rows.shape).numpy(),
-                zf.view(states.shape).numpy(),
-            )
-        return y, zf
+        rows, states = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
+        y, zf = x.new_empty(rows.shape), zi.new_empty(states.shape)
+        _svf(rows, *(array(t) for t in (g, k, weights)), states, y.numpy(), zf.numpy())
+        return y.view(x.shape), zf.view(zi.shape)
     y, last = run(x, svf_blocks(g, k, weights, min(BLOCK, x.shape[-1]), x.dtype), zi.flatten(-2))
     return y, last.view(zi.shape)
 
@@ -82,7 +75,9 @@ def svf_blocks(g: Tensor, k: Tensor, weights: Tensor, length: int, dtype: torch.
 def _svf(x: Array, g: Array, k: Array, weights: Array, zi: Array, y: Array, zf: Array) -> None:
     filters, time = x.shape
     channels, sections = g.shape
-    h, p, q, w0, w1, w2, c1, c2 = np.zeros((8, sections, LANES), x.dtype)
+    made = np.zeros((8, sections, LANES), x.dtype)
+    h, p, q, c1, c2 = made[0], made[1], made[2], made[3], made[4]
+    w0, w1, w2 = made[5], made[6], made[7]
     tile = np.zeros((TILE, LANES), x.dtype)
     one, two = x.dtype.type(1), x.dtype.type(2)
     for start in range(0, filters, LANES):

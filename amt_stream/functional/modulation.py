@@ -1,0 +1,343 @@
+"""Banks of modulation filters: a low-pass, and complex one-poles or real band-passes beside it."""
+
+from math import pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
+from amt_stream.functional.svf import svf
+from amt_stream.functional.tiles import SPAN, load
+
+SQRT2 = sqrt(2)
+
+LANES = 32
+"""Channels that a compiled form runs side by side: two registers of float32 in AVX-512."""
+
+
+class OnePoles(NamedTuple):
+    """Complex one-poles u += delta u + gain x, one a band.
+
+    delta: (band, 2) pole - 1, real and imaginary part: next to a pole of 1 float32 keeps its digits
+    gain: (band,) 1 - |pole|
+    """
+
+    delta: Tensor
+    gain: Tensor
+
+
+class BandPasses(NamedTuple):
+    """Real band-passes of four poles, each two state-variable sections, (band, 2).
+
+    g, k: as in `svf`
+    weight: factor on each section's band output
+    """
+
+    g: Tensor
+    k: Tensor
+    weight: Tensor
+
+
+class Readout(NamedTuple):
+    """What a bank gives of its filters.
+
+    scale: (band,) factor on the output of each band
+    envelope: (band,) whether a band gives the magnitude of its filter's output, or the real part
+    counts: (channel,) filters that a channel has, a low-pass included; the others give 0
+    """
+
+    scale: Tensor
+    envelope: Tensor
+    counts: Tensor
+
+
+State = tuple[Tensor, Tensor]
+"""Of the low-passes (..., channel, 0 or 1, 2), and of the bands."""
+
+
+def one_poles(center: Tensor, bandwidth: Tensor, fs: float) -> OnePoles:
+    """Poles exp(-pi bandwidth / fs) e^(j 2 pi center / fs), for (band,) values in Hz.
+
+    The frequency-shifted low-passes of Dau, Kollmeier & Kohlrausch (1997). Any bandwidth above 0
+    is stable.
+    """
+    decay = torch.expm1(-pi / fs * bandwidth)
+    angle = 2 * pi / fs * center
+    real = decay * torch.cos(angle) - 2 * torch.sin(angle / 2).square()
+    return OnePoles(torch.stack([real, (1 + decay) * torch.sin(angle)], -1), -decay)
+
+
+def band_passes(center: Tensor, bandwidth: Tensor) -> BandPasses:
+    """Butterworth band-passes of order two, gain 1 at the center, for (band,) values.
+
+    center, bandwidth: geometric mean and difference of the edges, all as tan(pi f / fs); any
+        values above 0 are stable
+
+    The low-pass poles q = e^(+-j 3 pi / 4) go to the roots of s^2 - q bandwidth s + center^2.
+    """
+    half = torch.polar(bandwidth / 2, torch.full_like(bandwidth, 3 * pi / 4))
+    root = torch.sqrt(half.square() - center.square())
+    poles = torch.stack([half + root, half - root], -1)
+    g = poles.abs()
+    return BandPasses(g, -2 * poles.real / g, bandwidth[:, None] / g)
+
+
+def one_pole_bank(
+    x: Tensor, low: Tensor, bands: OnePoles, readout: Readout, zi: State
+) -> tuple[Tensor, State]:
+    """`x` (..., channel, time) through low-pass and complex one-poles: (..., channel, m, time).
+
+    low: (1,) or (0,): tan(pi f / fs) of a Butterworth low-pass of order two, which is filter 0
+    zi, zf: that of the bands (..., channel, band, 2), real and imaginary part
+    """
+    if compiled(x, low, *bands, readout.scale, *zi):
+        return _compiled(_one_pole_bank, x, low, bands, readout, zi)
+    pole = 1 + torch.view_as_complex(bands.delta.double())
+    gain = bands.gain.to(pole.dtype)
+    # Made in float64: rounded to float32, a pole next to 1 would lose what makes it decay.
+    made = blocks(pole[:, None, None], gain[:, None], pole[:, None], gain, _length(x))
+    system = Blocks(*(t.to(x.dtype.to_complex()) for t in made))
+    u, last = run(_spread(x, pole.numel()), system, torch.view_as_complex(zi[1])[..., None])
+    return _read(x, low, u, torch.view_as_real(last.squeeze(-1)), readout, zi[0])
+
+
+def band_pass_bank(
+    x: Tensor, low: Tensor, bands: BandPasses, readout: Readout, zi: State
+) -> tuple[Tensor, State]:
+    """`x` (..., channel, time) through low-pass and real band-passes: (..., channel, m, time).
+
+    low: as in `one_pole_bank`
+    zi, zf: that of the bands (..., channel, band, section, 2)
+    """
+    if compiled(x, low, *bands, readout.scale, *zi):
+        return _compiled(_band_pass_bank, x, low, bands, readout, zi)
+    g, k, weight = bands
+    zero = torch.zeros_like(weight)
+    weights = torch.stack([zero, weight, zero], -1)
+    y, last = svf(_spread(x, g.shape[0]), g, k, weights, zi[1])
+    return _read(x, low, y, last, readout, zi[0])
+
+
+def _length(x: Tensor) -> int:
+    return min(BLOCK, x.shape[-1])
+
+
+def _spread(x: Tensor, count: int) -> Tensor:
+    """`x` (..., time) before each of `count` filters, (..., filter, time)."""
+    return x[..., None, :].expand(*x.shape[:-1], count, x.shape[-1])
+
+
+def _read(
+    x: Tensor, low: Tensor, bands: Tensor, last: Tensor, readout: Readout, zi: Tensor
+) -> tuple[Tensor, State]:
+    """Output and state of a bank, of what its bands give and keep."""
+    scale, envelope, counts = readout
+    real = bands.real if bands.is_complex() else bands
+    y = scale[:, None] * torch.where(envelope[:, None], bands.abs(), real)
+    zf = zi
+    if low.numel():
+        g = low[:, None]
+        weights = torch.stack([torch.zeros_like(g), torch.zeros_like(g), torch.ones_like(g)], -1)
+        first, zf = svf(x[..., None, :], g, torch.full_like(g, SQRT2), weights, zi[..., None, :])
+        y, zf = torch.cat([first, y], -2), zf.squeeze(-2)
+    there = torch.arange(y.shape[-2], device=x.device) < counts[:, None]
+    kept = there[:, low.numel() :].reshape(*there.shape[:1], -1, *[1] * (last.dim() - x.dim()))
+    # Not by a product, which would keep NaN in filters that are not there.
+    return torch.where(there[..., None], y, 0), (zf, torch.where(kept, last, 0))
+
+
+def _compiled(
+    form: Any, x: Tensor, low: Tensor, bands: OnePoles | BandPasses, readout: Readout, zi: State
+) -> tuple[Tensor, State]:
+    rows = array(x).reshape(-1, x.shape[-1])
+    before = [array(z).reshape(rows.shape[0], *z.shape[x.dim() - 1 :]) for z in zi]
+    filters = low.numel() + readout.scale.numel()
+    y = x.new_empty(rows.shape[0], filters, rows.shape[1])
+    zf = [torch.empty_like(z, memory_format=torch.contiguous_format) for z in zi]
+    after = [z.view(b.shape).numpy() for z, b in zip(zf, before, strict=True)]
+    coefficients = [array(t) for t in (low, *bands, *readout)]
+    form(rows, *coefficients, *before, y.numpy(), *after)
+    return y.view(*x.shape[:-1], filters, x.shape[-1]), (zf[0], zf[1])
+
+
+@kernel
+def _one_pole_bank(
+    x: Array,
+    low: Array,
+    delta: Array,
+    gain: Array,
+    scale: Array,
+    envelope: Array,
+    counts: Array,
+    low_zi: Array,
+    zi: Array,
+    y: Array,
+    low_zf: Array,
+    zf: Array,
+) -> None:
+    lanes = min(LANES, x.shape[0])
+    tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
+    first = low.size
+    s = np.zeros((first + gain.size, 2, lanes), x.dtype)
+    for start in range(0, x.shape[0], lanes):
+        rows = min(lanes, x.shape[0] - start)
+        most = 0
+        for i in range(rows):
+            most = max(most, counts[(start + i) % counts.size])
+            s[:first, :, i] = low_zi[start + i]
+            s[first:, :, i] = zi[start + i]
+        for begin in range(0, x.shape[1], SPAN):
+            length = min(SPAN, x.shape[1] - begin)
+            load(x, start, rows, begin, length, tile)
+            for m in range(most):
+                if m < first:
+                    _low_pass(tile, length, low[m], s[m], out)
+                else:
+                    b = m - first
+                    _one_pole(tile, length, delta[b], gain[b], scale[b], envelope[b], s[m], out)
+                _store(out, start, rows, m, begin, length, y)
+        for i in range(rows):
+            n = counts[(start + i) % counts.size]
+            s[n:, :, i] = 0
+            y[start + i, n:] = 0
+            low_zf[start + i] = s[:first, :, i]
+            zf[start + i] = s[first:, :, i]
+
+
+@kernel
+def _one_pole(
+    x: Array,
+    length: int,
+    delta: Array,
+    gain: float,
+    scale: float,
+    envelope: bool,
+    s: Array,
+    y: Array,
+) -> None:
+    dr, di, re, im = delta[0], delta[1], s[0], s[1]
+    for t in range(length):
+        v, out = x[t], y[t]
+        for i in range(v.size):
+            p = re[i] + (dr * re[i] - di * im[i] + gain * v[i])
+            q = im[i] + (dr * im[i] + di * re[i])
+            re[i], im[i] = p, q
+            out[i] = scale * (sqrt(p * p + q * q) if envelope else p)
+
+
+@kernel
+def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
+    one, two, k = x.dtype.type(1), x.dtype.type(2), x.dtype.type(SQRT2)
+    r = one / (one + g * (g + k))
+    h, p, q = g * (g + k) * r, g * r, g * g * r
+    a, b = s[0], s[1]
+    for t in range(length):
+        v, out = x[t], y[t]
+        for i in range(v.size):
+            excess = v[i] - b[i]
+            d1 = p * excess - h * a[i]
+            d2 = p * a[i] + q * excess
+            out[i] = b[i] + d2
+            a[i] += two * d1
+            b[i] += two * d2
+
+
+@kernel
+def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, y: Array) -> None:
+    """`tile` (SPAN, lane) to `length` samples of filter `m` of `rows` rows of `y`."""
+    end = begin + length
+    i = 0
+    # Four rows a turn, so that the strided loads from `tile` fall together.
+    while i + 4 <= rows:
+        y0, y1 = y[start + i, m, begin:end], y[start + i + 1, m, begin:end]
+        y2, y3 = y[start + i + 2, m, begin:end], y[start + i + 3, m, begin:end]
+        for t in range(length):
+            y0[t], y1[t], y2[t], y3[t] = tile[t, i], tile[t, i + 1], tile[t, i + 2], tile[t, i + 3]
+        i += 4
+    while i < rows:
+        y0 = y[start + i, m, begin:end]
+        for t in range(length):
+            y0[t] = tile[t, i]
+        i += 1
+
+
+@kernel
+def _band_pass_bank(
+    x: Array,
+    low: Array,
+    g: Array,
+    k: Array,
+    weight: Array,
+    scale: Array,
+    envelope: Array,
+    counts: Array,
+    low_zi: Array,
+    zi: Array,
+    y: Array,
+    low_zf: Array,
+    zf: Array,
+) -> None:
+    lanes = min(LANES, x.shape[0])
+    tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
+    first = low.size
+    lows = np.zeros((first, 2, lanes), x.dtype)
+    s = np.zeros((scale.size, 2, 2, lanes), x.dtype)
+    for start in range(0, x.shape[0], lanes):
+        rows = min(lanes, x.shape[0] - start)
+        most = 0
+        for i in range(rows):
+            most = max(most, counts[(start + i) % counts.size])
+            lows[:, :, i] = low_zi[start + i]
+            s[:, :, :, i] = zi[start + i]
+        for begin in range(0, x.shape[1], SPAN):
+            length = min(SPAN, x.shape[1] - begin)
+            load(x, start, rows, begin, length, tile)
+            for m in range(most):
+                if m < first:
+                    _low_pass(tile, length, low[m], lows[m], out)
+                else:
+                    b = m - first
+                    _band_pass(
+                        tile, length, g[b], k[b], weight[b], scale[b], envelope[b], s[b], out
+                    )
+                _store(out, start, rows, m, begin, length, y)
+        for i in range(rows):
+            n = counts[(start + i) % counts.size]
+            s[n - first :, :, :, i] = 0
+            y[start + i, n:] = 0
+            low_zf[start + i] = lows[:, :, i]
+            zf[start + i] = s[:, :, :, i]
+
+
+@kernel
+def _band_pass(
+    x: Array,
+    length: int,
+    g: Array,
+    k: Array,
+    weight: Array,
+    scale: float,
+    envelope: bool,
+    s: Array,
+    y: Array,
+) -> None:
+    one, two = x.dtype.type(1), x.dtype.type(2)
+    for n in range(g.size):
+        r = one / (one + g[n] * (g[n] + k[n]))
+        h, p, q, w = g[n] * (g[n] + k[n]) * r, g[n] * r, g[n] * g[n] * r, weight[n]
+        a, b = s[n, 0], s[n, 1]
+        for t in range(length):
+            v, out = (x if n == 0 else y)[t], y[t]
+            for i in range(v.size):
+                excess = v[i] - b[i]
+                d1 = p * excess - h * a[i]
+                d2 = p * a[i] + q * excess
+                out[i] = w * (a[i] + d1)
+                a[i] += two * d1
+                b[i] += two * d2
+    flat = y[:length].reshape(-1)
+    for i in range(flat.size):
+        flat[i] = scale * (abs(flat[i]) if envelope else flat[i])
