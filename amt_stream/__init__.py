@@ -33,6 +33,7 @@ _HOME = {
     "EarFilter": "stages",
     "Excitation": "stages",
     "Gain": "stages",
+    "GammatoneFilterbank": "stages",
     "HeadphoneFilter": "stages",
     "IHCEnvelope": "stages",
     "IHCPaulick2024": "stages",

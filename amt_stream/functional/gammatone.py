@@ -1,6 +1,7 @@
 """All-pole gammatone filters: complex one-pole filters in cascade, one cascade a channel."""
 
 from functools import cache
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,16 @@ from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.state_space import BLOCK, Blocks, run
+
+
+def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:
+    """Coefficients (3, channel) of `gammatone`: p = exp(-2 pi bandwidth / fs - j 2 pi fc / fs).
+
+    fc, bandwidth: (channel,) center frequency and decay of the envelope in Hz
+    """
+    decay, angle = 2 * pi / fs * bandwidth, 2 * pi / fs * fc
+    size = torch.exp(-decay)
+    return torch.stack([size * angle.cos(), -size * angle.sin(), -torch.expm1(-decay)])
 
 
 def gammatone(

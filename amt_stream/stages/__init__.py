@@ -9,6 +9,7 @@ from amt_stream.stages.compression import BrokenStickCompression, PowerCompressi
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
 from amt_stream.stages.gain import Gain
+from amt_stream.stages.gammatone import GammatoneFilterbank
 from amt_stream.stages.hair_cell import IHCEnvelope, IHCPaulick2024
 from amt_stream.stages.integration import (
     LoudnessIntegration,
@@ -33,6 +34,7 @@ __all__ = [
     "EarFilter",
     "Excitation",
     "Gain",
+    "GammatoneFilterbank",
     "HeadphoneFilter",
     "IHCEnvelope",
     "IHCPaulick2024",
