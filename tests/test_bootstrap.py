@@ -235,7 +235,7 @@ def test_a_changed_requirement_runs_pip_again(checkout, tmp_path, name):
 @linux_only
 def test_the_tests_add_their_tools_and_the_meter_keeps_them(checkout):
     checkout("meter")
-    assert "[app,dev]" in checkout("setup")[1][0]
+    assert "[app,dev,rl]" in checkout("setup")[1][0]
     assert checkout("meter")[1] == ["-m amt_stream.cli meter"]
 
 

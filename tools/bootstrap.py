@@ -19,10 +19,10 @@ STAMP = VENV / "amt_stream.stamp"
 CONSTRAINTS = ROOT / "constraints.txt"
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
-    "test": ("app,dev", ["-m", "pytest"]),
-    "soak": ("app,dev", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
-    "bench": ("app,dev", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
-    "setup": ("app,dev", []),
+    "test": ("app,dev,rl", ["-m", "pytest"]),
+    "soak": ("app,dev,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
+    "bench": ("app,dev,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
+    "setup": ("app,dev,rl", []),
 }
 # Debian package=the library, program or file that shows it is there. Only Linux needs any of them.
 SOUND = "libportaudio2=portaudio"
