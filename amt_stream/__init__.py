@@ -27,6 +27,7 @@ _HOME = {
     "Rebuffer": "compose",
     "aligned": "compose",
     "check_stage": "testing",
+    "AdaptLoop": "stages",
     "BinauralInhibition": "stages",
     "BinauralLoudness": "stages",
     "BrokenStickCompression": "stages",

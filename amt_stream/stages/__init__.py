@@ -1,5 +1,6 @@
 """Stages, one file per place on the auditory path."""
 
+from amt_stream.stages.adaptation import AdaptLoop
 from amt_stream.stages.binaural import (
     BinauralInhibition,
     Moore2016BinauralLoudness,
@@ -28,6 +29,7 @@ from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, Speci
 from amt_stream.stages.spectrum import RunningSpectrum
 
 __all__ = [
+    "AdaptLoop",
     "BinauralInhibition",
     "BinauralLoudness",
     "BrokenStickCompression",

@@ -1,0 +1,210 @@
+"""Adaptation in the auditory nerve."""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from amt_stream.data import table
+from amt_stream.functional.adaptation import Loops, adaptation_loops
+from amt_stream.streaming import Shape, Stage, State
+
+Preset = Literal["dau1997", "osses2021", "paulick2024"]
+
+TAU = (0.005, 0.05, 0.129, 0.253, 0.5)
+"""Time constants in seconds (Dau, Puschel & Kohlrausch 1996)."""
+
+PAULICK_TAU = (0.007, 0.0318, 0.0878, 0.2143, 0.5)
+"""Time constants in seconds (Paulick et al. 2024)."""
+
+PRESETS = {"dau1997": (TAU, 10.0), "osses2021": (TAU, 5.0), "paulick2024": (PAULICK_TAU, 10.0)}
+"""Time constants and limit."""
+
+
+class AdaptLoop(Stage):
+    """`x` (..., channel, time), 1.0 = 100 dB SPL, in model units: 0 for silence, 100 for 100 dB.
+
+    Feedback loops in series, each dividing by its own smoothed output: what is steady is
+    compressed toward its logarithm, what changes comes through (Dau, Puschel & Kohlrausch 1996;
+    Dau, Kollmeier & Kohlrausch 1997).
+
+    fs: sampling rate in Hz
+    tau: time constants in seconds, one a loop; None for those of the preset, or 5 to 500 ms
+    limit: by how much an onset may pass the steady output; 1 or less for no limit
+    minspl: level in dB SPL of the smallest input, a number or a tensor (channel,)
+    minlvl_per_channel: (channel,) the same as amplitudes, in place of `minspl`
+    preset: "dau1997" limit 10, "osses2021" limit 5, "paulick2024" limit 10, its own time constants
+        and smallest inputs for exactly 50 channels from 250 to 8000 Hz. It decides the limit; a
+        `tau` or `minlvl_per_channel` given beside it stands.
+    per_channel_init: where channels have their own smallest input, whether each begins at its own
+        (as published), or all as channel 0 (as documented), which in silence is not their rest
+
+    Learnable are the smallest inputs, time constants (and so `a1`, `b0`), limit, `corr` and `mult`,
+    in forms that keep them in their ranges. Raises ValueError for an unknown preset, values out of
+    range, and another number of channels than `minlvl_per_channel` has.
+    """
+
+    corr: Tensor
+    mult: Tensor
+    floor: Tensor
+    rest: Tensor
+    rates: Tensor
+    overshoot: Tensor
+    fixed_limit: Tensor
+
+    def __init__(
+        self,
+        fs: float,
+        tau: Any = None,
+        limit: float = 10.0,
+        minspl: Any = 0.0,
+        minlvl_per_channel: Any = None,
+        preset: Preset | None = None,
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+        per_channel_init: bool = False,
+    ) -> None:
+        super().__init__()
+        if preset is not None:
+            if preset not in PRESETS:
+                raise ValueError(
+                    f"AdaptLoop: preset is {preset!r}: give one of {', '.join(PRESETS)}, or None"
+                )
+            own, limit = PRESETS[preset]
+            tau = own if tau is None else tau
+            if preset == "paulick2024" and minlvl_per_channel is None:
+                minlvl_per_channel = 1e-6 * table("paulick2024_minlevel")["min_1e-6"]
+        if minlvl_per_channel is None:
+            floor = 10 ** ((_numbers(minspl) - 100) / 20)
+        else:
+            floor = _numbers(minlvl_per_channel)
+        seconds = _numbers(TAU if tau is None else tau)
+        limit = float(limit)
+        if seconds.dim() != 1 or not len(seconds) or not (seconds > 0).all():
+            raise ValueError(f"AdaptLoop: tau is {tau}: give one time constant above 0 s or more")
+        if floor.dim() > 1 or not ((floor > 0) & (floor < 1)).all():
+            raise ValueError(
+                "AdaptLoop: the smallest input is one number, or one a channel, above 0 and below "
+                f"1 (100 dB SPL), given {floor.tolist()}"
+            )
+        self.fs, self.preset, self.num_loops, self.learnable = fs, preset, len(seconds), learnable
+        self.use_freq_specific_minlvl = floor.dim() == 1
+        self.per_channel_init = per_channel_init
+        self.limited = limit > 1
+        rest = self._rest(floor)
+        least = _least_limit(rest).item()
+        if 1 < limit <= least:
+            raise ValueError(
+                f"AdaptLoop: a limit of {limit} leaves an onset no room: give more than "
+                f"{least:.3f}, or 0 for no limit"
+            )
+        corr, mult = rest[..., -1], 100 / (1 - rest[..., -1])
+        rates = -torch.expm1(-1 / (seconds * fs))
+        if learnable:
+            self.logit_minlvl = nn.Parameter(floor.logit())
+            self.log_tau = nn.Parameter(seconds.log())
+            if self.limited:
+                self.log_room = nn.Parameter(torch.tensor(limit - least).log())
+            self.corr, self.mult = nn.Parameter(corr), nn.Parameter(mult)
+        else:
+            overshoot = (1 - rest**2) * limit - 1
+            fixed = {"floor": floor, "rest": rest, "rates": rates, "overshoot": overshoot}
+            for name, values in {**fixed, "corr": corr, "mult": mult}.items():
+                self.register_table(name, values.numpy())
+        self.register_table("fixed_limit", torch.tensor(limit, dtype=torch.float64).numpy())
+        self.to(dtype)
+
+    def _rest(self, floor: Tensor) -> Tensor:
+        """State of the loops in silence, each the square root of what it is given."""
+        if floor.dim() and not self.per_channel_init:
+            floor = floor[0]
+        halvings = torch.arange(1, self.num_loops + 1, dtype=floor.dtype, device=floor.device)
+        return floor[..., None] ** 0.5**halvings
+
+    def _table(self, name: str) -> Tensor:
+        if name != "corr":
+            return super()._table(name)
+        # What silence comes to in this very dtype, so that it gives 0 and not a rounding.
+        floor, rest = super()._table("floor"), super()._table("rest")
+        v = floor[0] if floor.dim() > rest.dim() - 1 else floor
+        for s in rest.unbind(-1):
+            v = v / s
+        return v
+
+    @property
+    def _floor(self) -> Tensor:
+        return torch.sigmoid(self.logit_minlvl) if self.learnable else self.floor
+
+    @property
+    def minlvl(self) -> Tensor:
+        """Smallest input as an amplitude, 0-dim; that of channel 0 where each has its own."""
+        return self._floor[0] if self.use_freq_specific_minlvl else self._floor
+
+    @property
+    def minlvl_per_channel(self) -> Tensor | None:
+        """Smallest input (channel,), or None where all channels share it."""
+        return self._floor if self.use_freq_specific_minlvl else None
+
+    @property
+    def b0(self) -> Tensor:
+        """Share of its way that each loop (loop,) goes in a sample."""
+        if not self.learnable:
+            return self.rates
+        return -torch.expm1(-1 / (self.log_tau.exp() * self.fs))
+
+    @property
+    def a1(self) -> Tensor:
+        """What each loop (loop,) keeps from a sample to the next, exp(-1 / (tau fs))."""
+        return 1 - self.b0
+
+    @property
+    def init_state(self) -> Tensor:
+        """State in silence (loop,); (channel, loop) with `per_channel_init`."""
+        return self._rest(self._floor) if self.learnable else self.rest
+
+    @property
+    def limit(self) -> Tensor:
+        """By how much an onset may pass the steady output, 0-dim."""
+        if not (self.learnable and self.limited):
+            return self.fixed_limit
+        return _least_limit(self.init_state) + self.log_room.exp()
+
+    def _loops(self) -> Loops:
+        if not self.learnable:
+            overshoot = self.overshoot if self.limited else None
+            return Loops(self.floor, self.rates, overshoot, self.corr, self.mult)
+        most = (1 - self.init_state**2) * self.limit - 1 if self.limited else None
+        return Loops(self._floor, self.b0, most, self.corr, self.mult)
+
+    def initial_state(self, shape: Shape) -> State:
+        channels = self._floor.shape
+        if shape[len(shape) - len(channels) :] != channels:
+            raise ValueError(
+                f"AdaptLoop has smallest inputs for {channels[0]} channels, given an input of "
+                f"{shape} without time: give exactly that many channels"
+            )
+        return {"loops": self.init_state.expand(*shape, self.num_loops).clone()}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        y, loops = adaptation_loops(x, self._loops(), state["loops"])
+        return y, {"loops": loops}
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The same as `whole`, in the dtype of `x`."""
+        return self.whole(x).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        lowest = "per channel" if self.use_freq_specific_minlvl else f"{self.minlvl.item():.3g}"
+        return (
+            f"fs={self.fs}, preset={self.preset!r}, num_loops={self.num_loops}, "
+            f"limit={self.limit.item():.3g}, minlvl={lowest}, learnable={self.learnable}"
+        )
+
+
+def _numbers(values: Any) -> Tensor:
+    return torch.as_tensor(values).detach().cpu().double()
+
+
+def _least_limit(rest: Tensor) -> Tensor:
+    """The limit, 0-dim, at which the last loop could not pass 1 at all."""
+    return (1 / (1 - rest[..., -1] ** 2)).max()
