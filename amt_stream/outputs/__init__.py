@@ -1,4 +1,4 @@
-"""Where numbers go: rows with a header, as CSV or as JSON lines."""
+"""Where numbers go: rows with a header, as CSV or as JSON lines; transitions to learn from."""
 
 from amt_stream.outputs.csv import CsvWriter
 from amt_stream.outputs.jsonl import JsonLinesWriter
@@ -13,6 +13,7 @@ from amt_stream.outputs.modulation import (
     hz_text,
     strongest,
 )
+from amt_stream.outputs.recorder import TransitionRecorder
 from amt_stream.outputs.rows import COLUMNS, MARKS, Writer, header, picked, rows
 from amt_stream.outputs.words import FAULT_WORDS, HIGHEST_PHON, fault_words, phon_text
 
@@ -33,6 +34,7 @@ __all__ = [
     "LiveRows",
     "ModulationRows",
     "Strongest",
+    "TransitionRecorder",
     "Writer",
     "below_db",
     "fault_words",
