@@ -85,6 +85,18 @@ def band_passes(center: Tensor, bandwidth: Tensor) -> BandPasses:
     return BandPasses(g, -2 * poles.real / g, bandwidth[:, None] / g)
 
 
+def group_delay(bands: BandPasses, angle: Tensor) -> Tensor:
+    """Group delay (band,) in samples at `angle` (band,) = 2 pi f / fs.
+
+    Each pole p adds Re(v / (1 - v)), v = p e^(-j angle); the zeros at 1 and -1 half a sample each.
+    """
+    half = torch.complex(bands.k / 2, torch.zeros_like(bands.k))
+    s = bands.g * (torch.sqrt(half.square() - 1) - half)
+    poles = (1 + s) / (1 - s)
+    turned = torch.cat([poles, poles.conj()], -1) * torch.exp(-1j * angle)[:, None]
+    return (turned / (1 - turned)).real.sum(-1) + 2
+
+
 def one_pole_bank(
     x: Tensor, low: Tensor, bands: OnePoles, readout: Readout, zi: State
 ) -> tuple[Tensor, State]:
@@ -95,6 +107,8 @@ def one_pole_bank(
     """
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(_one_pole_bank, x, low, bands, readout, zi)
+    if not readout.scale.numel():
+        return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     pole = 1 + torch.view_as_complex(bands.delta.double())
     gain = bands.gain.to(pole.dtype)
     # Made in float64: rounded to float32, a pole next to 1 would lose what makes it decay.
@@ -114,6 +128,8 @@ def band_pass_bank(
     """
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(_band_pass_bank, x, low, bands, readout, zi)
+    if not readout.scale.numel():
+        return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     g, k, weight = bands
     zero = torch.zeros_like(weight)
     weights = torch.stack([zero, weight, zero], -1)

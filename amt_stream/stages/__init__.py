@@ -18,6 +18,12 @@ from amt_stream.stages.integration import (
     Moore2016TemporalIntegration,
 )
 from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
+from amt_stream.stages.modulation import (
+    FastKing2019ModulationFilterbank,
+    FastModulationFilterbank,
+    King2019ModulationFilterbank,
+    ModulationFilterbank,
+)
 from amt_stream.stages.modulation_spectrum import ModulationRms, ModulationSpectrumOutput
 from amt_stream.stages.outer_middle_ear import (
     HeadphoneFilter,
@@ -35,13 +41,17 @@ __all__ = [
     "BrokenStickCompression",
     "EarFilter",
     "Excitation",
+    "FastKing2019ModulationFilterbank",
+    "FastModulationFilterbank",
     "Gain",
     "GammatoneFilterbank",
     "HeadphoneFilter",
     "IHCEnvelope",
     "IHCPaulick2024",
+    "King2019ModulationFilterbank",
     "LoudnessIntegration",
     "MiddleEarFilter",
+    "ModulationFilterbank",
     "ModulationRms",
     "ModulationSpectrumOutput",
     "Moore2016AGC",
