@@ -172,3 +172,14 @@ def phon_to_sone(level: Any, edition: str = "iso532-3") -> Any:
     """Loudness in sone of a loudness level in phon: `sone_to_phon` reversed, 0 to 120 phon."""
     phon, log_sone = _sone_table(edition)
     return _as_given(level, 10 ** np.interp(_array(level), phon, log_sone))
+
+
+def zwicker_phon(n: Any) -> Any:
+    """Loudness level in phon of `n` sone by Zwicker's method, by its own rule (ISO 532-1:2017).
+
+    40 + 10 log2(n) from 1 sone up, 40 (n + 0.0005)^0.35 below, but not less than 3 phon.
+    """
+    sone = _array(n)
+    loud = 40 + 10 * np.log2(np.maximum(sone, 1.0))
+    soft = np.maximum(40 * (np.minimum(sone, 1.0) + 0.0005) ** 0.35, 3.0)
+    return _as_given(n, np.where(sone < 1, soft, loud))

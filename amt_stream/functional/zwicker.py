@@ -1,0 +1,410 @@
+"""Loudness after Zwicker, step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.state_space import state_space
+
+STEP = 24
+"""Samples at 48 kHz from one level to the next: 0.5 ms."""
+
+POINTS = 240
+"""Samples of specific loudness, 0.1 Bark apart."""
+
+LOW = ((0, 6), (6, 9), (9, 11))
+"""Third-octave bands, from and to, that critical bands 1 to 3 join; the others are one each."""
+
+
+def third_octave_powers(
+    x: Tensor, poles: Tensor, gain: Tensor, smoothing: Tensor | None, zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Powers (..., frame, band) in Pa^2 in the bands of `x` (..., time), every 24 samples.
+
+    poles: (6, band) a1, a2 of three biquads in series, whose zeros are both at -1, then at 1 and
+        -1, then both at 1; gain: (band,)
+    smoothing: (band,) weight of a new value in three one-poles in series; the power is read after
+        the first sample of 24. Without it, the mean of the 24
+    zi, zf: (..., 9, band) two states of each biquad, in transposed direct form, and the one-poles;
+        (..., 6, band) without smoothing
+
+    All in float64: poles lie 7e-4 from z = 1, where float32 errs by -25 dB (25 Hz).
+    """
+    bands, frames = gain.shape[0], x.shape[-1] // STEP
+    if compiled(x, poles, gain, zi):
+        rows, before = array(x.double()).reshape(-1, frames, STEP), array(zi)
+        y, after = zi.new_empty(rows.shape[0], frames, bands), torch.empty_like(zi)
+        _third_octave_powers(
+            rows,
+            array(poles),
+            array(gain),
+            np.zeros(0) if smoothing is None else array(smoothing),
+            before.reshape(-1, *before.shape[-2:]),
+            y.numpy(),
+            after.view(-1, *before.shape[-2:]).numpy(),
+        )
+        return y.view(*x.shape[:-1], frames, bands), after
+    y = x.double().unsqueeze(-2) * gain[:, None]
+    ends = []
+    unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
+    first = unit[0].expand(bands, 2)
+    for i, (once, twice) in enumerate(((2, 1), (0, -1), (-2, 1))):
+        a = poles[2 * i : 2 * i + 2].T
+        transition = torch.stack([-a, first], -1)
+        driven = once * unit[0] + twice * unit[1] - a
+        start = zi[..., 2 * i : 2 * i + 2, :].mT
+        y, end = state_space(y, transition, driven, first, torch.ones_like(gain), start)
+        ends.append(end)
+    y = y.square()
+    if smoothing is None:
+        return y.unflatten(-1, (frames, STEP)).mean(-1).mT, torch.cat(ends, -1).mT
+    keep, new = 1 - smoothing, smoothing
+    for start in zi[..., 6:, :].unbind(-2):
+        a, b, c = keep[:, None, None], new[:, None], keep[:, None]
+        y, end = state_space(y, a, b, c, new, start[..., None])
+        ends.append(end)
+    return y[..., ::STEP].mT, torch.cat(ends, -1).mT
+
+
+@kernel
+def _third_octave_powers(
+    x: Array, poles: Array, gain: Array, smoothing: Array, zi: Array, y: Array, zf: Array
+) -> None:
+    squares = np.zeros((STEP, gain.size))
+    zf[:] = zi
+    for r in range(x.shape[0]):
+        for n in range(x.shape[1]):
+            _squares(x[r, n], poles, gain, zf[r], squares)
+            if smoothing.size:
+                _smoothed(squares, smoothing, zf[r, 6], zf[r, 7], zf[r, 8], y[r, n])
+            else:
+                out = y[r, n]
+                out[:] = 0
+                for t in range(STEP):
+                    v = squares[t]
+                    for b in range(v.size):
+                        out[b] += v[b] / STEP
+
+
+@kernel
+def _squares(x: Array, poles: Array, gain: Array, s: Array, squares: Array) -> None:
+    p0, p1, p2, p3, p4, p5 = poles
+    s0, s1, s2, s3, s4, s5 = s[0], s[1], s[2], s[3], s[4], s[5]
+    for t in range(x.size):
+        out = squares[t]
+        for b in range(out.size):
+            u = x[t] * gain[b]
+            v = u + s0[b]
+            s0[b] = 2 * u - p0[b] * v + s1[b]
+            s1[b] = u - p1[b] * v
+            w = v + s2[b]
+            s2[b] = s3[b] - p2[b] * w
+            s3[b] = -v - p3[b] * w
+            z = w + s4[b]
+            s4[b] = s5[b] - 2 * w - p4[b] * z
+            s5[b] = w - p5[b] * z
+            out[b] = z * z
+
+
+@kernel
+def _smoothed(squares: Array, weight: Array, s0: Array, s1: Array, s2: Array, first: Array) -> None:
+    for t in range(squares.shape[0]):
+        v = squares[t]
+        for b in range(v.size):
+            s0[b] += weight[b] * (v[b] - s0[b])
+            s1[b] += weight[b] * (s0[b] - s1[b])
+            s2[b] += weight[b] * (s1[b] - s2[b])
+        if t == 0:
+            first[:] = s2
+
+
+class Cores(NamedTuple):
+    """What core loudness is made of.
+
+    limit, correction: (8, 11) levels in dB up to which a low-frequency correction in dB holds
+    transmission: (20,) a0 in dB, less the difference of a diffuse field where that is meant
+    threshold, adaptation: (20,) threshold in quiet and adaptation to the bandwidth, in dB
+    """
+
+    limit: Tensor
+    correction: Tensor
+    transmission: Tensor
+    threshold: Tensor
+    adaptation: Tensor
+
+
+def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
+    """Core loudness (..., 20) in sone/Bark of third-octave levels (..., 28) in dB."""
+    if compiled(levels, *cores):
+        rows = array(levels).reshape(-1, levels.shape[-1])
+        y = levels.new_empty(rows.shape[0], cores.threshold.shape[0])
+        _core_loudness(rows, *(array(t) for t in cores), y.numpy())
+        return y.view(*levels.shape[:-1], -1)
+    limit, correction, transmission, threshold, adaptation = cores
+    low = levels[..., : limit.shape[1]]
+    place = (low.unsqueeze(-2) > limit).sum(-2).clamp(max=limit.shape[0] - 1)
+    low = low + correction.gather(0, place.reshape(-1, limit.shape[1])).view(low.shape)
+    power = 10 ** (low / 10)
+    sums = [power[..., start:end].sum(-1) for start, end in LOW]
+    joined = [10 * torch.log10(torch.stack(sums, -1)), levels[..., limit.shape[1] :]]
+    heard = torch.cat(joined, -1) - transmission
+    above = 0.75 + 0.25 * 10 ** ((heard - adaptation - threshold) / 10)
+    core = 0.0635 * 10 ** (threshold / 40) * (above**0.25 - 1).clamp(min=0)
+    core = torch.where(heard <= threshold, 0.0, core)
+    lowest = core[..., :1]
+    # The clamp at 1e-30 keeps the gradient of the power finite.
+    less = (0.4 + 0.32 * lowest.clamp(min=1e-30) ** 0.2).clamp(max=1)
+    return torch.cat([lowest * less, core[..., 1:]], -1)
+
+
+@kernel
+def _core_loudness(
+    levels: Array,
+    limit: Array,
+    correction: Array,
+    transmission: Array,
+    threshold: Array,
+    adaptation: Array,
+    y: Array,
+) -> None:
+    one = y.dtype.type(1)
+    ten, tenth, quarter = 10 * one, one / 10, one / 4
+    most, above = limit.shape[0] - 1, limit.shape[1] - len(LOW)
+    for r in range(y.shape[0]):
+        for i in range(y.shape[1]):
+            if i < len(LOW):
+                start, end = LOW[i]
+                power = 0 * one
+                for b in range(start, end):
+                    place = 0
+                    while place < most and levels[r, b] > limit[place, b]:
+                        place += 1
+                    power += ten ** (tenth * (levels[r, b] + correction[place, b]))
+                heard = ten * np.log10(power) - transmission[i]
+            else:
+                heard = levels[r, i + above] - transmission[i]
+            core = 0 * one
+            if not heard <= threshold[i]:
+                ratio = ten ** (tenth * (heard - adaptation[i] - threshold[i]))
+                growth = np.sqrt(np.sqrt(3 * quarter + quarter * ratio)) - one
+                # Not below 0, and NaN stays.
+                if not growth <= 0:
+                    core = y.dtype.type(0.0635) * ten ** (quarter * tenth * threshold[i]) * growth
+            if i == 0:
+                less = y.dtype.type(0.4) + y.dtype.type(0.32) * core ** y.dtype.type(0.2)
+                core *= one if less > one else less
+            y[r, i] = core
+
+
+def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
+    """Core loudness (..., frame, band) with the decay of hearing after it ends.
+
+    coefficients: (6,) B0 to B5 of the two-capacitor network at 48 kHz
+    zi, zf: (..., 3, band) voltages of the two capacitors, and the last core loudness
+    begun: (...) whether there was one; to the first of all no line leads from silence
+
+    The network runs 24 times per frame, on a line from the last value to the new one.
+    """
+    if compiled(core, coefficients, zi):
+        rows = array(core).reshape(-1, *core.shape[-2:])
+        y, zf = core.new_empty(rows.shape), torch.empty_like(zi)
+        _decayed(
+            rows,
+            array(coefficients),
+            array(zi).reshape(-1, *zi.shape[-2:]),
+            begun.contiguous().view(-1).numpy(),
+            y.numpy(),
+            zf.view(-1, *zi.shape[-2:]).numpy(),
+        )
+        return y.view(core.shape), zf
+    fast, slow, last = zi.unbind(-2)
+    outputs = []
+    for n, new in enumerate(core.to(zi.dtype).unbind(-2)):
+        rise = (new - last) / STEP
+        for k in range(1, STEP + 1):
+            was = fast, slow
+            fast, slow = _network(new if k == STEP else last + k * rise, fast, slow, coefficients)
+            if n == 0 and k < STEP:
+                fast = torch.where(begun[..., None], fast, was[0])
+                slow = torch.where(begun[..., None], slow, was[1])
+        last = new
+        outputs.append(fast)
+    return torch.stack(outputs, -2).to(core.dtype), torch.stack([fast, slow, last], -2)
+
+
+def _network(u: Tensor, fast: Tensor, slow: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both voltages after one step with the input `u`."""
+    linked = fast > slow
+    falling = torch.maximum(torch.where(linked, fast * b[2] - slow * b[3], fast * b[4]), u)
+    charge = torch.where(linked, torch.minimum(fast * b[0] - slow * b[1], falling), falling)
+    rising = torch.where((u - fast < 1e-5) & (u <= slow), u, (slow - u) * b[5] + u)
+    falls = u < fast
+    return torch.where(falls, falling, u), torch.where(falls, charge, rising)
+
+
+@kernel
+def _decayed(
+    core: Array, coefficients: Array, zi: Array, begun: Array, y: Array, zf: Array
+) -> None:
+    b0, b1, b2, b3, b4, b5 = coefficients
+    zf[:] = zi
+    for r in range(core.shape[0]):
+        fast, slow, last = zf[r, 0], zf[r, 1], zf[r, 2]
+        for n in range(core.shape[1]):
+            new, out = core[r, n], y[r, n]
+            first = 1 if n or begun[r] else STEP
+            for k in range(first, STEP + 1):
+                part = k / STEP
+                for i in range(last.size):
+                    u = last[i] + part * (new[i] - last[i])
+                    linked = fast[i] > slow[i]
+                    falling = fast[i] * b2 - slow[i] * b3 if linked else fast[i] * b4
+                    falling = u if falling < u else falling
+                    charge = fast[i] * b0 - slow[i] * b1
+                    charge = charge if linked and charge < falling else falling
+                    rising = (slow[i] - u) * b5 + u
+                    rising = u if (u - fast[i] < 1e-5) and u <= slow[i] else rising
+                    falls = u < fast[i]
+                    slow[i] = charge if falls else rising
+                    fast[i] = falling if falls else u
+            for i in range(last.size):
+                last[i] = new[i]
+                out[i] = fast[i]
+
+
+class Slopes(NamedTuple):
+    """The pattern over critical-band rate.
+
+    upper: (21,) upper limits of the bands in Bark
+    floors, slopes: (18,) and (18, 8) lower limits of ranges of specific loudness in sone/Bark, and
+        how steeply it falls there, per Bark, in bands 2 to 8 and all higher ones
+    segments: (21,) so many straight lines a band is made of at most
+    """
+
+    upper: Tensor
+    floors: Tensor
+    slopes: Tensor
+    segments: tuple[int, ...]
+
+
+def loudness_pattern(
+    core: Tensor, tables: Slopes, specific: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Loudness (...) in sone of core loudness (..., 20), and its specific loudness if wanted.
+
+    That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
+    pattern; the sum of 240 samples would be up to 1.7 % low.
+    """
+    upper, floors, slopes, segments = tables
+    if compiled(core, upper, floors, slopes):
+        rows = array(core).reshape(-1, core.shape[-1])
+        total = core.new_empty(rows.shape[0])
+        samples = core.new_empty(rows.shape[0], POINTS if specific else 0)
+        arrays = (array(t) for t in (upper, floors, slopes))
+        _loudness_pattern(rows, *arrays, total.numpy(), samples.numpy())
+        lead = core.shape[:-1]
+        return total.view(lead), samples.view(*lead, POINTS) if specific else None
+    z, n = torch.zeros_like(core[..., 0]), torch.zeros_like(core[..., 0])
+    area = torch.zeros_like(z)
+    grid = torch.arange(1, POINTS + 1, dtype=core.dtype, device=core.device) / 10
+    pattern = core.new_zeros(*core.shape[:-1], POINTS if specific else 0)
+    for i, end in enumerate(upper):
+        level = core[..., i] if i < core.shape[-1] else torch.zeros_like(z)
+        for _ in range(segments[i]):
+            place = (floors >= n[..., None]).sum(-1).clamp(max=floors.shape[0] - 1)
+            slope = slopes[place, min(max(i - 1, 0), slopes.shape[1] - 1)]
+            masked, here = n > level, z < end
+            floor = torch.maximum(floors[place], level)
+            reach = z + (n - floor) / slope
+            cut = masked & (reach <= end)
+            to = torch.where(cut, reach, end)
+            below = torch.where(cut, floor, torch.where(masked, n - (end - z) * slope, level))
+            mean = torch.where(masked, (n + below) / 2, level)
+            area = area + torch.where(here, mean * (to - z), 0.0)
+            if specific:
+                inside = (grid > z[..., None]) & (grid <= to[..., None]) & here[..., None]
+                fall = torch.where(masked, slope, 0.0)[..., None] * (grid - z[..., None])
+                line = torch.where(masked, n, level)[..., None] - fall
+                pattern = torch.where(inside, line, pattern)
+            z, n = torch.where(here, to, z), torch.where(here, below, n)
+    return area, pattern if specific else None
+
+
+@kernel
+def _loudness_pattern(
+    core: Array, upper: Array, floors: Array, slopes: Array, total: Array, samples: Array
+) -> None:
+    one = core.dtype.type(1)
+    for r in range(core.shape[0]):
+        z, n, area = 0 * one, 0 * one, 0 * one
+        place, point = 0, 0
+        for i in range(upper.size):
+            end, level = upper[i], core[r, i] if i < core.shape[1] else 0 * one
+            column = min(max(i - 1, 0), slopes.shape[1] - 1)
+            while z < end:
+                start, top = z, n
+                if n > level:
+                    while place < floors.size - 1 and n <= floors[place]:
+                        place += 1
+                    slope = slopes[place, column]
+                    floor = floors[place]
+                    floor = floor if floor > level else level
+                    z += (n - floor) / slope
+                    n = floor
+                    if z > end:
+                        z, n = end, top - (end - start) * slope
+                    area += (top + n) / 2 * (z - start)
+                else:
+                    top, n, z, slope, place = level, level, end, 0 * one, 0
+                    area += level * (z - start)
+                while point < samples.shape[1] and (point + 1) / (10 * one) <= z:
+                    samples[r, point] = top - slope * ((point + 1) / (10 * one) - start)
+                    point += 1
+        total[r] = area
+
+
+def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
+    """Loudness (..., frame) as it is felt over time: 0.47 of a fast low-pass and 0.53 of a slow.
+
+    coefficients: (4, 2) A, c0, c1 and first of y[t] = A y[t-1] + c0 x[t-1] + c1 x[t] for each, the
+        low-passes at 48 kHz on a line from value to value; y[0] = first x[0]
+    zi, zf: (..., 2) the part of the next y that is known: A y + c0 x
+    begun: (...) whether there was a value before
+    """
+    if compiled(x, coefficients, zi):
+        rows = array(x).reshape(-1, x.shape[-1])
+        y, zf = x.new_empty(rows.shape), torch.empty_like(zi)
+        before, known = begun.contiguous().view(-1).numpy(), array(zi).reshape(-1, 2)
+        _weighted(rows, array(coefficients), known, before, y.numpy(), zf.view(-1, 2).numpy())
+        return y.view(x.shape), zf
+    keep, old, new, first = coefficients
+    start = torch.where(begun[..., None], zi, (first - new) * x[..., :1])
+    parts, end = state_space(
+        x.unsqueeze(-2).expand(*x.shape[:-1], 2, x.shape[-1]),
+        keep[:, None, None],
+        (keep * new + old)[:, None],
+        torch.ones_like(keep)[:, None],
+        new,
+        start[..., None],
+    )
+    fast, slow = parts.unbind(-2)
+    return (0.47 * fast + 0.53 * slow).to(x.dtype), end.squeeze(-1)
+
+
+@kernel
+def _weighted(x: Array, coefficients: Array, zi: Array, begun: Array, y: Array, zf: Array) -> None:
+    keep, old, new, first = coefficients
+    for r in range(x.shape[0]):
+        fast, slow = zi[r]
+        if not begun[r]:
+            fast, slow = (first[0] - new[0]) * x[r, 0], (first[1] - new[1]) * x[r, 0]
+        for n in range(x.shape[1]):
+            fast += new[0] * x[r, n]
+            slow += new[1] * x[r, n]
+            y[r, n] = 0.47 * fast + 0.53 * slow
+            fast = keep[0] * fast + old[0] * x[r, n]
+            slow = keep[1] * slow + old[1] * x[r, n]
+        zf[r] = fast, slow
