@@ -281,7 +281,10 @@ class ModulationFilterbank(_Bank):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """(..., M_f, time) for each channel f, in the dtype of `x` (..., channel, time)."""
-        y = self.whole(x).to(x.dtype)
+        return self.split(self.whole(x).to(x.dtype))
+
+    def split(self, y: Tensor) -> list[Tensor]:
+        """A streamed output (..., channel, filter, time) as a list, one entry per channel."""
         return [y[..., f, :n, :] for f, n in enumerate(self._designs["counts"])]
 
     def extra_repr(self) -> str:
