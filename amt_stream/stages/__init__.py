@@ -7,6 +7,7 @@ from amt_stream.stages.binaural import (
     SpatialSmoothing,
 )
 from amt_stream.stages.compression import BrokenStickCompression, PowerCompression
+from amt_stream.stages.drnl import DRNLFilterbank, FastDRNLFilterbank
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
 from amt_stream.stages.gain import Gain
@@ -39,11 +40,13 @@ __all__ = [
     "BinauralInhibition",
     "BinauralLoudness",
     "BrokenStickCompression",
+    "DRNLFilterbank",
     "EarFilter",
     "Excitation",
     "FastKing2019ModulationFilterbank",
     "FastModulationFilterbank",
     "Gain",
+    "FastDRNLFilterbank",
     "GammatoneFilterbank",
     "HeadphoneFilter",
     "IHCEnvelope",
