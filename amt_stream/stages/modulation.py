@@ -175,7 +175,7 @@ class ModulationFilterbank(_Bank):
         self.use_upper_limit = chosen["use_upper_limit"]
         self.use_lp150_prefilter = preset in ("jepsen2008", "paulick2024")
         att = float(chosen["att_factor"])
-        self.att_factor = nn.Parameter(torch.tensor(att)) if learnable else att
+        self.att_factor = nn.Parameter(torch.tensor(att, dtype=torch.float64)) if learnable else att
 
         channels = np.atleast_1d(torch.as_tensor(fc).detach().cpu().double().numpy())
         self._refuse(channels)
@@ -288,9 +288,10 @@ class ModulationFilterbank(_Bank):
         return [y[..., f, :n, :] for f, n in enumerate(self._designs["counts"])]
 
     def extra_repr(self) -> str:
+        att = "learned" if self.learnable else f"{self.att_factor:.4g}"
         return (
             f"fs={self.fs}, num_channels={self.num_channels}, Q={self.Q}, max_mfc={self.max_mfc}, "
-            f"lp_cutoff={self.lp_cutoff}, att_factor={float(self.att_factor):.4g}, "
+            f"lp_cutoff={self.lp_cutoff}, att_factor={att}, "
             f"use_upper_limit={self.use_upper_limit}, preset={self.preset!r}, "
             f"filter_type={self.filter_type!r}, learnable={self.learnable}"
         )
