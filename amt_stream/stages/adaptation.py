@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -111,8 +112,8 @@ class AdaptLoop(Stage):
             fixed = {"floor": floor, "rest": rest, "rates": rates, "overshoot": overshoot}
             for name, values in {**fixed, "corr": corr, "mult": mult}.items():
                 self.register_table(name, values.numpy())
-        self.register_table("fixed_limit", torch.tensor(limit, dtype=torch.float64).numpy())
-        self.to(dtype)
+        self.register_table("fixed_limit", np.array(limit))
+        self.to(self.device, dtype)
 
     def _rest(self, floor: Tensor) -> Tensor:
         """State of the loops in silence, each the square root of what it is given."""
@@ -202,7 +203,7 @@ class AdaptLoop(Stage):
 
 
 def _numbers(values: Any) -> Tensor:
-    return torch.as_tensor(values).detach().cpu().double()
+    return torch.as_tensor(values, device="cpu").detach().double()
 
 
 def _least_limit(rest: Tensor) -> Tensor:
