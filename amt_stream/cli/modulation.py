@@ -88,7 +88,8 @@ def screen(reading: Reading, width: int, height: int, unicode: bool = True) -> l
     for m in reversed(range(len(reading.mfc))):
         ears = " ".join(edge + "".join(shade(v, shades) for v in ear[:, m]) + edge for ear in level)
         bold = found is not None and m == found.modulation
-        label = f"{hz_text(reading.mfc[m]) + ' Hz':>{LABEL - 2}}"
+        center = float(reading.mfc[m])
+        label = f"{hz_text(center) + ' Hz' if center else 'mean':>{LABEL - 2}}"
         label = f"{BOLD}{label}{PLAIN}" if bold else label
         lines += [f"{label}  {ears}"] + [" " * LABEL + ears] * (tall - 1)
     centers = np.array([reading.fc[bands].mean() for bands in columns])

@@ -225,7 +225,7 @@ def am_tone_source(
 ) -> SignalSource:
     """A tone of 1 kHz and 60 dB SPL that goes fully up and down four times a second."""
     tone = Tone(1000.0, modulation=4.0, level_db=60.0)
-    return SignalSource([tone], fs, duration, paced, name="1 kHz, modulated at 4 Hz")
+    return SignalSource([tone], fs, duration, paced, name="AM tone")
 
 
 _SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}

@@ -69,9 +69,8 @@ def below_db(rms: NDArray[np.floating], peak: float) -> NDArray[np.float64]:
     """Level of each cell in dB relative to `peak`, from -RANGE_DB to 0."""
     if not peak > 0:
         return np.full(np.shape(rms), -RANGE_DB)
-    share = np.maximum(rms / peak, 10.0 ** (-RANGE_DB / 20.0))
-    level: NDArray[np.float64] = np.minimum(20.0 * np.log10(share), 0.0)
-    return level
+    level = 20.0 * np.log10(np.maximum(rms / peak, 1e-6))
+    return np.clip(level, -RANGE_DB, 0.0)
 
 
 def hz_text(f: float) -> str:

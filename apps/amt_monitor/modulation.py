@@ -21,7 +21,7 @@ class StrongestPane(Pane):
     """Where most moves, in words."""
 
     def __init__(self) -> None:
-        super().__init__("strongest", "Strongest modulation", "running rms, 0.2 s twice")
+        super().__init__("strongest", "Strongest modulation", "rms of about 0.4 s")
         self.where, self.about = QtWidgets.QLabel("-"), QtWidgets.QLabel("")
         self.where.setObjectName("strongest_where")
         self.about.setObjectName("strongest_about")
@@ -32,14 +32,15 @@ class StrongestPane(Pane):
         self.body.addWidget(self.where, 1)
         self.body.addWidget(self.about)
 
-    def show_cell(self, cell: Strongest | None) -> None:
+    def show_cell(self, cell: Strongest | None, model: str) -> None:
         if cell is None:
             self.where.setText("silence")
             self.about.setText("nothing moves")
             return
         self.where.setText(cell.where)
         self.about.setText(
-            f"modulation frequency in auditory band, {cell.ear}; rms {cell.rms:.3g} model units"
+            f"modulation frequency in auditory band, {cell.ear}; rms {cell.rms:.3g} in units of "
+            f"{model}"
         )
 
     def texts(self) -> tuple[str, str]:
@@ -87,7 +88,9 @@ class ModulationWindow(MeterWindow):
         self.levels.draw(frames.level_db[:, -1])
 
     def show_numbers(self, frames: "Frames", engine: "Engine") -> dict[str, tuple[str, ...]]:
-        self.strongest.show_cell(strongest(frames.values.rms[:, -1], *self._named(engine)))
+        model: Any = engine.model
+        cell = strongest(frames.values.rms[:, -1], *self._named(engine))
+        self.strongest.show_cell(cell, model.model)
         self.levels.show_numbers(frames.level_db[:, -1], alarm=not frames.calibrated)
         rows = engine.history.read(RECENT_S)
         self._fault = int(np.bitwise_or.reduce(rows.fault))

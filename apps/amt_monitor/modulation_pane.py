@@ -21,7 +21,7 @@ class ModulationPane(Pane):
     """
 
     def __init__(self, ear: str) -> None:
-        super().__init__(f"modulation_{ear}", f"{ear.capitalize()} ear")
+        super().__init__(f"modulation_{ear}", f"Modulation spectrum, {ear} ear")
         self.plot = Plot(f"modulation_{ear}_plot")
         self.plot.hideAxis("top")
         self.plot.getAxis("left").setWidth(64)
@@ -30,7 +30,7 @@ class ModulationPane(Pane):
         self.image = pg.ImageItem(axisOrder="col-major", levels=(-RANGE_DB, 0.0))
         self.image.setColorMap(COLORS)
         self.frame = QtWidgets.QGraphicsRectItem()
-        self.frame.setPen(thin_pen("#ffffff"))
+        self.frame.setPen(thin_pen("#000000"))
         for item in (self.image, self.frame):
             self.plot.addItem(item, ignoreBounds=True)
         self.body.addWidget(self.plot, 1)
@@ -64,11 +64,7 @@ class ColorScale(pg.GraphicsLayoutWidget):
         self.setObjectName("color_scale")
         self.setBackground(colors().ground)
         self.setFixedWidth(92)
-        bar = pg.ColorBarItem(
-            values=(-RANGE_DB, 0.0),
-            colorMap=COLORS,
-            interactive=False,
-            label="dB relative to the strongest",
-        )
+        bar = pg.ColorBarItem(values=(-RANGE_DB, 0.0), colorMap=COLORS, interactive=False)
+        bar.getAxis("left").setLabel("dB relative to the strongest", color=colors().ink)
         bar.axis.setTextPen(colors().ink)
         self.addItem(bar)
