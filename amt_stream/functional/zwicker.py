@@ -15,6 +15,9 @@ STEP = 24
 POINTS = 240
 """Samples of specific loudness, 0.1 Bark apart."""
 
+ZEROS = ((2.0, 1.0), (0.0, -1.0), (-2.0, 1.0))
+"""Of the three biquads of a third-octave filter: factors of the last input and that before it."""
+
 LOW = ((0, 6), (6, 9), (9, 11))
 """Third-octave bands, from and to, that critical bands 1 to 3 join; the others are one each."""
 
@@ -24,8 +27,7 @@ def third_octave_powers(
 ) -> tuple[Tensor, Tensor]:
     """Powers (..., frame, band) in Pa^2 in the bands of `x` (..., time), every 24 samples.
 
-    poles: (6, band) a1, a2 of three biquads in series, whose zeros are both at -1, then at 1 and
-        -1, then both at 1; gain: (band,)
+    poles: (6, band) a1, a2 of three biquads in series, with `ZEROS`; gain: (band,)
     smoothing: (band,) weight of a new value in three one-poles in series; the power is read after
         the first sample of 24. Without it, the mean of the 24
     zi, zf: (..., 9, band) two states of each biquad, in transposed direct form, and the one-poles;
@@ -51,7 +53,7 @@ def third_octave_powers(
     ends = []
     unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
     first = unit[0].expand(bands, 2)
-    for i, (once, twice) in enumerate(((2, 1), (0, -1), (-2, 1))):
+    for i, (once, twice) in enumerate(ZEROS):
         a = poles[2 * i : 2 * i + 2].T
         transition = torch.stack([-a, first], -1)
         driven = once * unit[0] + twice * unit[1] - a
@@ -73,52 +75,59 @@ def third_octave_powers(
 def _third_octave_powers(
     x: Array, poles: Array, gain: Array, smoothing: Array, zi: Array, y: Array, zf: Array
 ) -> None:
-    squares = np.zeros((STEP, gain.size))
+    tile = np.zeros((STEP, gain.size))
     zf[:] = zi
     for r in range(x.shape[0]):
+        s = zf[r]
         for n in range(x.shape[1]):
-            _squares(x[r, n], poles, gain, zf[r], squares)
+            for t in range(STEP):
+                v = tile[t]
+                for b in range(v.size):
+                    v[b] = x[r, n, t] * gain[b]
+            for i in range(len(ZEROS)):
+                _biquad(tile, ZEROS[i], poles[2 * i], poles[2 * i + 1], s[2 * i], s[2 * i + 1])
             if smoothing.size:
-                _smoothed(squares, smoothing, zf[r, 6], zf[r, 7], zf[r, 8], y[r, n])
+                _smoothed_squares(tile, smoothing, s[6], s[7], s[8], y[r, n])
             else:
-                out = y[r, n]
-                out[:] = 0
-                for t in range(STEP):
-                    v = squares[t]
-                    for b in range(v.size):
-                        out[b] += v[b] / STEP
+                _mean_squares(tile, y[r, n])
 
 
 @kernel
-def _squares(x: Array, poles: Array, gain: Array, s: Array, squares: Array) -> None:
-    p0, p1, p2, p3, p4, p5 = poles
-    s0, s1, s2, s3, s4, s5 = s[0], s[1], s[2], s[3], s[4], s[5]
-    for t in range(x.size):
-        out = squares[t]
-        for b in range(out.size):
-            u = x[t] * gain[b]
-            v = u + s0[b]
-            s0[b] = 2 * u - p0[b] * v + s1[b]
-            s1[b] = u - p1[b] * v
-            w = v + s2[b]
-            s2[b] = s3[b] - p2[b] * w
-            s3[b] = -v - p3[b] * w
-            z = w + s4[b]
-            s4[b] = s5[b] - 2 * w - p4[b] * z
-            s5[b] = w - p5[b] * z
-            out[b] = z * z
-
-
-@kernel
-def _smoothed(squares: Array, weight: Array, s0: Array, s1: Array, s2: Array, first: Array) -> None:
-    for t in range(squares.shape[0]):
-        v = squares[t]
+def _biquad(
+    tile: Array, zeros: tuple[float, float], a1: Array, a2: Array, s1: Array, s2: Array
+) -> None:
+    b1, b2 = zeros
+    for t in range(STEP):
+        v = tile[t]
         for b in range(v.size):
-            s0[b] += weight[b] * (v[b] - s0[b])
+            u = v[b]
+            w = u + s1[b]
+            s1[b] = b1 * u - a1[b] * w + s2[b]
+            s2[b] = b2 * u - a2[b] * w
+            v[b] = w
+
+
+@kernel
+def _smoothed_squares(
+    tile: Array, weight: Array, s0: Array, s1: Array, s2: Array, y: Array
+) -> None:
+    for t in range(STEP):
+        v = tile[t]
+        for b in range(v.size):
+            s0[b] += weight[b] * (v[b] * v[b] - s0[b])
             s1[b] += weight[b] * (s0[b] - s1[b])
             s2[b] += weight[b] * (s1[b] - s2[b])
         if t == 0:
-            first[:] = s2
+            y[:] = s2
+
+
+@kernel
+def _mean_squares(tile: Array, y: Array) -> None:
+    y[:] = 0
+    for t in range(STEP):
+        v = tile[t]
+        for b in range(v.size):
+            y[b] += v[b] * v[b] / STEP
 
 
 class Cores(NamedTuple):
@@ -282,12 +291,14 @@ class Slopes(NamedTuple):
     floors, slopes: (18,) and (18, 8) lower limits of ranges of specific loudness in sone/Bark, and
         how steeply it falls there, per Bark, in bands 2 to 8 and all higher ones
     segments: (21,) so many straight lines a band is made of at most
+    samples: (21,) so many samples of specific loudness lie in it
     """
 
     upper: Tensor
     floors: Tensor
     slopes: Tensor
     segments: tuple[int, ...]
+    samples: tuple[int, ...]
 
 
 def loudness_pattern(
@@ -298,7 +309,7 @@ def loudness_pattern(
     That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
     pattern; the sum of 240 samples would be up to 1.7 % low.
     """
-    upper, floors, slopes, segments = tables
+    upper, floors, slopes, segments, counts = tables
     if compiled(core, upper, floors, slopes):
         rows = array(core).reshape(-1, core.shape[-1])
         total = core.new_empty(rows.shape[0])
@@ -310,9 +321,10 @@ def loudness_pattern(
     z, n = torch.zeros_like(core[..., 0]), torch.zeros_like(core[..., 0])
     area = torch.zeros_like(z)
     grid = torch.arange(1, POINTS + 1, dtype=core.dtype, device=core.device) / 10
-    pattern = core.new_zeros(*core.shape[:-1], POINTS if specific else 0)
-    for i, end in enumerate(upper):
+    pattern = []
+    for i, (end, points) in enumerate(zip(upper, grid.split(counts), strict=True)):
         level = core[..., i] if i < core.shape[-1] else torch.zeros_like(z)
+        piece = core.new_zeros(*core.shape[:-1], counts[i] if specific else 0)
         for _ in range(segments[i]):
             place = (floors >= n[..., None]).sum(-1).clamp(max=floors.shape[0] - 1)
             slope = slopes[place, min(max(i - 1, 0), slopes.shape[1] - 1)]
@@ -325,12 +337,13 @@ def loudness_pattern(
             mean = torch.where(masked, (n + below) / 2, level)
             area = area + torch.where(here, mean * (to - z), 0.0)
             if specific:
-                inside = (grid > z[..., None]) & (grid <= to[..., None]) & here[..., None]
-                fall = torch.where(masked, slope, 0.0)[..., None] * (grid - z[..., None])
+                inside = (points > z[..., None]) & (points <= to[..., None]) & here[..., None]
+                fall = torch.where(masked, slope, 0.0)[..., None] * (points - z[..., None])
                 line = torch.where(masked, n, level)[..., None] - fall
-                pattern = torch.where(inside, line, pattern)
+                piece = torch.where(inside, line, piece)
             z, n = torch.where(here, to, z), torch.where(here, below, n)
-    return area, pattern if specific else None
+        pattern.append(piece)
+    return area, torch.cat(pattern, -1) if specific else None
 
 
 @kernel

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.compose import Chain, aligned
-from amt_stream.functional.zwicker import STEP
+from amt_stream.functional.zwicker import STEP, loudness_pattern
 from amt_stream.scales import zwicker_phon
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.zwicker import (
@@ -98,7 +98,7 @@ def zwicker_from_levels(level_db: Tensor, field: ZwickerField = "free") -> Zwick
     Computed in float64.
     """
     core = CoreLoudness(field).double()(level_db.double())
-    n, specific = ZwickerLoudness().double().pattern(core, True)
+    n, specific = loudness_pattern(core, ZwickerLoudness().double().tables(), True)
     assert specific is not None
     return ZwickerStationary(n, specific, zwicker_phon(n.detach()))
 

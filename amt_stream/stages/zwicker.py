@@ -123,7 +123,11 @@ class CoreLoudness(Pointwise):
                 f"CoreLoudness takes levels of 28 third-octave bands, 25 Hz to 12.5 kHz, on its "
                 f"last axis, given shape {tuple(x.shape)}"
             )
-        return core_loudness(x, Cores(*(getattr(self, name) for name in Cores._fields)))
+        return core_loudness(x, self.tables())
+
+    def tables(self) -> Cores:
+        """The tables that core loudness is made of."""
+        return Cores(*(getattr(self, name) for name in Cores._fields))
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], 20)
@@ -168,13 +172,15 @@ class ZwickerLoudness(Stage):
         self.register_table("decay", decay_coefficients())
         self.register_table("weighting", weighting_coefficients())
         rows = table("zwicker_slopes")
-        falls = np.stack([rows[f"usl_{i}"] for i in range(1, 9)], 1)
-        # The slack of the published program keeps a sample at a limit in the band below it.
+        # The slack, as in published programs, keeps a sample at a limit in the band below it.
         upper = np.append(table("zwicker_bands")["zup_bark"], 24.0) + 1e-4
+        slopes = np.stack([rows[f"usl_{i}"] for i in range(1, 9)], 1)
         self.register_table("upper", upper)
         self.register_table("floors", rows["rns"])
-        self.register_table("slopes", falls)
-        self.segments = most_segments(upper, rows["rns"], falls)
+        self.register_table("slopes", slopes)
+        self.segments = most_segments(upper, rows["rns"], slopes)
+        below = np.searchsorted(np.arange(1, POINTS + 1) / 10, upper)
+        self.samples = tuple(np.diff(below, prepend=0).tolist())
         self.out_time_dim = ZwickerOutput(-1, -2)  # type: ignore[arg-type]
 
     def initial_state(self, shape: Shape) -> State:
@@ -184,19 +190,18 @@ class ZwickerLoudness(Stage):
             "begun": torch.zeros(shape[:-1], dtype=torch.bool, device=self.device),
         }
 
-    def pattern(self, core: Tensor, specific: bool) -> tuple[Tensor, Tensor | None]:
-        """Loudness (...) and specific loudness (..., 240), if wanted, of cores (..., 20)."""
-        tables = Slopes(self.upper, self.floors, self.slopes, self.segments)
-        return loudness_pattern(core, tables, specific)
+    def tables(self) -> Slopes:
+        """The tables that the pattern over critical-band rate is drawn from."""
+        return Slopes(self.upper, self.floors, self.slopes, self.segments, self.samples)
 
     def step(self, x: Tensor, state: State) -> tuple[ZwickerOutput, State]:
         begun = state["begun"]
         core, cores = decayed(x, self.decay, state["cores"], begun)
-        total, _ = self.pattern(core, False)
+        total, _ = loudness_pattern(core, self.tables())
         n, low_passes = weighted(total, self.weighting, state["low_passes"], begun)
         specific = None
         if self.gives_specific_loudness:
-            _, specific = self.pattern(core[..., ::4, :], True)
+            _, specific = loudness_pattern(core[..., ::4, :], self.tables(), True)
         after = {"cores": cores, "low_passes": low_passes, "begun": torch.ones_like(begun)}
         return ZwickerOutput(n[..., ::4], specific), after
 
@@ -234,15 +239,13 @@ def weighting_coefficients() -> np.ndarray:
 def most_segments(upper: np.ndarray, floors: np.ndarray, slopes: np.ndarray) -> tuple[int, ...]:
     """How many straight lines the pattern can have at most in each critical band.
 
-    Falling in from below, it passes part of a range, then whole ones, then part of one, and may
-    reach the band's own level.
+    Falling in from below, it may pass part of a range of specific loudness, then as many whole ones
+    as fit into the band, part of another, and then reach the band's own loudness.
     """
     most = [1]
     for i, width in enumerate(np.diff(upper)):
-        spans = -np.diff(floors) / slopes[1:, min(i, slopes.shape[1] - 1)]
-        ends = np.cumsum(np.append(0, spans))
-        whole = max(
-            int(np.searchsorted(ends, start + width, "right")) - k for k, start in enumerate(ends)
-        )
-        most.append(whole - 1 + 3)
+        passed = -np.diff(floors) / slopes[1:, min(i, slopes.shape[1] - 1)]
+        at = np.append(0, np.cumsum(passed))
+        whole = np.searchsorted(at, at + width, "right") - 1 - np.arange(at.size)
+        most.append(int(whole.max()) + 3)
     return tuple(most)
