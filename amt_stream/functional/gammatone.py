@@ -15,11 +15,14 @@ from amt_stream.functional.state_space import BLOCK, Blocks, run
 def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:
     """Coefficients (3, channel) of `gammatone`: p = exp(-2 pi bandwidth / fs - j 2 pi fc / fs).
 
+    They are the real part of p - 1, the imaginary part, and 1 - |p|: next to 1, where the poles of
+    low bands are, p itself would lose their bandwidth to rounding.
+
     fc, bandwidth: (channel,) center frequency and decay of the envelope in Hz
     """
     decay, angle = 2 * pi / fs * bandwidth, 2 * pi / fs * fc
-    size = torch.exp(-decay)
-    return torch.stack([size * angle.cos(), -size * angle.sin(), -torch.expm1(-decay)])
+    size, gap = torch.exp(-decay), -torch.expm1(-decay)
+    return torch.stack([-2 * size * (angle / 2).sin() ** 2 - gap, -size * angle.sin(), gap])
 
 
 def gammatone(
@@ -30,7 +33,7 @@ def gammatone(
     u_k[t] = p u_k[t-1] + (1 - |p|) u_{k-1}[t], u_0 = x, y = factor Re u_n (Hohmann 2002).
 
     x: (..., 1, time) for all channels, or (..., channel, time) for each its own
-    coefficients: (3, channel): real and imaginary part of p, and 1 - |p|
+    coefficients: (3, channel) by `one_poles`
     zi, zf: (..., 2, n, channel): real and imaginary part of the last u_1 to u_n
     system: `cascade_blocks` of the same for BLOCK samples, which spares the plain form making them
     """
@@ -71,11 +74,11 @@ def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int 
     The state is the real parts of u, then the imaginary ones.
     """
     re, im, gain = coefficients.unbind()
-    turn = torch.stack([re, -im, im, re], -1).view(-1, 2, 2)
+    turn = torch.stack([re, -im, im, re], -1).view(-1, 2, 2)  # by p^t - 1, for t = 1, 2, 4, ...
     poles = torch.stack([torch.ones_like(re), torch.zeros_like(re)], -1)[..., None]
     while poles.shape[-1] <= length:  # (channel, 2, t): real and imaginary part of p^t
-        poles = torch.cat([poles, turn @ poles], -1)
-        turn = turn @ turn
+        poles = torch.cat([poles, torch.baddbmm(poles, turn, poles)], -1)
+        turn = torch.baddbmm(turn, turn, turn, beta=2)
     ways = [torch.ones(length, dtype=gain.dtype, device=gain.device)]
     for _ in range(1, order):
         ways.append(ways[-1].cumsum(0))
@@ -149,8 +152,8 @@ def _cascade(order: int) -> Any:
                             u, v = tile[t, i], zero
                             for k in range(order):
                                 a, b = s[2 * k, i], s[2 * k + 1, i]
-                                u = p[0, i] * a - p[1, i] * b + p[2, i] * u
-                                v = p[0, i] * b + p[1, i] * a + p[2, i] * v
+                                u = a + (p[0, i] * a - p[1, i] * b + p[2, i] * u)
+                                v = b + (p[0, i] * b + p[1, i] * a + p[2, i] * v)
                                 s[2 * k, i] = u
                                 s[2 * k + 1, i] = v
                             tile[t, i] = scale * u

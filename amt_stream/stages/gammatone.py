@@ -123,7 +123,7 @@ class GammatoneFilterbank(Stage):
 
     @property
     def coefficients(self) -> Tensor:
-        """Real and imaginary part of each band's pole, and 1 - |p|: (3, band)."""
+        """Real and imaginary part of each band's p - 1, and 1 - |p|: (3, band)."""
         if self.learnable:
             return one_poles(self.log_fc.exp(), self.log_bandwidth.exp(), self.fs)
         return self.fixed
@@ -132,7 +132,7 @@ class GammatoneFilterbank(Stage):
     def poles(self) -> Tensor:
         """The pole of each band, complex (band,)."""
         real, imaginary, _ = self.coefficients.unbind()
-        return torch.complex(real, imaginary)
+        return torch.complex(1 + real, imaginary)
 
     @property
     def gains(self) -> Tensor:
