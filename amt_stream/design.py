@@ -1,5 +1,7 @@
 """Filters, designed once in float64 with numpy."""
 
+from typing import Any
+
 import numpy as np
 
 GRID = 2**18
@@ -35,3 +37,68 @@ def minimum_phase(gain: np.ndarray, taps: int) -> np.ndarray:
     cepstrum[1 : GRID // 2] *= 2
     cepstrum[GRID // 2 + 1 :] = 0
     return np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), GRID)[:taps]
+
+
+def butterworth(order: int, cutoff: Any, fs: float, btype: str = "low") -> np.ndarray:
+    """Sections (section, 6) b0 b1 b2 1 a1 a2 of a Butterworth filter, gain 1 where it passes.
+
+    By the bilinear transform, pre-warped, from the poles of the analog low-pass on the unit circle.
+
+    order: of the analog low-pass; "band" and "bandstop" have twice as many poles
+    cutoff: -3 dB in Hz; for "band" and "bandstop" the lower and the upper edge
+    btype: "low", "high", "band" or "bandstop"
+
+    Raises ValueError for an unknown type, an order below 1 and cutoffs outside (0, fs / 2).
+    """
+    edges = np.atleast_1d(np.asarray(cutoff, dtype=float))
+    needed = {"low": 1, "high": 1, "band": 2, "bandstop": 2}
+    if btype not in needed:
+        raise ValueError(f"btype is {btype!r}: give one of {', '.join(needed)}")
+    if order != int(order) or order < 1:
+        raise ValueError(f"the order of a Butterworth filter is {order}: give 1 or more")
+    rising = np.diff(edges, prepend=0, append=fs / 2) > 0
+    if edges.shape != (needed[btype],) or not rising.all():
+        count = "one cutoff" if needed[btype] == 1 else "two rising cutoffs"
+        raise ValueError(
+            f"a {btype} Butterworth filter takes {count} between 0 and fs/2 = {fs / 2:g} Hz, "
+            f"given {cutoff}"
+        )
+    # In units of 2 fs, so that z = (1 + s) / (1 - s).
+    corner = np.tan(np.pi * edges / fs)
+    width, middle = corner[-1] - corner[0], corner[0] * corner[-1]
+    if btype in ("low", "high"):
+        numerator = [1.0, 2.0, 1.0] if btype == "low" else [1.0, -2.0, 1.0]
+        reference = 1.0 if btype == "low" else -1.0
+    else:
+        turn = (1 - middle) / (1 + middle)  # cosine of the center
+        numerator = [1.0, 0.0, -1.0] if btype == "band" else [1.0, -2 * turn, 1.0]
+        reference = np.exp(1j * np.arccos(turn)) if btype == "band" else 1.0
+    sections = []
+    for k in range((order + 1) // 2):
+        pole = np.exp(1j * np.pi * (2 * k + 1 + order) / (2 * order))
+        real = 2 * k + 1 == order
+        if btype in ("low", "high"):
+            poles = [corner[0] * pole if btype == "low" else corner[0] / pole]
+        else:
+            slope = width * (pole if btype == "band" else 1 / pole)
+            poles = list(np.roots([1, -slope, middle]))
+        if real and len(poles) == 1:
+            z = ((1 + poles[0]) / (1 - poles[0])).real
+            sections.append(([1.0, numerator[1] / 2, 0.0], [1.0, -z, 0.0]))
+            continue
+        # A real pole of the low-pass makes one pair, any other makes a pair with its conjugate.
+        pairs = [tuple(poles)] if real else [(p, p.conjugate()) for p in poles]
+        for s, t in pairs:
+            z, w = (1 + s) / (1 - s), (1 + t) / (1 - t)
+            sections.append((numerator, [1.0, -(z + w).real, (z * w).real]))
+    powers = reference ** -np.arange(3.0)
+    return np.array(
+        [[*(b / np.abs((b @ powers) / (a @ powers))), *a] for b, a in np.array(sections)]
+    )
+
+
+def numbers(values: Any) -> np.ndarray:
+    """Float64 copy of a number, list, array, or tensor of any device and dtype."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double().numpy()
+    return np.array(values, dtype=np.float64)

@@ -10,6 +10,7 @@ from amt_stream.stages.compression import BrokenStickCompression, PowerCompressi
 from amt_stream.stages.drnl import DRNLFilterbank, FastDRNLFilterbank
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
+from amt_stream.stages.filters import ButterworthFilter, IIRFilter, SOSFilter
 from amt_stream.stages.gain import Gain
 from amt_stream.stages.gammatone import GammatoneFilterbank
 from amt_stream.stages.hair_cell import IHCEnvelope, IHCPaulick2024
@@ -40,6 +41,7 @@ __all__ = [
     "BinauralInhibition",
     "BinauralLoudness",
     "BrokenStickCompression",
+    "ButterworthFilter",
     "DRNLFilterbank",
     "EarFilter",
     "Excitation",
@@ -51,6 +53,7 @@ __all__ = [
     "HeadphoneFilter",
     "IHCEnvelope",
     "IHCPaulick2024",
+    "IIRFilter",
     "King2019ModulationFilterbank",
     "LoudnessIntegration",
     "MiddleEarFilter",
@@ -66,6 +69,7 @@ __all__ = [
     "PowerCompression",
     "Resample",
     "RunningSpectrum",
+    "SOSFilter",
     "SpatialSmoothing",
     "SpecificLoudness",
 ]
