@@ -35,6 +35,12 @@ from amt_stream.stages.outer_middle_ear import (
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
+from amt_stream.stages.zwicker import (
+    CoreLoudness,
+    ThirdOctaveLevels,
+    ZwickerLoudness,
+    ZwickerOutput,
+)
 
 __all__ = [
     "AdaptLoop",
@@ -42,6 +48,7 @@ __all__ = [
     "BinauralLoudness",
     "BrokenStickCompression",
     "ButterworthFilter",
+    "CoreLoudness",
     "DRNLFilterbank",
     "EarFilter",
     "Excitation",
@@ -72,4 +79,7 @@ __all__ = [
     "SOSFilter",
     "SpatialSmoothing",
     "SpecificLoudness",
+    "ThirdOctaveLevels",
+    "ZwickerLoudness",
+    "ZwickerOutput",
 ]

@@ -56,7 +56,7 @@ class ThirdOctaveLevels(Stage):
         rows = table("zwicker_filters")
         poles = [a for i in "123" for a in (-2 - rows[f"da1_{i}"], 1 - rows[f"da2_{i}"])]
         self.register_table("poles", np.array(poles))
-        self.register_table("gain", rows["gain"])
+        self.register_table("gain", rows["gain"].copy())
         tau = 2 / (3 * np.minimum(CENTERS, 1000.0))
         self.register_table("smoothing", -np.expm1(-1 / (FS * tau)))
 
@@ -114,8 +114,8 @@ class CoreLoudness(Pointwise):
         self.register_table("correction", correction)
         lifted = bands["ddf_db"] if field == "diffuse" else 0
         self.register_table("transmission", bands["a0_db"] - lifted)
-        self.register_table("threshold", bands["ltq_db"])
-        self.register_table("adaptation", bands["dcb_db"])
+        self.register_table("threshold", bands["ltq_db"].copy())
+        self.register_table("adaptation", bands["dcb_db"].copy())
 
     def transform(self, x: Tensor) -> Tensor:
         if x.shape[-1] != CENTERS.size:
@@ -176,7 +176,7 @@ class ZwickerLoudness(Stage):
         upper = np.append(table("zwicker_bands")["zup_bark"], 24.0) + 1e-4
         slopes = np.stack([rows[f"usl_{i}"] for i in range(1, 9)], 1)
         self.register_table("upper", upper)
-        self.register_table("floors", rows["rns"])
+        self.register_table("floors", rows["rns"].copy())
         self.register_table("slopes", slopes)
         self.segments = most_segments(upper, rows["rns"], slopes)
         below = np.searchsorted(np.arange(1, POINTS + 1) / 10, upper)

@@ -61,6 +61,7 @@ CASES = {
     "BrokenStickCompression": Case(amt.BrokenStickCompression, (2, 16, 3)),
     "ButterworthFilter": Case(lambda **o: amt.ButterworthFilter(2, 100.0, 8000, **o), (2, 3, 16)),
     "Chain": Case(lambda: amt.Chain(wait=amt.Delay(2), bend=nn.PReLU(3)), (2, 3, 16)),
+    "CoreLoudness": Case(amt.CoreLoudness, (2, 3, 28), level_db),
     "Delay": Case(partial(amt.Delay, 3), (2, 3, 16)),
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16)),
@@ -109,6 +110,9 @@ CASES = {
     "SOSFilter": Case(lambda **o: amt.SOSFilter([[1, 0.5, 0, 1, -0.9, 0]], **o), (2, 3, 16)),
     "SpatialSmoothing": Case(amt.SpatialSmoothing, (2, 3, 150), loudness),
     "SpecificLoudness": Case(partial(amt.SpecificLoudness, f_max=200.0), (2, 3, 17), level_db),
+    "ThirdOctaveLevels": Case(amt.ThirdOctaveLevels, (2, 48)),
+    "ZwickerLoudness": Case(partial(amt.ZwickerLoudness, True), (2, 4, 20), loudness),
+    "ZwickerTimeVarying": Case(partial(amt.ZwickerTimeVarying, 48000), (2, 96)),
 }
 
 
