@@ -1,6 +1,10 @@
 """Models: chains of stages under one name."""
 
+from amt_stream.models.dau1997 import Dau1997
+from amt_stream.models.king2019 import King2019
 from amt_stream.models.moore2016 import Moore2016
+from amt_stream.models.osses2021 import Osses2021
+from amt_stream.models.paulick2024 import Paulick2024
 from amt_stream.models.zwicker import (
     ZwickerStationary,
     ZwickerTimeVarying,
@@ -12,8 +16,12 @@ from amt_stream.stages.loudness import Moore2016Output
 from amt_stream.stages.zwicker import ZwickerOutput
 
 __all__ = [
+    "Dau1997",
+    "King2019",
     "Moore2016",
     "Moore2016Output",
+    "Osses2021",
+    "Paulick2024",
     "ZwickerOutput",
     "ZwickerStationary",
     "ZwickerTimeVarying",

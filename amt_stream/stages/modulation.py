@@ -138,6 +138,7 @@ class ModulationFilterbank(_Bank):
     No value of them is unstable.
     """
 
+    fc: Tensor
     mask: Tensor
     centers: Tensor
     prefilter: Tensor

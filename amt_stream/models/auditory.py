@@ -1,0 +1,58 @@
+"""What the chains from sound to modulation filters have in common."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from amt_stream.compose import Chain
+from amt_stream.streaming import Stage
+
+
+class AuditoryModel(Chain):
+    """Named stages from sound (..., time) to modulation filters.
+
+    Streamed, it gives one tensor (..., band, modulation, time); called directly, what its reference
+    documents, and with `return_stages` also a dict of what the stages on the way gave.
+    """
+
+    _shown: ClassVar[dict[str, str]]
+    """Key in that dict of each stage that is in it."""
+
+    def __init__(
+        self,
+        fs: float,
+        learnable: bool,
+        return_stages: bool,
+        dtype: torch.dtype,
+        stages: dict[str, Stage],
+    ) -> None:
+        super().__init__(**stages)
+        self.fs, self.learnable, self.return_stages = fs, learnable, return_stages
+        self.to(dtype)
+
+    @property
+    def num_channels(self) -> int:
+        """How many auditory bands there are."""
+        return len(self.fc)
+
+    @property
+    def fc(self) -> Tensor:
+        """Centers of the auditory bands in Hz (band,)."""
+        raise NotImplementedError(f"{type(self).__name__} must define fc")
+
+    def documented(self, y: Tensor) -> Any:
+        """The streamed output of a whole sound in the form that the reference documents."""
+        raise NotImplementedError(f"{type(self).__name__} must define documented(y)")
+
+    def forward(self, x: Tensor) -> Any:
+        """The documented output for a whole sound (..., time), from silence."""
+        y, given = self.checked(x), {}
+        for name, stage in self.stages().items():
+            y = stage.whole(y)
+            if name in self._shown:
+                given[self._shown[name]] = y
+        return (self.documented(y), given) if self.return_stages else self.documented(y)
+
+    def extra_repr(self) -> str:
+        return f"fs={self.fs:g}, num_channels={self.num_channels}, learnable={self.learnable}"

@@ -1,0 +1,93 @@
+"""The auditory model of Dau, Kollmeier & Kohlrausch (1997)."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from amt_stream.models.auditory import AuditoryModel
+from amt_stream.stages.adaptation import AdaptLoop
+from amt_stream.stages.gammatone import GammatoneFilterbank
+from amt_stream.stages.hair_cell import IHCEnvelope
+from amt_stream.stages.modulation import ModulationFilterbank
+from amt_stream.streaming import Stage
+
+Arguments = Mapping[str, Any] | None
+
+
+class ModulationModel(AuditoryModel):
+    """A chain that ends in a `ModulationFilterbank`, after a stage of bands `fc`.
+
+    Called directly it gives a list, one tensor (..., modulation, time) per band. Streamed, all
+    bands have as many modulation filters; `mask` (band, modulation) says which there are, the
+    others give 0.
+    """
+
+    modulation: ModulationFilterbank
+
+    @property
+    def fc(self) -> Tensor:
+        return self.modulation.fc
+
+    @property
+    def mask(self) -> Tensor:
+        """Which modulation filters each band has, (band, modulation)."""
+        return self.modulation.mask
+
+    @property
+    def mfc(self) -> list[Tensor]:
+        """Centers of the modulation filters of each band in Hz."""
+        return self.modulation.mfc
+
+    def documented(self, y: Tensor) -> list[Tensor]:
+        return self.modulation.split(y)
+
+    def distribute_gradients(self) -> None:
+        """Nothing: modulation filters of equal centers share their weights as it is."""
+
+
+class Dau1997(ModulationModel):
+    """Sound (..., time), RMS 1 at 100 dB SPL, to modulation filters, one list entry per band.
+
+    Gammatone filters, hair cells, adaptation loops with overshoot limit 10, and modulation filters
+    up to 150 Hz (Dau, Puschel & Kohlrausch 1996; Dau, Kollmeier & Kohlrausch 1997).
+
+    fs: sampling rate in Hz
+    flow, fhigh: lowest and highest center in Hz; bands about 1 ERB apart
+    filterbank_kwargs, ...: arguments of the stages that replace those above
+
+    Causal, of latency 0; the group delay of its filters is part of the model. Raises ValueError for
+    what a stage refuses.
+    """
+
+    _shown: ClassVar = {"filterbank": "filterbank", "ihc": "ihc", "adaptation": "adaptation"}
+    # Four time constants of the slowest adaptation loop.
+    settle_s = 2.0
+
+    def __init__(
+        self,
+        fs: float,
+        flow: float = 80.0,
+        fhigh: float = 8000.0,
+        learnable: bool = False,
+        return_stages: bool = False,
+        dtype: torch.dtype = torch.float32,
+        filterbank_kwargs: Arguments = None,
+        ihc_kwargs: Arguments = None,
+        adaptation_kwargs: Arguments = None,
+        modulation_kwargs: Arguments = None,
+    ) -> None:
+        common = {"fs": fs, "learnable": learnable, "dtype": dtype}
+        bands = {"fc": (flow, fhigh), **common, **(filterbank_kwargs or {})}
+        filterbank = GammatoneFilterbank(**bands)
+        hair_cells = {"method": "dau1996", **common, **(ihc_kwargs or {})}
+        loops = {"preset": "dau1997", **common, **(adaptation_kwargs or {})}
+        filters = {"preset": "dau1997", **common, **(modulation_kwargs or {})}
+        stages: dict[str, Stage] = {
+            "filterbank": filterbank,
+            "ihc": IHCEnvelope(**hair_cells),
+            "adaptation": AdaptLoop(**loops),
+            "modulation": ModulationFilterbank(fc=filterbank.fc, **filters),
+        }
+        super().__init__(fs, learnable, return_stages, dtype, stages)
