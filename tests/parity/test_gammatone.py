@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream import GammatoneFilterbank, Stream, audfiltbw, check_stage
+from amt_stream import Chain, GammatoneFilterbank, Stream, audfiltbw, check_stage
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.gammatone import gammatone, one_poles
 from tests.parity.golden import close, golden
@@ -162,6 +162,17 @@ def test_what_is_learned():
         stage.log_fc.add_(3)
     assert (stage.poles.abs() < 1).all()
     assert stage(x).isfinite().all()
+
+
+def test_a_chain_with_a_rectifier_streams_and_learns():
+    def chain():
+        bank = GammatoneFilterbank(CENTERS, 48000, learnable=True)
+        return Chain(bank=bank, rectifier=torch.nn.PReLU())
+
+    check_stage(chain, noise(2, 300))
+    learner = chain()
+    learner(noise(300)).sum().backward()
+    assert all(p.grad.ne(0).any() for p in learner.parameters())
 
 
 def test_gradients():
