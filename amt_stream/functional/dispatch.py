@@ -39,3 +39,8 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 kernel: Any = numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 """Decorator of a compiled form. No threads of its own: one engine thread does all."""
+
+recurrence: Any = numba.njit(
+    nogil=True, cache=True, fastmath=FAST - {"reassoc"}, error_model="numpy"
+)
+"""The same for recurrences whose small steps, summed in another order, would be lost in float32."""

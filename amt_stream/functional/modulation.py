@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compiled, recurrence
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 from amt_stream.functional.svf import svf
 from amt_stream.functional.tiles import SPAN, load
@@ -15,7 +15,10 @@ from amt_stream.functional.tiles import SPAN, load
 SQRT2 = sqrt(2)
 
 LANES = 32
-"""Channels that a compiled form runs side by side: two registers of float32 in AVX-512."""
+"""Channels that a compiled form runs side by side at most: two registers of float32 in AVX-512."""
+
+REGISTER = 16
+"""Channels in one register: their number is filled up to whole ones, as a rest would be slow."""
 
 
 class OnePoles(NamedTuple):
@@ -179,7 +182,7 @@ def _compiled(
     return y.view(*x.shape[:-1], filters, x.shape[-1]), (zf[0], zf[1])
 
 
-@kernel
+@recurrence
 def _one_pole_bank(
     x: Array,
     low: Array,
@@ -194,13 +197,14 @@ def _one_pole_bank(
     low_zf: Array,
     zf: Array,
 ) -> None:
-    lanes = min(LANES, x.shape[0])
+    lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first = low.size
     s = np.zeros((first + gain.size, 2, lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
+        s[:] = 0
         for i in range(rows):
             most = max(most, counts[(start + i) % counts.size])
             s[:first, :, i] = low_zi[start + i]
@@ -223,7 +227,7 @@ def _one_pole_bank(
             zf[start + i] = s[first:, :, i]
 
 
-@kernel
+@recurrence
 def _one_pole(
     x: Array,
     length: int,
@@ -244,7 +248,7 @@ def _one_pole(
             out[i] = scale * (sqrt(p * p + q * q) if envelope else p)
 
 
-@kernel
+@recurrence
 def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
     one, two, k = x.dtype.type(1), x.dtype.type(2), x.dtype.type(SQRT2)
     r = one / (one + g * (g + k))
@@ -261,7 +265,7 @@ def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
             b[i] += two * d2
 
 
-@kernel
+@recurrence
 def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, y: Array) -> None:
     """`tile` (SPAN, lane) to `length` samples of filter `m` of `rows` rows of `y`."""
     end = begin + length
@@ -280,7 +284,7 @@ def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, 
         i += 1
 
 
-@kernel
+@recurrence
 def _band_pass_bank(
     x: Array,
     low: Array,
@@ -296,7 +300,7 @@ def _band_pass_bank(
     low_zf: Array,
     zf: Array,
 ) -> None:
-    lanes = min(LANES, x.shape[0])
+    lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first = low.size
     lows = np.zeros((first, 2, lanes), x.dtype)
@@ -304,6 +308,7 @@ def _band_pass_bank(
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
+        s[:] = 0
         for i in range(rows):
             most = max(most, counts[(start + i) % counts.size])
             lows[:, :, i] = low_zi[start + i]
@@ -328,7 +333,7 @@ def _band_pass_bank(
             zf[start + i] = s[:, :, :, i]
 
 
-@kernel
+@recurrence
 def _band_pass(
     x: Array,
     length: int,
@@ -341,19 +346,25 @@ def _band_pass(
     y: Array,
 ) -> None:
     one, two = x.dtype.type(1), x.dtype.type(2)
-    for n in range(g.size):
-        r = one / (one + g[n] * (g[n] + k[n]))
-        h, p, q, w = g[n] * (g[n] + k[n]) * r, g[n] * r, g[n] * g[n] * r, weight[n]
-        a, b = s[n, 0], s[n, 1]
-        for t in range(length):
-            v, out = (x if n == 0 else y)[t], y[t]
-            for i in range(v.size):
-                excess = v[i] - b[i]
-                d1 = p * excess - h * a[i]
-                d2 = p * a[i] + q * excess
-                out[i] = w * (a[i] + d1)
-                a[i] += two * d1
-                b[i] += two * d2
-    flat = y[:length].reshape(-1)
-    for i in range(flat.size):
-        flat[i] = scale * (abs(flat[i]) if envelope else flat[i])
+    r = one / (one + g * (g + k))
+    h, p, q = g * (g + k) * r, g * r, g * g * r
+    h0, p0, q0, w0 = h[0], p[0], q[0], weight[0]
+    h1, p1, q1, w1 = h[1], p[1], q[1], weight[1]
+    a0, b0, a1, b1 = s[0, 0], s[0, 1], s[1, 0], s[1, 1]
+    for t in range(length):
+        v, out = x[t], y[t]
+        # Both sections at once: the second one need not wait for the whole first.
+        for i in range(v.size):
+            excess = v[i] - b0[i]
+            da = p0 * excess - h0 * a0[i]
+            db = p0 * a0[i] + q0 * excess
+            band = w0 * (a0[i] + da)
+            a0[i] += two * da
+            b0[i] += two * db
+            excess = band - b1[i]
+            da = p1 * excess - h1 * a1[i]
+            db = p1 * a1[i] + q1 * excess
+            band = w1 * (a1[i] + da)
+            a1[i] += two * da
+            b1[i] += two * db
+            out[i] = scale * (abs(band) if envelope else band)

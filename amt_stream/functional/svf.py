@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compiled, recurrence
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 
 LOW = (0.0, 0.0, 1.0)
@@ -71,7 +71,7 @@ def svf_blocks(g: Tensor, k: Tensor, weights: Tensor, length: int, dtype: torch.
     return Blocks(*(t.to(dtype) for t in blocks(a, b, hears, direct, length)))
 
 
-@kernel
+@recurrence
 def _svf(x: Array, g: Array, k: Array, weights: Array, zi: Array, y: Array, zf: Array) -> None:
     filters, time = x.shape
     channels, sections = g.shape
