@@ -67,6 +67,8 @@ _HOME = {
     "Osses2021": "models",
     "King2019": "models",
     "Paulick2024": "models",
+    "ModulationSpectrum": "models",
+    "ModulationSpectrumOutput": "models",
     "Moore2016": "models",
     "Moore2016Output": "models",
     "ZwickerOutput": "models",

@@ -2,6 +2,7 @@
 
 from amt_stream.models.dau1997 import Dau1997
 from amt_stream.models.king2019 import King2019
+from amt_stream.models.modulation_spectrum import ModulationSpectrum
 from amt_stream.models.moore2016 import Moore2016
 from amt_stream.models.osses2021 import Osses2021
 from amt_stream.models.paulick2024 import Paulick2024
@@ -13,11 +14,14 @@ from amt_stream.models.zwicker import (
     zwicker_stationary,
 )
 from amt_stream.stages.loudness import Moore2016Output
+from amt_stream.stages.modulation_spectrum import ModulationSpectrumOutput
 from amt_stream.stages.zwicker import ZwickerOutput
 
 __all__ = [
     "Dau1997",
     "King2019",
+    "ModulationSpectrum",
+    "ModulationSpectrumOutput",
     "Moore2016",
     "Moore2016Output",
     "Osses2021",

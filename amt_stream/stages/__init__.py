@@ -26,7 +26,7 @@ from amt_stream.stages.modulation import (
     King2019ModulationFilterbank,
     ModulationFilterbank,
 )
-from amt_stream.stages.modulation_spectrum import ModulationRms, ModulationSpectrumOutput
+from amt_stream.stages.modulation_spectrum import ModulationRms
 from amt_stream.stages.outer_middle_ear import (
     HeadphoneFilter,
     MiddleEarFilter,
@@ -66,7 +66,6 @@ __all__ = [
     "MiddleEarFilter",
     "ModulationFilterbank",
     "ModulationRms",
-    "ModulationSpectrumOutput",
     "Moore2016AGC",
     "Moore2016BinauralLoudness",
     "Moore2016Output",

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from amt_stream import Stream, check_stage
+from amt_stream.models import ModulationSpectrum
 from amt_stream.stages.modulation_spectrum import ModulationRms
 
 FS = 8000
@@ -74,3 +75,32 @@ def test_not_a_number_stays_one():
 def test_what_makes_no_sense_is_refused(settings, said):
     with pytest.raises(ValueError, match=said):
         ModulationRms(FS, **settings)
+
+
+@pytest.mark.parametrize("model", ["king2019", "dau1997"])
+def test_the_spectrum_of_a_model_keeps_the_contract(model):
+    """A millisecond a frame, so that a short sound is many of them."""
+    x = 0.02 * noise(2, 2, 10 * 16 + 7)
+    check_stage(lambda: ModulationSpectrum(16000, model, frame_ms=1.0), x)
+
+
+def test_it_is_silent_where_the_sound_is_and_says_what_it_is():
+    stage = ModulationSpectrum(16000)
+    assert stage(torch.zeros(1, 2, 3200)).rms.max() == 0
+    assert (len(stage.fc), len(stage.mfc), stage.mask.shape) == (31, 5, (31, 5))
+    assert (stage.frame_rate, stage.latency) == (50, 0)
+    dau = ModulationSpectrum(16000, "dau1997")
+    assert dau.mask.shape == (len(dau.fc), len(dau.mfc))
+    assert dau.mfc[0] == 0
+    with pytest.raises(ValueError, match="model is 'moore2016': give one of king2019, dau1997"):
+        ModulationSpectrum(16000, "moore2016")
+
+
+def test_pascal_are_brought_to_rms_1_at_100_db():
+    """Compression begins 70 dB below that: a tone of 20 dB SPL, doubled, doubles."""
+    time_s = torch.arange(16000, dtype=torch.float64) / 16000
+    tone = torch.sin(2000 * math.pi * time_s) * (1 + torch.sin(8 * math.pi * time_s))
+    stage = ModulationSpectrum(16000).double()
+    level = [stage(10 ** (db / 20) * 20e-6 * tone).rms[-1].max() for db in (10, 16, 80, 86)]
+    assert 20 * torch.log10(level[1] / level[0]).item() == pytest.approx(6, abs=1e-3)
+    assert 20 * torch.log10(level[3] / level[2]).item() == pytest.approx(1.8, abs=0.5)
