@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "moore2016"
 MODULATION_MODELS = ("king2019", "dau1997")
+MOORE2016_KEYS = ("constants", "field", "ear_filter", "accuracy")
 
 
 class PresetError(ValueError):
@@ -212,7 +213,7 @@ class Preset:
         if self.stages:
             return self._chain(fs)
         if self.shows == "modulation":
-            from amt_stream.models.modulation_spectrum import ModulationSpectrum
+            from amt_stream.models import ModulationSpectrum
 
             return ModulationSpectrum(fs, self.name)
         from amt_stream.models import Moore2016
@@ -250,9 +251,7 @@ class Preset:
     @property
     def model_settings(self) -> dict[str, str]:
         """What has to be known of the model to read its numbers."""
-        keys = ("constants", "field", "ear_filter", "accuracy")
-        if self.name != "moore2016":
-            return {"model": self.name}
+        keys = MOORE2016_KEYS if self.name == "moore2016" else ()
         return {"model": self.name, **{key: getattr(self, key) for key in keys}}
 
 
@@ -307,18 +306,20 @@ def read_preset(path: Path) -> Preset:
 
 def _chained(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     """`settings` with the stages, which a chain has and nothing else; a chain has no other."""
+    if settings["name"] != "moore2016":
+        where = "a chain" if settings["name"] == "chain" else settings["name"]
+        for key in MOORE2016_KEYS:
+            if key in settings:
+                raise PresetError(
+                    f"{path}: model.{key} = {_shown(settings[key])} means nothing in {where}: "
+                    "leave it out"
+                )
     if settings["name"] != "chain":
         if "stages" in settings:
             raise PresetError(f'{path}: model.stages need model.name = "chain"')
         return settings
     if "stages" not in settings:
         raise PresetError(f'{path}: model.name = "chain" needs {RULES["model.stages"]}')
-    for key in ("field", "ear_filter", "accuracy", "constants"):
-        if key in settings:
-            raise PresetError(
-                f"{path}: model.{key} = {_shown(settings[key])} means nothing in a chain: leave it "
-                "out"
-            )
     stages = []
     for number, table in enumerate(settings["stages"], 1):
         arguments = {key: value for key, value in table.items() if key != "type"}

@@ -24,6 +24,11 @@ def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done."""
     targets = planned_targets([Path(file) for file in args.files], args)
     preset = chosen_preset(args)
+    if preset.shows != "loudness":
+        raise WrongUsage(
+            f"analyze measures loudness, and {preset.name} has none: `amt-stream meter --model "
+            f"{preset.name} --source FILE --fast --format csv` writes its rows"
+        )
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
     if not calibration.calibrated:
         say(f"{calibration}: --full-scale-db DB gives the true level")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amt_stream import __version__
-from amt_stream.presets import DEFAULT, FIELDS, Preset, load_preset
+from amt_stream.presets import DEFAULT, FIELDS, MODULATION_MODELS, Preset, load_preset
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 FORMATS = ("csv", "jsonl")
@@ -33,11 +33,20 @@ def say(message: object) -> None:
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
-    preset = load_preset(args.preset)
+    preset = load_preset(args.preset or args.model or DEFAULT)
     if preset.stages:
         raise Mistake(
             f"the preset {args.preset} describes a chain of stages, which gives no loudness: "
-            f"choose a preset of a loudness model, such as {DEFAULT}"
+            f"choose a preset of a model, such as {DEFAULT}"
+        )
+    if args.model not in (None, preset.name):
+        raise WrongUsage(
+            f"--preset {args.preset} is for the model {preset.name}, and --model is {args.model}: "
+            "leave one out"
+        )
+    if args.field is not None and preset.shows != "loudness":
+        raise WrongUsage(
+            f"--field is for {DEFAULT}: {preset.name} hears the sound as it is; leave it out"
         )
     return preset.with_field(args.field)
 
@@ -78,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="amt-stream",
         description="Binaural loudness in sone and phon (Moore et al. 2016, ISO 532-3), live or "
-        "of sound files.",
+        "of sound files; modulation by auditory band, live.",
         epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
@@ -94,15 +103,15 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_meter(commands: Any) -> None:
     parser = commands.add_parser(
         "meter",
-        help="show loudness while it is heard",
-        description="Show loudness while it is heard: in a window, in the terminal, or as rows of "
-        "numbers.",
+        help="show loudness, or modulation, while it is heard",
+        description="Show loudness, or modulation, while it is heard: in a window, in the "
+        "terminal, or as rows of numbers.",
     )
     parser.set_defaults(run=_meter)
     _source(
         parser,
-        "demo, mic, the path of a sound file, or - for raw PCM on standard input; by default the "
-        "microphone, or the demo sound where there is none",
+        "demo or am-tone (built-in sounds), mic, the path of a sound file, or - for raw PCM on "
+        "standard input; by default the microphone, or the demo sound where there is none",
     )
     _device(parser)
     _model(parser)
@@ -125,7 +134,7 @@ def _add_meter(commands: Any) -> None:
     parser.add_argument(
         "--fast",
         action="store_true",
-        help="play a file, or the demo sound, as fast as it goes and not as if it came live",
+        help="play a file, or a built-in sound, as fast as it goes and not as if it came live",
     )
 
 
@@ -261,10 +270,15 @@ def _model(parser: argparse.ArgumentParser) -> None:
         help="calibration: level in dB SPL of a full-scale sine",
     )
     parser.add_argument(
+        "--model",
+        choices=(DEFAULT, *MODULATION_MODELS),
+        help=f"{DEFAULT} gives loudness, the others the strength of modulations by auditory band "
+        f"(default: that of the preset, {DEFAULT})",
+    )
+    parser.add_argument(
         "--preset",
-        default=DEFAULT,
         metavar="NAME|PATH",
-        help=f"settings by name or from a TOML file (default: {DEFAULT})",
+        help="settings by name or from a TOML file (default: those of the model)",
     )
 
 

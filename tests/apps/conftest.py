@@ -30,8 +30,8 @@ def open_window(qtbot):
 
     windows = []
 
-    def make(make_engine, readings=True):
-        window = MonitorWindow(make_engine)
+    def make(make_engine, readings=True, kind=MonitorWindow):
+        window = kind(make_engine)
         windows.append(window)
         window.show()
         with qtbot.waitActive(window):

@@ -1,13 +1,15 @@
 """Modulation spectra in the terminal and as rows, from the command as a stranger runs it."""
 
+import json
 import re
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from amt_stream.cli.modulation import ASCII_SHADES, SHADES, Reading, line, screen
-from amt_stream.outputs import below_db, hz_text, strongest
+from amt_stream.outputs import ModulationRows, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
 MFC = np.array([2.0, 5.236, 13.708, 35.889, 93.957])
@@ -87,3 +89,93 @@ def test_silence_and_doubts_are_told():
         for word in ("uncalibrated", "settling", "faults: gap"):
             assert word in text
     assert "█" not in "".join(screen(shown, 80, 23)[3:10])
+
+
+FS = 48000
+DURATION = ["--source", "am-tone", "--duration", 1]
+
+
+def test_a_tone_modulated_at_4_hz_is_the_strongest_within_a_second(run):
+    done = run("meter", "--model", "king2019", "--terminal", *DURATION)
+    assert done.status == 0, done.err
+    last = done.out.splitlines()[-1]
+    assert last.split()[:2] == ["1.0", "s"]
+    band = nearest_band(1000.0)
+    assert f"strongest 5.2 Hz in {hz_text(band)} Hz, both ears" in last
+    assert "uncalibrated" not in last
+
+
+def test_it_is_drawn_in_a_terminal(typist, command):
+    person, terminal = typist
+    call = [*command, "meter", "--model", "king2019", "--terminal", "--source", "am-tone"]
+    with subprocess.Popen(call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+        place = person.wait_for(f"strongest: 5.2 Hz in {hz_text(nearest_band(1000.0))} Hz")
+        # The line of the band nearest 4 Hz, of the whole screen that comes next.
+        row = person.wait_for("5.2 Hz", since=person.wait_for("94 Hz", since=place))
+        assert "█" in person.seen[row : person.wait_for("\r\n", since=row)]
+        person.press("q")
+        person.wait_for("measured")
+    assert meter.returncode == 0
+
+
+def nearest_band(frequency):
+    from amt_stream.models import ModulationSpectrum
+
+    fc = np.asarray(ModulationSpectrum(FS).fc)
+    return float(fc[np.abs(fc - frequency).argmin()])
+
+
+def test_rows_have_every_cell_of_both_ears(run):
+    wanted = ["meter", "--source", "am-tone", "--fast", "--duration", 1]
+    done = run(*wanted, "--model", "king2019", "--format", "csv", "--step-ms", 500)
+    assert done.status == 0, done.err
+    rows = done.rows
+    assert list(rows)[:5] == ["time_s", "ear", "band_hz", "modulation_hz", "rms"]
+    assert sorted(set(rows["time_s"])) == [0.0, 0.5, 1.0]
+    assert len(rows["rms"]) == 3 * 2 * 31 * 5
+    assert set(rows["calibration"]) == {"calibrated"}
+    assert done.about["model"] == "king2019"
+    assert "field" not in done.about
+    late = rows["time_s"] == 1.0
+    k = np.flatnonzero(late)[rows["rms"][late].argmax()]
+    assert rows["modulation_hz"][k] == pytest.approx(5.236, abs=1e-3)
+    assert rows["band_hz"][k] == pytest.approx(nearest_band(1000.0), rel=1e-6)
+
+
+def test_json_lines_have_every_cell_too(run):
+    wanted = ["meter", "--source", "am-tone", "--fast", "--duration", 0.1, "--step-ms", 100]
+    done = run(*wanted, "--model", "dau1997", "--format", "jsonl", "--full-scale-db", 100)
+    rows = [json.loads(row) for row in done.out.splitlines()[1:]]
+    assert {row["calibration"] for row in rows} == {"calibrated"}
+    first = [row for row in rows if (row["time_s"], row["ear"]) == (0.0, "left")]
+    assert len(first) == 31 * 8
+    assert [row["modulation_hz"] for row in first[:3]] == [0.0, 5.0, 10.0]
+
+
+def test_cells_that_the_model_does_not_have_give_no_rows():
+    mask = np.ones((len(FC), len(MFC)), bool)
+    mask[0, 2:] = False
+    rms = spectrum((1, 1, 4, 0.5))[:, None]
+    frames = SimpleNamespace(time_s=np.array([0.02]), values=SimpleNamespace(rms=rms))
+    (rows,) = ModulationRows(FC, MFC, mask)(frames, [0])
+    assert len(rows) == 2 * (mask.sum())
+    loud = [row for row in rows if row[-1]]
+    assert loud == [(0.02, "right", pytest.approx(FC[1]), pytest.approx(MFC[4]), 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["meter", "--model", "king2019", "--field", "free"], "--field is for moore2016: king2019"),
+        (
+            ["meter", "--model", "king2019", "--preset", "low-power"],
+            "--preset low-power is for the model moore2016, and --model is king2019",
+        ),
+        (["analyze", "a.wav", "--model", "dau1997"], "amt-stream meter --model dau1997 --source"),
+        (["meter", "--model", "moore"], "invalid choice: 'moore'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(run, arguments, said):
+    done = run(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.lines[-1]

@@ -1,8 +1,4 @@
-import os
-import select
 import subprocess
-import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,45 +81,6 @@ def test_plain_lines_where_it_is_no_terminal(run, sound_file, tone):
     assert "\x1b" not in done.out
     assert ">120 phon" in done.out.splitlines()[-1]
     assert "uncalibrated" not in done.out
-
-
-class Typist:
-    """A person at a pseudo terminal: waits for words, presses keys."""
-
-    def __init__(self, descriptor) -> None:
-        self._descriptor = descriptor
-        self.seen = ""
-
-    def wait_for(self, words, since=0, timeout=20.0):
-        """The place after `words`, which must appear after the place `since`."""
-        end = time.monotonic() + timeout
-        while words not in self.seen[since:]:
-            left = end - time.monotonic()
-            assert left > 0, f"{words!r} did not come: {self.seen[-2000:]!r}"
-            if select.select([self._descriptor], [], [], left)[0]:
-                self.seen += os.read(self._descriptor, 65536).decode(errors="replace")
-        return self.seen.index(words, since) + len(words)
-
-    def press(self, key):
-        os.write(self._descriptor, key.encode())
-        return len(self.seen)
-
-
-@pytest.fixture
-def typist():
-    """A typist, and the terminal for a program; it must be left as it was."""
-    if sys.platform == "win32":
-        pytest.skip("pseudo terminals are POSIX")
-    import pty
-    import termios
-
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
-    before = termios.tcgetattr(theirs)
-    yield Typist(ours), theirs
-    assert termios.tcgetattr(theirs) == before
-    os.close(ours)
-    os.close(theirs)
 
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"

@@ -1,0 +1,88 @@
+"""The window of modulation spectra: a modulated tone is seen where it is heard."""
+
+import numpy as np
+import pytest
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.modulation import ModulationWindow
+from amt_stream.calibration import UNCALIBRATED
+from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
+from amt_stream.models import ModulationSpectrum
+
+FS = 48000
+NEAREST_4_HZ = 5.236
+
+
+@pytest.fixture(scope="module")
+def king():
+    """One model for all engines, as a stage keeps no state."""
+    return ModulationSpectrum(FS, "king2019")
+
+
+@pytest.fixture
+def am_engine(king):
+    """Makes engines that hear a tone of 1 kHz, modulated at 4 Hz."""
+    return lambda duration=None: Engine(am_tone_source(FS, duration), king)
+
+
+def text(window, name):
+    return window.findChild(QtWidgets.QLabel, name).text()
+
+
+def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
+    qtbot, open_window, am_engine, king
+):
+    window = open_window(lambda device: am_engine(duration=1.0), kind=ModulationWindow)
+    band = int((king.fc - 1000).abs().argmin())
+    modulation = int(np.abs(np.asarray(king.mfc) - NEAREST_4_HZ).argmin())
+    qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] == 1.0, timeout=15000)
+    assert text(window, "strongest_where") == f"5.2 Hz in {king.fc[band]:.0f} Hz"
+    assert "both ears" in text(window, "strongest_about")
+    for pane in window.maps:
+        lit = pane.image.image
+        assert np.unravel_index(np.nanargmax(lit), lit.shape) == (band, modulation)
+        assert lit[band, modulation] == 0
+        frame = pane.frame.rect()
+        assert (frame.x(), frame.y()) == (band, modulation)
+    assert window.shown.texts["strongest"] == (
+        text(window, "strongest_where"),
+        text(window, "strongest_about"),
+    )
+
+
+def test_axes_are_in_hertz(open_window, am_engine):
+    window = open_window(lambda device: am_engine(), kind=ModulationWindow)
+    pane = window.maps[0]
+    left, bottom = (pane.plot.getAxis(side) for side in ("left", "bottom"))
+    assert [label for _, label in left._tickLevels[0]] == ["2", "5.2", "13.7", "35.9", "94"]
+    assert [label for _, label in bottom._tickLevels[0]][0::3] == ["100", "1000"]
+    for axis in (left, bottom):
+        assert "Hz" in axis.labelText
+
+
+def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
+    tone = Tone(500.0, modulation=5.0, level_db=70.0, ear="right")
+
+    def make_engine(device):
+        return Engine(SignalSource([tone], FS), king, calibration=UNCALIBRATED)
+
+    window = open_window(make_engine, kind=ModulationWindow)
+    qtbot.waitUntil(lambda: "right ear" in text(window, "strongest_about"), timeout=10000)
+    left, right = window.maps
+    assert not left.frame.isVisible()
+    assert right.frame.isVisible()
+    assert np.nanmax(left.image.image) == -30
+    window._show_state()
+    for pane in (window.strongest, *window.maps):
+        assert "uncalibrated" in pane.badge.text
+    assert "uncalibrated" in text(window, "status").lower()
+
+
+def test_silence_and_keys(qtbot, open_window, king):
+    window = open_window(lambda device: Engine(SignalSource([], FS), king), kind=ModulationWindow)
+    assert text(window, "strongest_where") == "silence"
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_P)
+    assert all("frozen" in pane.badge.text for pane in window.panes)
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: window.switch.state == "stopped", timeout=15000)
+    assert window.exit_code() == 0
