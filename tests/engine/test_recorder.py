@@ -5,6 +5,7 @@ import sys
 import tracemalloc
 from typing import Any, NamedTuple
 
+import gain_rider
 import numpy as np
 import pytest
 import torch
@@ -274,3 +275,36 @@ def test_the_recorder_is_imported_without_torch():
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert done.stdout == "set()\n"
+
+
+def test_a_ridden_gain_keeps_the_loudness_nearer_to_the_target():
+    changes = np.array(gain_rider.CHANGES_DB)
+
+    def toward(seen):
+        return int(np.abs(changes + 5.0 * seen[0].item()).argmin())
+
+    still, ridden = gain_rider.ride(lambda seen: 0, 8.0), gain_rider.ride(toward, 8.0)
+    assert len(still) == len(ridden) == 80  # a row each 100 ms, from 0 to 8 s
+    assert ridden["action"].dtype == torch.int64
+    assert not still["action"].any()
+    after = still["time_s"].flatten() > 1.0
+    phon = [-data["next", "reward"][after].mean().item() for data in (still, ridden)]
+    assert phon[1] < 0.6 * phon[0]
+
+
+def test_the_example_learns_round_by_round(monkeypatch, capsys):
+    threads, ride, learn = torch.get_num_threads(), gain_rider.ride, gain_rider.learn
+    monkeypatch.setattr(gain_rider, "ride", lambda move: ride(move, 1.0))
+    monkeypatch.setattr(gain_rider, "learn", lambda *what: learn(*what, steps=20))
+    try:
+        gain_rider.main()
+    finally:
+        torch.set_num_threads(threads)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:15].strip() for line in lines if "phon off" in line] == [
+        "gain left alone",
+        "by chance",
+        "learning",
+        "more",
+        "learned",
+    ]
