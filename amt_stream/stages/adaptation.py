@@ -99,13 +99,13 @@ class AdaptLoop(Stage):
                 f"AdaptLoop: a limit of {limit} leaves an onset no room: give more than "
                 f"{least:.3f}, or 0 for no limit"
             )
-        corr, mult = rest[..., -1], 100 / (1 - rest[..., -1])
+        corr, mult = self._silent(floor, rest), 100 / (1 - rest[..., -1])
         rates = -torch.expm1(-1 / (seconds * fs))
         if learnable:
             self.logit_minlvl = nn.Parameter(floor.logit())
             self.log_tau = nn.Parameter(seconds.log())
             if self.limited:
-                self.log_room = nn.Parameter(torch.tensor(limit - least).log())
+                self.log_room = nn.Parameter(torch.tensor(limit - least, dtype=floor.dtype).log())
             self.corr, self.mult = nn.Parameter(corr), nn.Parameter(mult)
         else:
             overshoot = (1 - rest**2) * limit - 1
@@ -125,9 +125,12 @@ class AdaptLoop(Stage):
     def _table(self, name: str) -> Tensor:
         if name != "corr":
             return super()._table(name)
-        # What silence comes to in this very dtype, so that it gives 0 and not a rounding.
-        floor, rest = super()._table("floor"), super()._table("rest")
-        v = floor[0] if floor.dim() > rest.dim() - 1 else floor
+        # Divided anew in each dtype, so that silence gives 0 in it and not a rounding.
+        return self._silent(super()._table("floor"), super()._table("rest"))
+
+    def _silent(self, floor: Tensor, rest: Tensor) -> Tensor:
+        """What the last loop gives in silence, by the divisions that a sample goes through."""
+        v = floor[0] if floor.dim() and not self.per_channel_init else floor
         for s in rest.unbind(-1):
             v = v / s
         return v

@@ -111,7 +111,8 @@ CELL = {
 }
 """Constants of the cell in SI units (Lopez-Poveda & Eustaquio-Martin 2006; Paulick et al. 2024)."""
 
-LARGEST_EXPONENT = 80.0
+LARGEST_EXPONENT = 40.0
+"""Of each of the two steps; beyond, the transducer is shut, and float32 has no more numbers."""
 
 
 def _constant(name: str, meaning: str) -> property:
@@ -191,7 +192,7 @@ class IHCPaulick2024(Stage):
     def G_precharge(self) -> Tensor:
         """Conductance of the transducer at rest in siemens, 0-dim."""
         flat, steep = self._closed()
-        return self.Gmet_max / (1 + flat + steep)
+        return self.Gmet_max / (1 + flat.exp() + (flat + steep).exp())
 
     @property
     def resting_potential(self) -> Tensor:
@@ -201,24 +202,24 @@ class IHCPaulick2024(Stage):
         return currents / (g + self.Gkf + self.Gks)
 
     def _closed(self) -> tuple[Tensor, Tensor]:
-        """What the flatter step alone, and both steps together, add to the resistance at rest."""
-        flat, steep = torch.exp(self.x0 / self.s1), torch.exp(self.x0 / self.s0)
-        return flat, flat * steep
+        """Logarithms of how much the flatter and the steeper step close the transducer at rest."""
+        flat, steep = self.x0 / self.s1, self.x0 / self.s0
+        return flat.clamp(max=LARGEST_EXPONENT), steep.clamp(max=LARGEST_EXPONENT)
 
     def initial_state(self, shape: Shape) -> State:
         return {"potential": self.state_like("potential", shape)}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        flat, both = self._closed()
-        resistance = 1 + flat + both
+        flat, steep = self._closed()
+        both = flat + steep
         d = x * self.scaling_factor
-        # The conductance above that at rest, from differences that cancel nothing when d is small.
-        change = flat * torch.expm1((-d / self.s1).clamp(max=LARGEST_EXPONENT))
-        slope = 1 / self.s0 + 1 / self.s1
-        change = change + both * torch.expm1((-d * slope).clamp(max=LARGEST_EXPONENT))
-        rest = self.G_precharge
-        opened = -rest * (change / (resistance + change))
-        total = rest + opened + self.Gkf + self.Gks
+        u = torch.minimum(-d / self.s1, LARGEST_EXPONENT - flat)
+        w = torch.minimum(-d * (1 / self.s0 + 1 / self.s1), 2 * LARGEST_EXPONENT - both)
+        open_share = 1 / (1 + (flat + u).exp() + (both + w).exp())
+        # The conductance above that at rest, by differences that cancel nothing when d is small.
+        closed = flat.exp() * torch.expm1(u) + both.exp() * torch.expm1(w)
+        opened = -self.G_precharge * (closed * open_share)
+        total = self.Gmet_max * open_share + self.Gkf + self.Gks
         # At rest the currents cancel, so that only what opens drives the cell away from there.
         target = opened * (self.EP - self.resting_potential) / total
         rate = total / (self.Cm * self.fs)
