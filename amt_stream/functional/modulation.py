@@ -268,20 +268,10 @@ def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
 @recurrence
 def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, y: Array) -> None:
     """`tile` (SPAN, lane) to `length` samples of filter `m` of `rows` rows of `y`."""
-    end = begin + length
-    i = 0
-    # Four rows a turn, so that the strided loads from `tile` fall together.
-    while i + 4 <= rows:
-        y0, y1 = y[start + i, m, begin:end], y[start + i + 1, m, begin:end]
-        y2, y3 = y[start + i + 2, m, begin:end], y[start + i + 3, m, begin:end]
+    for i in range(rows):
+        out = y[start + i, m, begin : begin + length]
         for t in range(length):
-            y0[t], y1[t], y2[t], y3[t] = tile[t, i], tile[t, i + 1], tile[t, i + 2], tile[t, i + 3]
-        i += 4
-    while i < rows:
-        y0 = y[start + i, m, begin:end]
-        for t in range(length):
-            y0[t] = tile[t, i]
-        i += 1
+            out[t] = tile[t, i]
 
 
 @recurrence
