@@ -16,7 +16,8 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     form II. For poles next to 1, as of low frequencies, all must be float64.
     """
     if compiled(x, b, a, zi):
-        rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
+        rows = array(x).reshape(-1, x.shape[-1])
+        before = array(zi).reshape(len(rows), *zi.shape[-2:])
         y, zf = x.new_empty(rows.shape), zi.new_empty(before.shape)
         _direct_form(rows, array(b), array(a), before, y.numpy(), zf.numpy())
         return y.view(x.shape), zf.view(zi.shape)
