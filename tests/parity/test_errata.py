@@ -31,6 +31,8 @@ classes (E1 to E17). Rows proven elsewhere name their test here:
 28 parity/test_loudness_classes.py::test_learnable_knee_is_a_parameter_and_a_level
 29 parity/test_loudness_classes.py::test_documented_interface
 30 parity/test_loudness_classes.py::test_learning_cannot_leave_the_range
+E1 parity/test_adaptation.py::test_where_channels_begin
+E1 parity/test_adaptation.py::test_another_number_of_channels_is_refused
 E2 parity/test_modulation.py::test_centers_up_to_a_limit
 E3 parity/test_ears.py::test_normalized_middle_ear
 E3 parity/test_ears.py::test_middle_ear_gives_the_velocity_of_the_stapes
@@ -57,7 +59,6 @@ import pytest
 import torch
 
 from amt_stream import (
-    AdaptLoop,
     BinauralInhibition,
     BrokenStickCompression,
     Excitation,
@@ -309,21 +310,6 @@ def test_the_last_band_lies_above_the_limit(limits, count, last):
     assert stage.fc_erb[-1] == pytest.approx(last, abs=0.1)
 
 
-@row("E1")
-def test_adaptation_begins_as_documented_or_as_published():
-    """All channels at the rest of channel 0, or each at its own, which alone is silent."""
-    silence = torch.zeros(50, 40)
-    documented = AdaptLoop(44100, preset="paulick2024")
-    published = AdaptLoop(44100, preset="paulick2024", per_channel_init=True)
-    assert documented.per_channel_init is False
-    assert documented.init_state.shape == (5,)
-    assert published.init_state.shape == (50, 5)
-    assert torch.equal(published(silence), silence)
-    assert documented(silence)[1:].abs().amax() > 0.1
-    with pytest.raises(ValueError, match="exactly that many channels"):
-        documented(torch.zeros(49, 40))
-
-
 @row("E5")
 def test_hair_cell_rests_exactly():
     """From the rounded conductance 3.3514e-9 S it would begin 8.3 nV below, and drift."""
@@ -333,7 +319,7 @@ def test_hair_cell_rests_exactly():
     assert cell(torch.zeros(1, 4800, dtype=torch.float64)).abs().max() < 1e-15
 
 
-@row("E1", "E6")
+@row("E6")
 def test_paulick_model_is_that_of_its_minima():
     """50 bands from 250 Hz, where the batch library has 125 Hz; each begins at its own rest."""
     model = Paulick2024()
