@@ -148,6 +148,10 @@ class Stage(nn.Module):
         self._designs[name] = values
         self.register_buffer(name, self._table(name), persistent=False)
 
+    def design(self, name: str) -> np.ndarray:
+        """The values that a table was registered with: exact, and there on the meta device too."""
+        return self._designs[name]
+
     def _table(self, name: str) -> Tensor:
         values = torch.from_numpy(np.array(self._designs[name], order="C"))
         fixed = name in self.keeps_double or not values.is_floating_point()

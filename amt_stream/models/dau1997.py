@@ -88,6 +88,6 @@ class Dau1997(ModulationModel):
             "filterbank": filterbank,
             "ihc": IHCEnvelope(**hair_cells),
             "adaptation": AdaptLoop(**loops),
-            "modulation": ModulationFilterbank(fc=filterbank.fc, **filters),
+            "modulation": ModulationFilterbank(fc=filterbank.design("centers"), **filters),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

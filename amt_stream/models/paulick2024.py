@@ -87,7 +87,7 @@ class Paulick2024(ModulationModel):
             "adaptation": adaptation,
             "resampler": Resample(fs, fs // 4),
             "modulation": ModulationFilterbank(
-                fs=fs // 4, fc=drnl.fc, **{**filters, **(modulation_kwargs or {})}
+                fs=fs // 4, fc=drnl.design("fc"), **{**filters, **(modulation_kwargs or {})}
             ),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

@@ -104,12 +104,12 @@ class GammatoneFilterbank(Stage):
         self.num_channels = len(centers)
         factor = erb_factor(n) if betamul is None else float(betamul)
         self.register_table("betamul", np.array(factor))
+        self.register_table("centers", centers)
         bandwidth = factor * audfiltbw(centers)
         if learnable:
             self.log_fc = nn.Parameter(torch.tensor(np.log(centers)))
             self.log_bandwidth = nn.Parameter(torch.tensor(np.log(bandwidth)))
         else:
-            self.register_table("centers", centers)
             design = one_poles(torch.from_numpy(centers), torch.from_numpy(bandwidth), fs)
             self.register_table("fixed", design.numpy())
             for name, table in cascade_blocks(design, 2.0, n)._asdict().items():

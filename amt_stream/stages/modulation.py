@@ -147,7 +147,7 @@ class ModulationFilterbank(_Bank):
     def __init__(
         self,
         fs: float,
-        fc: Tensor | Sequence[float],
+        fc: Tensor | np.ndarray | Sequence[float],
         Q: float = 2.0,
         max_mfc: float = 150.0,
         lp_cutoff: float = 2.5,
@@ -178,7 +178,7 @@ class ModulationFilterbank(_Bank):
         att = float(chosen["att_factor"])
         self.att_factor = nn.Parameter(torch.tensor(att, dtype=torch.float64)) if learnable else att
 
-        channels = np.atleast_1d(torch.as_tensor(fc).detach().cpu().double().numpy())
+        channels = np.atleast_1d(torch.as_tensor(fc, device="cpu").detach().double().numpy())
         self._refuse(channels)
         self.num_channels = channels.size
         limits = [min(f / 4, self.max_mfc) for f in channels] if self.use_upper_limit else None
@@ -194,7 +194,7 @@ class ModulationFilterbank(_Bank):
         if self.use_lp150_prefilter:
             self.register_table("prefilter", np.array(first_order_gain(PREFILTER, fs)))
         self._set_filters(np.array(longest[1:]), att)
-        self.to(dtype)
+        self.to(self.device, dtype)
 
     def _of_preset(self, preset: str | None, given: dict[str, Any]) -> dict[str, Any]:
         """What `preset` sets; raises ValueError where a given value contradicts it."""
@@ -374,7 +374,7 @@ class King2019ModulationFilterbank(_Bank):
         self.register_table("envelope", np.zeros(center.size, bool))
         self.register_table("counts", np.array([center.size]))
         self.set_bands(BandPasses, np.sqrt(low * high), high - low)
-        self.to(dtype)
+        self.to(self.device, dtype)
 
     @property
     def group_delay(self) -> Tensor:
