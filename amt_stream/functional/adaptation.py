@@ -41,13 +41,17 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
 
     Each loop divides by its state s, limits what passes 1 to 1 + m tanh((v - 1) / m), and lets s
     follow the result: s += rate (v - s) (Puschel 1988; Dau, Puschel & Kohlrausch 1996; the limit
-    Dau, Kollmeier & Kohlrausch 1997). zi, zf: (..., channel, loop).
+    Dau, Kollmeier & Kohlrausch 1997).
+
+    zi, zf: (..., channel, loop, 2), the states and what rounding has left of their last steps, at
+        first 0. Steps of 1e-5 of the way would else be lost in float32, and a steady tone end 0.2
+        model units off. A state within rounding of its aim stays, so that silence moves nothing.
     """
     tensors = [x, zi, *(t for t in loops if t is not None)]
     if compiled(*tensors):
         return _forward(x, loops, zi)
     if compiled(*(t.detach() for t in tensors)):
-        lead, count = x.shape[:-1], zi.shape[-1]
+        lead, count = x.shape[:-1], zi.shape[-2]
         limited = loops.overshoot is not None
         most = x.new_ones(count) if loops.overshoot is None else loops.overshoot
         v, zf = _Loops.apply(
@@ -55,7 +59,7 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
             loops.floor.expand(lead).reshape(-1),
             loops.rates,
             most.expand(*lead, count).reshape(-1, count),
-            zi.reshape(-1, count),
+            zi.reshape(-1, count, 2),
             limited,
         )
         return _scaled(v.view(x.shape), loops), zf.view(zi.shape)
@@ -65,7 +69,8 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
 def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
     """The same, sample by sample in torch: the definition."""
     floor = loops.floor[..., None]
-    states = list(zi.unbind(-1))
+    states, left = list(zi[..., 0].unbind(-1)), list(zi[..., 1].detach().unbind(-1))
+    still = _STILL * torch.finfo(x.dtype).eps
     outputs = []
     for v in torch.where(x < floor, floor, x).unbind(-1):
         for j, s in enumerate(states):
@@ -73,9 +78,15 @@ def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
             if loops.overshoot is not None:
                 m = loops.overshoot[..., j]
                 v = v.clamp(max=1) + m * torch.tanh((v - 1).clamp(min=0) / m)
-            states[j] = s + loops.rates[j] * (v - s)
+            way = v - s
+            # Their values alone are set: what is within rounding of 0 has a gradient.
+            way = way - torch.where(way.abs() <= still * s, way, 0).detach()
+            gone = loops.rates[j] * way + left[j]
+            states[j] = s + gone
+            left[j] = (gone - (states[j] - s)).detach()
         outputs.append(v)
-    return _scaled(torch.stack(outputs, -1), loops), torch.stack(states, -1)
+    zf = torch.stack([torch.stack(states, -1), torch.stack(left, -1)], -1)
+    return _scaled(torch.stack(outputs, -1), loops), zf
 
 
 def _scaled(v: Tensor, loops: Loops) -> Tensor:
@@ -87,6 +98,10 @@ def _scaled(v: Tensor, loops: Loops) -> Tensor:
 _PER_OCTAVE = 2 / log(2)
 _LEAST = 58
 """Octaves down at which q no longer counts beside 1."""
+
+
+_STILL = 8
+"""Roundings within which a state is where it aims: those of all divisions before it."""
 
 
 def _series(dtype: type, terms: int) -> tuple[Any, ...]:
@@ -127,15 +142,25 @@ def _bend(u: Any, slope: Any, series: Any, zero: Any, half: Any, least: Any) -> 
     return q * _halved(whole)
 
 
+@numba.njit(inline="always")
+def _follow(s: Any, left: Any, aim: Any, rate: Any, still: Any, zero: Any) -> Any:
+    """A state a step nearer to its aim, and what rounding left of the step."""
+    way = aim - s
+    way = zero if abs(way) <= still * s else way
+    gone = rate * way + left
+    after = s + gone
+    return after, gone - (after - s)
+
+
 def _forward(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
     floor, rates, most, corr, mult = loops
-    rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
+    rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
     y, zf = x.new_empty(rows.shape), zi.new_empty(before.shape)
     _adapt(
         rows,
         array(floor).reshape(-1),
         array(rates),
-        array(rates if most is None else most).reshape(-1, zi.shape[-1]),
+        array(rates if most is None else most).reshape(-1, zi.shape[-2]),
         most is not None,
         array(corr).reshape(-1),
         array(mult).reshape(-1),
@@ -165,8 +190,9 @@ def _adapt(
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
     lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
     tile = np.zeros((SPAN, lanes), x.dtype)
-    room = np.ones((3, loops, lanes), x.dtype)
-    states, m, slopes = room[0], room[1], room[2]
+    still = real(_STILL) * real(np.finfo(x.dtype).eps)
+    room = np.ones((4, loops, lanes), x.dtype)
+    states, left, m, slopes = room[0], room[1], room[2], room[3]
     line = np.zeros((3, lanes), x.dtype)
     lowest, rest, scale = line[0], line[1], line[2]
     for first in range(0, x.shape[0], lanes):
@@ -176,7 +202,8 @@ def _adapt(
             lowest[i] = floor[row % floor.size]
             rest[i], scale[i] = corr[row % corr.size], mult[row % mult.size]
             for j in range(loops):
-                states[j, i], m[j, i] = zi[row, j], most[row % most.shape[0], j]
+                states[j, i], left[j, i] = zi[row, j, 0], zi[row, j, 1]
+                m[j, i] = most[row % most.shape[0], j]
                 slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
@@ -186,7 +213,7 @@ def _adapt(
                 for i in range(v.size):
                     v[i] = lowest[i] if v[i] < lowest[i] else v[i]
             for j in range(loops):
-                s, rate, over, slope = states[j], rates[j], m[j], slopes[j]
+                s, lost, rate, over, slope = states[j], left[j], rates[j], m[j], slopes[j]
                 for t in range(length):
                     v = tile[t]
                     if limited:
@@ -194,12 +221,12 @@ def _adapt(
                             u = v[i] / s[i]
                             q = _bend(u, slope[i], series, zero, half, least)
                             u = (one if u > one else u) + over[i] * ((one - q) / (one + q))
-                            s[i] += rate * (u - s[i])
+                            s[i], lost[i] = _follow(s[i], lost[i], u, rate, still, zero)
                             v[i] = u
                     else:
                         for i in range(v.size):
                             u = v[i] / s[i]
-                            s[i] += rate * (u - s[i])
+                            s[i], lost[i] = _follow(s[i], lost[i], u, rate, still, zero)
                             v[i] = u
             for t in range(length):
                 v = tile[t]
@@ -208,7 +235,7 @@ def _adapt(
             store(tile, first, rows, start, length, y)
         for i in range(rows):
             for j in range(loops):
-                zf[first + i, j] = states[j, i]
+                zf[first + i, j, 0], zf[first + i, j, 1] = states[j, i], left[j, i]
 
 
 class _Loops(torch.autograd.Function):
@@ -231,15 +258,17 @@ class _Loops(torch.autograd.Function):
     def backward(ctx: Any, gy: Tensor, gzf: Tensor) -> tuple[Tensor | None, ...]:
         x, floor, rates, most, zi = ctx.saved_tensors
         gx, gfloor, gmost = torch.empty_like(x), torch.zeros_like(floor), torch.zeros_like(most)
-        grates, gzi = torch.zeros_like(zi), torch.empty_like(zi)
+        grates, gzi = torch.zeros_like(most), torch.empty_like(most)
         _adapt_backward(
             *(array(t) for t in (x, floor, rates, most)),
             ctx.limited,
             array(zi),
             _SERIES[x.dtype],
-            *(array(t) for t in (gy, gzf)),
+            *(array(t) for t in (gy, gzf[..., 0])),
             *(t.numpy() for t in (gx, gfloor, grates, gmost, gzi)),
         )
+        # In numbers without end nothing would be left: a remainder has no gradient.
+        gzi = torch.stack([gzi, torch.zeros_like(gzi)], -1)
         return gx, gfloor, grates.sum(0), gmost if ctx.limited else None, gzi, None
 
 
@@ -264,9 +293,10 @@ def _adapt_backward(
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
     lanes = min(LANES, x.shape[0])
     states = np.ones((time + 1, loops, lanes), x.dtype)
-    room = np.ones((7, loops, lanes), x.dtype)
+    still = real(_STILL) * real(np.finfo(x.dtype).eps)
+    room = np.ones((8, loops, lanes), x.dtype)
     m, slopes, gs, gm, grate = room[0], room[1], room[2], room[3], room[4]
-    quotients, bends = room[5], room[6]
+    quotients, bends, left = room[5], room[6], room[7]
     line = np.ones((3, lanes), x.dtype)
     lowest, v, g = line[0], line[1], line[2]
     for first in range(0, x.shape[0], lanes):
@@ -274,7 +304,8 @@ def _adapt_backward(
         for i in range(rows):
             lowest[i] = floor[first + i]
             for j in range(loops):
-                states[0, j, i], m[j, i] = zi[first + i, j], most[first + i, j]
+                states[0, j, i], left[j, i] = zi[first + i, j, 0], zi[first + i, j, 1]
+                m[j, i] = most[first + i, j]
                 slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
                 gs[j, i], gm[j, i], grate[j, i] = gzf[first + i, j], zero, zero
         # Only the states are kept; the rest of a sample is found again from them.
@@ -282,13 +313,14 @@ def _adapt_backward(
             for i in range(rows):
                 v[i] = lowest[i] if x[first + i, t] < lowest[i] else x[first + i, t]
             for j in range(loops):
-                s, after, over, slope = states[t, j], states[t + 1, j], m[j], slopes[j]
+                s, after, lost = states[t, j], states[t + 1, j], left[j]
+                over, slope = m[j], slopes[j]
                 for i in range(v.size):
                     u = v[i] / s[i]
                     if limited:
                         q = _bend(u, slope[i], series, zero, half, least)
                         u = (one if u > one else u) + over[i] * ((one - q) / (one + q))
-                    after[i] = s[i] + rates[j] * (u - s[i])
+                    after[i], lost[i] = _follow(s[i], lost[i], u, rates[j], still, zero)
                     v[i] = u
         for t in range(time - 1, -1, -1):
             for i in range(rows):

@@ -187,7 +187,8 @@ class AdaptLoop(Stage):
                 f"AdaptLoop has smallest inputs for {channels[0]} channels, given an input of "
                 f"{shape} without time: give exactly that many channels"
             )
-        return {"loops": self.init_state.expand(*shape, self.num_loops).clone()}
+        rest = self.init_state.expand(*shape, self.num_loops)
+        return {"loops": torch.stack([rest, torch.zeros_like(rest)], -1)}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, loops = adaptation_loops(x, self._loops(), state["loops"])
