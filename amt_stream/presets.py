@@ -239,7 +239,7 @@ class Preset:
             stages[name if counts[name] == 1 else f"{name}_{counts[name]}"] = stage
             rate *= getattr(stage, "ratio", 1)
         try:
-            return Chain(**stages)
+            return Chain(**stages).float()
         except (TypeError, ValueError) as error:
             raise PresetError(f"{self.stages[0].file}: model.stages: {error}") from error
 

@@ -142,6 +142,18 @@ def test_a_chain_of_stages_is_built_in_order_and_at_its_rates(preset_file):
     assert (model.out_shape((1, 2)), model.ratio) == ((1, 2), Fraction(2, 3))
 
 
+def test_a_chain_takes_a_range_of_centers_and_the_rate_where_a_stage_stands(preset_file):
+    resample = '[[model.stages]]\ntype = "Resample"\nfs_in = 48000\nfs_out = 32000\n'
+    banks = "".join(
+        f'[[model.stages]]\ntype = "{kind}Filterbank"\nfc = {fc}\n'
+        for kind, fc in (("Gammatone", "{ low = 80, high = 8000 }"), ("Modulation", [500.0] * 31))
+    )
+    model = load_preset(str(preset_file(CHAIN + resample + banks))).model(48000)
+    assert {stage.fs for name, stage in model.stages().items() if name != "resample"} == {32000}
+    assert model.gammatonefilterbank.num_channels == 31
+    assert model.dtype == torch.float32
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
