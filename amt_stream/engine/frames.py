@@ -28,7 +28,7 @@ class Frames:
     same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears over the
     block of input that completed these rows, or over the last one where the source has ended (-100
     for digital silence). `missed` rows before these did not reach this sink because it was too
-    slow.
+    slow. `stretch` counts on with a reset or swap of the model and with another calibration.
     """
 
     time_s: NDArray[np.float64]
@@ -40,6 +40,7 @@ class Frames:
     level_db: NDArray[np.float32]
     calibrated: bool
     missed: int = 0
+    stretch: int = 0
 
     def __len__(self) -> int:
         return len(self.time_s)

@@ -87,6 +87,7 @@ class Measurement:
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ears = ears
         self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
+        self._stretch = 0
         self._zeros_run = 0
         self._energy = np.zeros(2)
         self._heard = 0
@@ -124,11 +125,15 @@ class Measurement:
     def reset(self) -> None:
         """The model back to silence; the clock goes on [engine-thread]."""
         self.line.stream.reset()
-        self.marks.add(0, self.position, self.position)
+        self._begin_anew()
 
     def recalibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """From here on; a step in level, so readings settle anew [engine-thread]."""
         self.set_calibration(calibration)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._stretch += 1
         self.marks.add(0, self.position, self.position)
 
     def swap(self, line: Line) -> None:
@@ -179,7 +184,7 @@ class Measurement:
         # Rows that the old model has already given must not come again.
         self._first = max(line.clock.first_from(0), line.clock.first_after(reached))
         self.marks.clock, self.marks.settle = line.clock, line.settle
-        self.marks.add(0, self.position, self.position)
+        self._begin_anew()
         self._line_changed(line)
 
     def _cross_gap(self, lost: int, flags: int) -> None:
@@ -268,6 +273,7 @@ class Measurement:
                 settling=settling,
                 level_db=np.repeat(self._level_db, len(index), axis=1),
                 calibrated=all(c.calibrated for c in self.calibration),
+                stretch=self._stretch,
             )
         )
 

@@ -36,9 +36,9 @@ class TransitionRecorder:
         data = MultiStep(gamma=0.95, n_steps=5)(recorder.take(ended=True))
 
     A transition goes from one kept row to the next. An episode ends, truncated, where the stream
-    ends, where rows are missing, and where readings begin to settle anew (a reset or swap of the
-    model, another calibration, clipping), so that no n-step return reaches across. Rows that heard
-    lost or non-finite samples show no sound that was there: they are in no episode.
+    ends, where rows are missing, and with a reset or swap of the model or another calibration, so
+    that no n-step return reaches across. Rows that heard lost or non-finite samples show no sound
+    that was there: they are in no episode.
     Never is an episode `terminated`: the sound goes on where the recording does not.
 
     observe: a function of `Frames`, or names of outputs with one number per frame, or "level_db"
@@ -81,7 +81,7 @@ class TransitionRecorder:
         self._first = self._count = self._episode = 0
         self._hole = self._cut = False
         self._at = 0
-        self._time_s, self._step_s, self._settling = math.nan, math.nan, False
+        self._time_s, self._step_s, self._stretch = math.nan, math.nan, 0
 
     def __len__(self) -> int:
         """Rows that wait to be taken [any-thread]."""
@@ -144,22 +144,18 @@ class TransitionRecorder:
 
     def _choose(self, frames: Frames) -> tuple[list[int], list[bool]]:
         """Which rows to keep, and which of them begin an episode."""
-        at, settling = (self._at if self._follows(frames) else 0), self._settling
+        at = self._at if self._follows(frames) else 0
         chosen, begins = [], []
-        marks = zip(frames.fault.tolist(), frames.settling.tolist(), strict=True)
-        for i, (fault, unsettled) in enumerate(marks):
+        for i, fault in enumerate(frames.fault.tolist()):
             if fault & UNHEARD:
                 self.left_out += 1
                 at = 0
             else:
-                if unsettled and not settling:
-                    at = 0
                 if at % self.every == 0:
                     chosen.append(i)
                     begins.append(at == 0)
                 at += 1
-            settling = unsettled
-        self._at, self._settling = at, settling
+        self._at = at
         return chosen, begins
 
     def _follows(self, frames: Frames) -> bool:
@@ -169,7 +165,8 @@ class TransitionRecorder:
         step_s = float(frames.time_s[1] - frames.time_s[0]) if len(frames) > 1 else known_s
         self._step_s = step_s
         steady = all(abs(s - step_s) < 0.01 * step_s for s in (gap_s, known_s))
-        return steady and not frames.missed
+        anew, self._stretch = frames.stretch != self._stretch, frames.stretch
+        return steady and not anew and not frames.missed
 
     def _append(self, columns: dict[str, NDArray[Any]], count: int) -> None:
         if not self._columns:
