@@ -25,6 +25,7 @@ from amt_stream.outputs import (
     MODULATION_COLUMNS,
     LiveRows,
     ModulationRows,
+    SteppedRows,
     Writer,
     header,
     loudness_rows,
@@ -146,7 +147,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     def begin() -> Writer:
         return FORMATS[args.format](sys.stdout, about, columns + MARKS)
 
-    rows = LiveRows(sys.stdout, begin, step_ms, args.duration, tabled)
+    rows = LiveRows(sys.stdout, begin, SteppedRows(tabled, step_ms), args.duration)
     engine = make_engine(given, preset, model, [rows], args.blocksize)
     told = ""
     with engine:

@@ -25,10 +25,13 @@ class Frames:
 
     `values` is the model's output with the batch row removed: its NamedTuple of arrays, time on the
     axis that the model declares. `sample` is the input sample that a row stands for, `time_s` the
-    same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears over the
-    block of input that completed these rows, or over the last one where the source has ended (-100
-    for digital silence). `missed` rows before these did not reach this sink because it was too
-    slow. `stretch` counts on with a reset or swap of the model and with another calibration.
+    same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears in dB SPL
+    over the block of input that completed these rows, or over the last one where the source has
+    ended (-100 for digital silence); of a model that takes fractions of full scale it is that of
+    its channels, two at least, in dB relative to a full-scale sine. `model` is the name of the
+    model where the engine runs several. `missed` rows before these did not reach this sink because
+    it was too slow. `stretch` counts on with a reset or swap of the model and with another
+    calibration.
     """
 
     time_s: NDArray[np.float64]
@@ -41,6 +44,7 @@ class Frames:
     calibrated: bool
     missed: int = 0
     stretch: int = 0
+    model: str = ""
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -82,7 +86,8 @@ class Marks:
     """Which frames heard which marked samples.
 
     Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
-    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. Samples
+    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. (One
+    with a negative latency stands for its own end and reaches back to n / ratio.) Samples
     [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
     n / ratio - 2 latency < stop. `settling` begins with the same frame and lasts until a frame
     stands for stop + settle (the memory of the model's slow stages). OVERLOAD alone means late, not
@@ -105,7 +110,8 @@ class Marks:
     def _heard(self, start: int, stop: int) -> tuple[int, int]:
         """Range of frames that heard samples [start, stop)."""
         ratio = self.clock.ratio
-        return math.floor(start * ratio), math.ceil((stop + 2 * self.clock.latency) * ratio)
+        behind = 2 * max(self.clock.latency, Fraction(0))
+        return math.floor(start * ratio), math.ceil((stop + behind) * ratio)
 
     def rows(self, index: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Fault and settling of the frames `index`, which only ever go forward."""

@@ -18,15 +18,18 @@ from amt_stream.streaming import Stage, Stream
 CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
 LONGEST_FILLED_GAP_S = 1.0
 LOWEST_DB = -100.0
+FULL_SCALE_SINE = 0.5**0.5
+"""Its rms."""
 
 
 class Line:
     """A model ready to run: its stream, the size of its blocks, the time of its frames.
 
+    `heard` channels of the source go to its `rows`, one to both ears where it has two.
     Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
     """
 
-    def __init__(self, model: Stage, fs: int, block_ms: float) -> None:
+    def __init__(self, model: Stage, fs: int, block_ms: float, heard: int = 2) -> None:
         name = type(model).__name__
         if not isinstance(model, Stage):
             raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
@@ -47,19 +50,26 @@ class Line:
         self.block = blocks * model.block_size
         self.clock = FrameClock(model.ratio, model.latency, fs)
         self.settle = round(getattr(model, "settle_s", 0.0) * fs)
-        self.stream = Stream(model, (1, 2))
+        self.heard, self.in_pascal = heard, takes_pascal(model)
+        self.rows = rows_of(model, heard)
+        if heard > self.rows or (heard < self.rows and not self.in_pascal):
+            raise ValueError(
+                f"{name} was built for {self.rows} channels and is to hear {heard}: build it with "
+                f"channels={heard}, or choose {self.rows} of them"
+            )
+        self.stream = Stream(model, (1, self.rows))
         self.door = Rebuffer(self.stream, blocks)
-        silence = self._blocks(torch.zeros(1, 2, model.block_size))
+        silence = self._blocks(torch.zeros(1, self.rows, model.block_size))
         self.fields = scalar_fields(silence)
 
     def _blocks(self, x: torch.Tensor) -> Any:
         with torch.inference_mode():
-            return Stream(self.model, (1, 2))(x)
+            return Stream(self.model, (1, self.rows))(x)
 
     def warm(self) -> None:
         """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
         generator = torch.Generator().manual_seed(0)
-        noise = torch.randn(1, 2, self.block, generator=generator)
+        noise = torch.randn(1, self.rows, self.block, generator=generator)
         for x in (noise, noise, torch.zeros_like(noise)):
             self._blocks(x)
 
@@ -74,24 +84,27 @@ class Measurement:
         self,
         line: Line,
         calibration: Calibration | Sequence[Calibration],
-        ears: slice,
+        columns: slice,
         emit: Callable[[Frames], None],
         epoch: Callable[[float], float],
         line_changed: Callable[[Line], None],
+        name: str = "",
     ) -> None:
+        self.name = name
         self.position = 0
         self.rows = 0
         self.lost = 0
         self.non_finite = 0
         self.clipped = 0
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._ears = ears
+        self._columns = columns
         self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
         self._stretch = 0
         self._zeros_run = 0
-        self._energy = np.zeros(2)
+        self._energy = np.zeros(line.rows)
         self._heard = 0
-        self._level_db = np.full((2, 1), LOWEST_DB, np.float32)
+        # One channel is told as both ears.
+        self._level_db = np.full((max(2, line.rows), 1), LOWEST_DB, np.float32)
         self._end: int | None = None
         self._next_line: Line | None = None
         self._set_line(line)
@@ -114,12 +127,15 @@ class Measurement:
         self.line = line
         self._origin = self.position
         self._index = int(self.position * line.clock.ratio)
-        self._input = np.zeros((2, line.block), np.float32)
+        self._input = np.zeros((line.rows, line.block), np.float32)
         self._tensor = torch.from_numpy(self._input)[None]
 
     def set_calibration(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """One calibration for both ears, or one each."""
-        self._pascal = pascal_per_ear(calibration)
+        if self.line.in_pascal:
+            self._scale, self._reference = pascal_per_ear(calibration)[: self.line.rows], P0
+        else:
+            self._scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
         self.calibration = each_ear(calibration)
 
     def reset(self) -> None:
@@ -137,7 +153,10 @@ class Measurement:
         self.marks.add(0, self.position, self.position)
 
     def swap(self, line: Line) -> None:
-        """Go on with another model from the next place where its blocks fit [engine-thread]."""
+        """Go on with another model from the next place where its blocks fit [engine-thread].
+
+        It has as many rows, in the same unit.
+        """
         self._next_line = line
 
     @property
@@ -154,7 +173,7 @@ class Measurement:
         at = 0
         while at < len(chunk):
             n = self._room(len(chunk) - at)
-            self._let_in(chunk[at : at + n, self._ears], n)
+            self._let_in(chunk[at : at + n, self._columns], n)
             self._push(n)
             at += n
 
@@ -213,9 +232,9 @@ class Measurement:
         if not (low > -CLIP_LEVEL and high < CLIP_LEVEL):
             block = self._inspect(block)
         self._zeros_run = self._zeros_run + n if low == high == 0.0 else 0
-        ears = self._input[:, :n]
-        np.multiply(block.T, self._pascal, out=ears)
-        self._energy += np.square(ears, dtype=np.float64).sum(axis=1)
+        rows = self._input[:, :n]
+        np.multiply(block.T, self._scale, out=rows)
+        self._energy += np.square(rows, dtype=np.float64).sum(axis=1)
 
     def _inspect(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
         size = np.abs(block)
@@ -244,9 +263,9 @@ class Measurement:
     def _take_level(self) -> None:
         """Level of the input in this block; in a flush there is none and the last one stays."""
         if self._heard:
-            mean_square = self._energy / self._heard / P0**2
+            mean_square = self._energy / self._heard / self._reference**2
             level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
-            self._level_db = level.astype(np.float32)[:, None]
+            self._level_db[:] = level[:, None]
         self._energy[:] = 0.0
         self._heard = 0
 
@@ -272,10 +291,26 @@ class Measurement:
                 fault=fault,
                 settling=settling,
                 level_db=np.repeat(self._level_db, len(index), axis=1),
-                calibrated=all(c.calibrated for c in self.calibration),
+                calibrated=not self.line.in_pascal or all(c.calibrated for c in self.calibration),
                 stretch=self._stretch,
+                model=self.name,
             )
         )
+
+
+def rows_of(model: Stage, heard: int) -> int:
+    """How many rows a model runs on that is to hear so many channels of a source.
+
+    Both ears; or one a channel, of a model that says `per_channel`; or those it was built for.
+    """
+    if takes_pascal(model):
+        return heard if getattr(model, "per_channel", False) else 2
+    return int(getattr(model, "channels", heard))
+
+
+def takes_pascal(model: Stage) -> bool:
+    """Whether a model takes pascal; else it takes fractions of full scale."""
+    return getattr(model, "input_unit", "pascal") == "pascal"
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:

@@ -1,9 +1,10 @@
-"""The engine: a source, a model, and whoever wants the numbers."""
+"""The engine: a source, one model or several, and whoever wants the numbers."""
 
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Literal, Self
 
@@ -13,7 +14,7 @@ import torch
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine.frames import Fault, Frames, History
 from amt_stream.engine.health import Arrivals, Health, Load
-from amt_stream.engine.measurement import Line, Measurement, each_ear
+from amt_stream.engine.measurement import Line, Measurement, each_ear, takes_pascal
 from amt_stream.engine.outlet import GRACE_S, Outlet, Sink
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import Block, DeviceLost, Source, channel_slice
@@ -37,15 +38,20 @@ class Engine:
     instead, without the ring; `health` then says what share of a block's duration it took.
     A source that is not live (`live=False`) is made to wait instead of losing anything.
 
+    Several models hear the same sound as {"name": model, ...}: each has its own blocks, latency and
+    `histories[name]`, and its frames carry its name. What is told of one model (`model`, `history`,
+    the frames and the latency of `health`) is then told of the first; the load is that of all.
+
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
-    channels: one or two channel numbers of the source (1, 2, ...), one for both ears
+    channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
+        takes fractions of full scale and not pascal hears these too, or all channels of the source
     block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
     """
 
     def __init__(
         self,
         source: Source,
-        model: Stage,
+        model: Stage | Mapping[str, Stage],
         sinks: Sequence[Sink] = (),
         *,
         calibration: Calibration | Sequence[Calibration] | None = None,
@@ -64,18 +70,28 @@ class Engine:
         self.source = source
         self.error: BaseException | None = None
         self._block_ms, self._history_s, self._run_in = block_ms, history_s, run_in
-        line = Line(model, source.fs, block_ms)
-        ears = channel_slice(channels, source.channels, source.name)
-        self._measurement = Measurement(
-            line,
-            calibration,
-            ears,
-            emit=self._emit,
-            epoch=self._epoch,
-            line_changed=self._renew_history,
-        )
-        self.history = self._new_history(line)
-        slack = max(1, round(sink_slack_s * source.fs / line.block))
+        models = model if isinstance(model, Mapping) else {"": model}
+        if not models:
+            raise ValueError("no model given: give one Stage, or several by name")
+        self.histories: dict[str, History] = {}
+        self._measurements: dict[str, Measurement] = {}
+        for name, one in models.items():
+            columns = self._columns(one, channels)
+            heard = len(range(source.channels)[columns])
+            line = Line(one, source.fs, block_ms, heard)
+            self._measurements[name] = Measurement(
+                line,
+                calibration,
+                columns,
+                emit=partial(self._emit, name),
+                epoch=self._epoch,
+                line_changed=partial(self._renew_history, name),
+                name=name,
+            )
+            self.histories[name] = self._new_history(line)
+        self._measurement = next(iter(self._measurements.values()))
+        slack = max(1, round(sink_slack_s * source.fs / self._measurement.line.block))
+        slack *= len(models)
         self._outlets = [Outlet(sink, slack, lossy=source.live) for sink in sinks]
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._arrivals = Arrivals(source.fs)
@@ -94,6 +110,13 @@ class Engine:
         self._stopping = threading.Event()
         self._source_lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="engine")
+
+    def _columns(self, model: Stage, channels: Sequence[int] | None) -> slice:
+        """Which channels of the source a model hears."""
+        source = self.source
+        if channels is None and not takes_pascal(model):
+            return slice(0, source.channels)
+        return channel_slice(channels, source.channels, source.name)
 
     def start(self) -> Self:
         """Warm the model, then start the source; what cannot start raises here [main-thread]."""
@@ -158,27 +181,53 @@ class Engine:
         )
 
     def reset(self) -> None:
-        """The model back to silence at the next block; the clock goes on [any-thread]."""
-        self._measurement.commands.put(self._measurement.reset)
+        """All models back to silence at their next block; the clock goes on [any-thread]."""
+        for measurement in self._measurements.values():
+            measurement.commands.put(measurement.reset)
 
     def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """Read with another calibration from the next block on [any-thread]."""
         each_ear(calibration)
-        self._measurement.commands.put(lambda: self._measurement.recalibrate(calibration))
+        for measurement in self._measurements.values():
+            measurement.commands.put(partial(measurement.recalibrate, calibration))
 
-    def swap(self, model: Stage) -> None:
+    def swap(self, model: Stage, name: str | None = None) -> None:
         """Go on with another model, built and warmed here while the present one runs [any-thread].
 
-        A model that cannot run raises here, and the stream goes on as it was.
+        It takes the place of the first model, or of the one called `name`. A model that cannot run
+        there raises here, and the stream goes on as it was.
         """
-        line = Line(model, self.source.fs, self._block_ms)
+        if name is None:
+            measurement = self._measurement
+        elif name in self._measurements:
+            measurement = self._measurements[name]
+        else:
+            raise ValueError(f"no model is called {name!r}: there are {', '.join(self.models)}")
+        present = measurement.line
+        line = Line(model, self.source.fs, self._block_ms, present.heard)
+        if line.in_pascal != present.in_pascal:
+            units = ("fractions of full scale", "pascal")
+            raise ValueError(
+                f"{type(model).__name__} takes {units[line.in_pascal]}, and "
+                f"{type(present.model).__name__} {units[present.in_pascal]}: make a new Engine"
+            )
         line.warm()
-        self._measurement.commands.put(lambda: self._measurement.swap(line))
+        measurement.commands.put(partial(measurement.swap, line))
 
     @property
     def model(self) -> Stage:
-        """The model that runs just now [any-thread]."""
+        """The model that runs just now, the first of several [any-thread]."""
         return self._measurement.line.model
+
+    @property
+    def models(self) -> dict[str, Stage]:
+        """The models that run just now, by name; a single one has the name "" [any-thread]."""
+        return {name: one.line.model for name, one in self._measurements.items()}
+
+    @property
+    def history(self) -> History:
+        """The last rows of the model, of the first of several [any-thread]."""
+        return self.histories[self._measurement.name]
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
@@ -214,8 +263,8 @@ class Engine:
             clock_ppm_uncertainty=uncertainty if source.live else None,
             clock_observed_s=observed_s,
             behind_s=self._arrivals.behind_s if source.live else 0.0,
-            non_finite=measurement.non_finite,
-            clipped=measurement.clipped,
+            non_finite=max(one.non_finite for one in self._measurements.values()),
+            clipped=max(one.clipped for one in self._measurements.values()),
             silent=measurement.silent,
             sink_errors=sum(outlet.errors for outlet in self._outlets),
             sink_missed=sum(outlet.missed for outlet in self._outlets),
@@ -302,7 +351,8 @@ class Engine:
         try:
             _prepare_thread()
             with torch.inference_mode():
-                self._measurement.line.warm()
+                for measurement in self._measurements.values():
+                    measurement.line.warm()
                 self._ready.set()
                 if self._run_in == "engine":
                     self._drain_ring()
@@ -322,7 +372,7 @@ class Engine:
         buffer = np.zeros((0, self.source.channels), np.float32)
         watch_at = time.monotonic()
         while not self._stopping.is_set():
-            wanted = self._measurement.wanted
+            wanted = min(measurement.wanted for measurement in self._measurements.values())
             ended = self._ended.is_set()  # before the fill: the last samples come before the end
             fill = self._ring.fill
             if fill < min(wanted, self._ring.capacity // 2) and not ended:
@@ -346,9 +396,10 @@ class Engine:
             )
 
     def _measure(self, block: Block, lost: int, flags: int) -> None:
-        """Run the model and note what it cost [engine-thread]."""
+        """Run the models and note what they cost [engine-thread]."""
         wall_at = time.perf_counter()
-        self._measurement.take(block, lost, flags)
+        for measurement in self._measurements.values():
+            measurement.take(block, lost, flags)
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
         self._cpu_s += cpu_at - self._cpu_at
@@ -367,23 +418,24 @@ class Engine:
 
     def _finish(self) -> None:
         """The source has ended: bring out what is still inside [engine-thread]."""
-        self._measurement.flush()
+        for measurement in self._measurements.values():
+            measurement.flush()
         self.error = self.source.error
         self._played = self.error is None
         self._ended.set()
 
-    def _emit(self, frames: Frames) -> None:
-        self.history.write(frames)
+    def _emit(self, name: str, frames: Frames) -> None:
+        self.histories[name].write(frames)
         for outlet in self._outlets:
             outlet.put(frames)
 
     def _epoch(self, audio_s: float) -> float:
         return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
 
-    def _renew_history(self, line: Line) -> None:
-        old = self.history
+    def _renew_history(self, name: str, line: Line) -> None:
+        old = self.histories[name]
         if (old.fields, old.frame_rate) != (line.fields, line.clock.frame_rate):
-            self.history = self._new_history(line, old)
+            self.histories[name] = self._new_history(line, old)
 
     def _new_history(self, line: Line, before: History | None = None) -> History:
         return History(line.fields, line.clock.frame_rate, self._history_s, before)

@@ -41,6 +41,7 @@ class ZwickerTimeVarying(Chain):
     """
 
     frame_rate = 500
+    per_channel = True
     # After a gap the reading of a tone of 25 Hz is within 1 % again, of higher ones sooner.
     settle_s = 0.5
 

@@ -2,7 +2,7 @@
 
 from amt_stream.outputs.csv import CsvWriter
 from amt_stream.outputs.jsonl import JsonLinesWriter
-from amt_stream.outputs.live import LiveRows, loudness_rows
+from amt_stream.outputs.live import LiveRows, SteppedRows, loudness_rows
 from amt_stream.outputs.modulation import (
     EARS,
     MODULATION_COLUMNS,
@@ -33,6 +33,7 @@ __all__ = [
     "JsonLinesWriter",
     "LiveRows",
     "ModulationRows",
+    "SteppedRows",
     "Strongest",
     "TransitionRecorder",
     "Writer",

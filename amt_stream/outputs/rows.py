@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 from amt_stream import __version__
 from amt_stream.calibration import Calibration
+from amt_stream.outputs.words import fault_words
 from amt_stream.scales import sone_to_phon
 
 SCHEMA = 1
 COLUMNS = ("time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
 MARKS = ("fault", "settling", "calibration")
 """Columns that live rows have besides."""
+
+CALIBRATED = ("uncalibrated", "calibrated")
 
 Row = tuple[Any, ...]
 
@@ -41,6 +44,11 @@ def header(
         "calibration": one,
         **more,
     }
+
+
+def marks(fault: int, settling: bool, calibrated: bool) -> Row:
+    """MARKS of a frame."""
+    return " ".join(fault_words(fault)), settling, CALIBRATED[calibrated]
 
 
 def picked(time_s: NDArray[np.float64], step_ms: int) -> NDArray[np.intp]:
