@@ -17,10 +17,10 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     """
     if compiled(x, b, a, zi):
         rows = array(x).reshape(-1, x.shape[-1])
-        before = array(zi).reshape(len(rows), *zi.shape[-2:])
-        y, zf = x.new_empty(rows.shape), zi.new_empty(before.shape)
-        _direct_form(rows, array(b), array(a), before, y.numpy(), zf.numpy())
-        return y.view(x.shape), zf.view(zi.shape)
+        y, zf = x.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)
+        states = zf.view(len(rows), *zi.shape[-2:]).numpy()
+        _direct_form(rows, array(b), array(a), states, y.numpy())
+        return y.view(x.shape), zf
     y, order = x.unsqueeze(-2), zi.shape[-1]
     ends = []
     for section, start in enumerate(zi.unbind(-2)):
@@ -40,14 +40,14 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
 
 
 @kernel
-def _direct_form(x: Array, b: Array, a: Array, zi: Array, y: Array, zf: Array) -> None:
-    sections, order = zi.shape[1], zi.shape[2]
+def _direct_form(x: Array, b: Array, a: Array, states: Array, y: Array) -> None:
+    """`states` (row, section, order) become the last ones."""
+    sections, order = states.shape[1], states.shape[2]
     lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros(lanes, x.dtype)
     z = np.zeros((order + 1, lanes), x.dtype)  # the last row stays 0
     for first in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - first)
-        zf[first : first + rows] = zi[first : first + rows]
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
             load(x, first, rows, start, length, tile)
@@ -55,7 +55,7 @@ def _direct_form(x: Array, b: Array, a: Array, zi: Array, y: Array, zf: Array) -
                 p, q = b[section], a[section]
                 for k in range(order):
                     for i in range(rows):
-                        z[k, i] = zf[first + i, section, k]
+                        z[k, i] = states[first + i, section, k]
                 for t in range(length):
                     v, head = tile[t], z[0]
                     for i in range(v.size):
@@ -68,5 +68,5 @@ def _direct_form(x: Array, b: Array, a: Array, zi: Array, y: Array, zf: Array) -
                         v[i] = out[i]
                 for k in range(order):
                     for i in range(rows):
-                        zf[first + i, section, k] = z[k, i]
+                        states[first + i, section, k] = z[k, i]
             store(tile, first, rows, start, length, y)

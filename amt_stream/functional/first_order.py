@@ -37,11 +37,13 @@ def first_order(
     equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
     if compiled(x, g, zi):
-        rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, zi.shape[-1])
-        out, after = x.new_empty(rows.shape), zi.new_empty(before.shape)
-        gains = array(g).reshape(-1)
-        _first_order(rows, gains, before, high, rectify, out.numpy(), after.numpy())
-        return out.view(x.shape), after.view(zi.shape)
+        rows, out = array(x).reshape(-1, x.shape[-1]), x.new_empty(x.shape)
+        after = zi.clone(memory_format=torch.contiguous_format)
+        states = after.view(len(rows), zi.shape[-1]).numpy()
+        _first_order(
+            rows, array(g).reshape(-1), states, high, rectify, out.view(rows.shape).numpy()
+        )
+        return out, after
     shared = g.dim() == 0
     if shared:
         x, g, zi = x.unsqueeze(-2), g[None], zi.unsqueeze(-2)
@@ -57,13 +59,11 @@ def first_order(
 
 
 @kernel
-def _first_order(
-    x: Array, g: Array, zi: Array, high: bool, rectify: bool, y: Array, zf: Array
-) -> None:
+def _first_order(x: Array, g: Array, states: Array, high: bool, rectify: bool, y: Array) -> None:
+    """`states` (row, pass) become the last ones."""
     lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
     tile, s = np.zeros((SPAN, lanes), x.dtype), np.zeros(lanes, x.dtype)
     gain, half, two = np.zeros(lanes, x.dtype), x.dtype.type(0.5), x.dtype.type(2)
-    zf[:] = zi
     for first in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - first)
         for i in range(rows):
@@ -75,9 +75,9 @@ def _first_order(
                 flat = tile[:length].reshape(-1)
                 for i in range(flat.size):
                     flat[i] = half * (flat[i] + abs(flat[i]))  # NaN stays
-            for k in range(zi.shape[1]):
+            for k in range(states.shape[1]):
                 for i in range(rows):
-                    s[i] = zf[first + i, k]
+                    s[i] = states[first + i, k]
                 for t in range(length):
                     v = tile[t]
                     for i in range(v.size):
@@ -86,5 +86,5 @@ def _first_order(
                         s[i] += two * gain[i] * change
                         v[i] = v[i] - low if high else low
                 for i in range(rows):
-                    zf[first + i, k] = s[i]
+                    states[first + i, k] = s[i]
             store(tile, first, rows, start, length, y)

@@ -126,7 +126,8 @@ def _agc(x: Array, coefficients: Array, zi: Array, y: Array, zf: Array) -> None:
     up, down = coefficients[0], coefficients[1]
     for r in range(x.shape[0]):
         last = zf[r]
-        last[:] = zi[r]
+        for i in range(last.size):
+            last[i] = zi[r, i]
         for n in range(x.shape[1]):
             for i in range(x.shape[2]):
                 change = x[r, n, i] - last[i]

@@ -1,6 +1,6 @@
 """Banks of modulation filters: a low-pass, and complex one-poles or real band-passes beside it."""
 
-from math import pi, sqrt
+from math import pi, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,13 +172,12 @@ def _compiled(
     form: Any, x: Tensor, low: Tensor, bands: OnePoles | BandPasses, readout: Readout, zi: State
 ) -> tuple[Tensor, State]:
     rows = array(x).reshape(-1, x.shape[-1])
-    before = [array(z).reshape(rows.shape[0], *z.shape[x.dim() - 1 :]) for z in zi]
     filters = low.numel() + readout.scale.numel()
     y = x.new_empty(rows.shape[0], filters, rows.shape[1])
-    zf = [torch.empty_like(z, memory_format=torch.contiguous_format) for z in zi]
-    after = [z.view(b.shape).numpy() for z, b in zip(zf, before, strict=True)]
+    zf = [z.clone(memory_format=torch.contiguous_format) for z in zi]
+    states = [z.view(rows.shape[0], prod(z.shape[x.dim() - 1 :])).numpy() for z in zf]
     coefficients = [array(t) for t in (low, *bands, *readout)]
-    form(rows, *coefficients, *before, y.numpy(), *after)
+    form(rows, *coefficients, *states, y.numpy())
     return y.view(*x.shape[:-1], filters, x.shape[-1]), (zf[0], zf[1])
 
 
@@ -191,40 +190,38 @@ def _one_pole_bank(
     scale: Array,
     envelope: Array,
     counts: Array,
-    low_zi: Array,
-    zi: Array,
+    low_z: Array,
+    z: Array,
     y: Array,
-    low_zf: Array,
-    zf: Array,
 ) -> None:
+    """`z` (row, state) of both becomes the last state."""
     lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first = low.size
-    s = np.zeros((first + gain.size, 2, lanes), x.dtype)
+    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((2 * gain.size, lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
-        s[:] = 0
         for i in range(rows):
             most = max(most, counts[(start + i) % counts.size])
-            s[:first, :, i] = low_zi[start + i]
-            s[first:, :, i] = zi[start + i]
+        _take(low_z, start, rows, lows)
+        _take(z, start, rows, s)
         for begin in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - begin)
             load(x, start, rows, begin, length, tile)
             for m in range(most):
                 if m < first:
-                    _low_pass(tile, length, low[m], s[m], out)
+                    _low_pass(tile, length, low[m], lows[2 * m : 2 * m + 2], out)
                 else:
                     b = m - first
-                    _one_pole(tile, length, delta[b], gain[b], scale[b], envelope[b], s[m], out)
+                    own = s[2 * b : 2 * b + 2]
+                    _one_pole(tile, length, delta[b], gain[b], scale[b], envelope[b], own, out)
                 _store(out, start, rows, m, begin, length, y)
         for i in range(rows):
             n = counts[(start + i) % counts.size]
-            s[n:, :, i] = 0
             y[start + i, n:] = 0
-            low_zf[start + i] = s[:first, :, i]
-            zf[start + i] = s[first:, :, i]
+            _give(lows, i, low_z[start + i], 2 * first)
+            _give(s, i, z[start + i], 2 * (n - first))
 
 
 @recurrence
@@ -266,6 +263,21 @@ def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
 
 
 @recurrence
+def _take(z: Array, start: int, rows: int, s: Array) -> None:
+    """`s` (state, lane) from `rows` rows of `z` (row, state)."""
+    for i in range(rows):
+        for j in range(z.shape[1]):
+            s[j, i] = z[start + i, j]
+
+
+@recurrence
+def _give(s: Array, lane: int, z: Array, kept: int) -> None:
+    """`z` (state,) from a lane of `s`; those of filters that are not there stay 0."""
+    for j in range(z.size):
+        z[j] = s[j, lane] if j < kept else 0
+
+
+@recurrence
 def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, y: Array) -> None:
     """`tile` (SPAN, lane) to `length` samples of filter `m` of `rows` rows of `y`."""
     for i in range(rows):
@@ -284,43 +296,38 @@ def _band_pass_bank(
     scale: Array,
     envelope: Array,
     counts: Array,
-    low_zi: Array,
-    zi: Array,
+    low_z: Array,
+    z: Array,
     y: Array,
-    low_zf: Array,
-    zf: Array,
 ) -> None:
+    """`z` (row, state) of both becomes the last state."""
     lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first = low.size
-    lows = np.zeros((first, 2, lanes), x.dtype)
-    s = np.zeros((scale.size, 2, 2, lanes), x.dtype)
+    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((4 * scale.size, lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
-        s[:] = 0
         for i in range(rows):
             most = max(most, counts[(start + i) % counts.size])
-            lows[:, :, i] = low_zi[start + i]
-            s[:, :, :, i] = zi[start + i]
+        _take(low_z, start, rows, lows)
+        _take(z, start, rows, s)
         for begin in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - begin)
             load(x, start, rows, begin, length, tile)
             for m in range(most):
                 if m < first:
-                    _low_pass(tile, length, low[m], lows[m], out)
+                    _low_pass(tile, length, low[m], lows[2 * m : 2 * m + 2], out)
                 else:
                     b = m - first
-                    _band_pass(
-                        tile, length, g[b], k[b], weight[b], scale[b], envelope[b], s[b], out
-                    )
+                    own = s[4 * b : 4 * b + 4]
+                    _band_pass(tile, length, g[b], k[b], weight[b], scale[b], envelope[b], own, out)
                 _store(out, start, rows, m, begin, length, y)
         for i in range(rows):
             n = counts[(start + i) % counts.size]
-            s[n - first :, :, :, i] = 0
             y[start + i, n:] = 0
-            low_zf[start + i] = lows[:, :, i]
-            zf[start + i] = s[:, :, :, i]
+            _give(lows, i, low_z[start + i], 2 * first)
+            _give(s, i, z[start + i], 4 * (n - first))
 
 
 @recurrence
@@ -336,11 +343,11 @@ def _band_pass(
     y: Array,
 ) -> None:
     one, two = x.dtype.type(1), x.dtype.type(2)
-    r = one / (one + g * (g + k))
-    h, p, q = g * (g + k) * r, g * r, g * g * r
-    h0, p0, q0, w0 = h[0], p[0], q[0], weight[0]
-    h1, p1, q1, w1 = h[1], p[1], q[1], weight[1]
-    a0, b0, a1, b1 = s[0, 0], s[0, 1], s[1, 0], s[1, 1]
+    g0, g1, k0, k1, w0, w1 = g[0], g[1], k[0], k[1], weight[0], weight[1]
+    r0, r1 = one / (one + g0 * (g0 + k0)), one / (one + g1 * (g1 + k1))
+    h0, p0, q0 = g0 * (g0 + k0) * r0, g0 * r0, g0 * g0 * r0
+    h1, p1, q1 = g1 * (g1 + k1) * r1, g1 * r1, g1 * g1 * r1
+    a0, b0, a1, b1 = s[0], s[1], s[2], s[3]
     for t in range(length):
         v, out = x[t], y[t]
         # Both sections at once: the second one need not wait for the whole first.

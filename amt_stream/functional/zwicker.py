@@ -37,16 +37,16 @@ def third_octave_powers(
     """
     bands, frames = gain.shape[0], x.shape[-1] // STEP
     if compiled(x, poles, gain, zi):
-        rows, before = array(x.double()).reshape(-1, frames, STEP), array(zi)
-        y, after = zi.new_empty(rows.shape[0], frames, bands), torch.empty_like(zi)
+        rows = array(x.double()).reshape(-1, frames, STEP)
+        y = zi.new_empty(rows.shape[0], frames, bands)
+        after = zi.clone(memory_format=torch.contiguous_format)
         _third_octave_powers(
             rows,
             array(poles),
             array(gain),
             np.zeros(0) if smoothing is None else array(smoothing),
-            before.reshape(-1, *before.shape[-2:]),
+            after.view(-1, *zi.shape[-2:]).numpy(),
             y.numpy(),
-            after.view(-1, *before.shape[-2:]).numpy(),
         )
         return y.view(*x.shape[:-1], frames, bands), after
     y = x.double().unsqueeze(-2) * gain[:, None]
@@ -73,12 +73,12 @@ def third_octave_powers(
 
 @kernel
 def _third_octave_powers(
-    x: Array, poles: Array, gain: Array, smoothing: Array, zi: Array, y: Array, zf: Array
+    x: Array, poles: Array, gain: Array, smoothing: Array, states: Array, y: Array
 ) -> None:
+    """`states` (row, state, band) become the last ones."""
     tile = np.zeros((STEP, gain.size))
-    zf[:] = zi
     for r in range(x.shape[0]):
-        s = zf[r]
+        s = states[r]
         for n in range(x.shape[1]):
             for t in range(STEP):
                 v = tile[t]
@@ -118,7 +118,8 @@ def _smoothed_squares(
             s1[b] += weight[b] * (s0[b] - s1[b])
             s2[b] += weight[b] * (s1[b] - s2[b])
         if t == 0:
-            y[:] = s2
+            for b in range(v.size):
+                y[b] = s2[b]
 
 
 @kernel
@@ -219,14 +220,13 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
     """
     if compiled(core, coefficients, zi):
         rows = array(core).reshape(-1, *core.shape[-2:])
-        y, zf = core.new_empty(rows.shape), torch.empty_like(zi)
+        y, zf = core.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)
         _decayed(
             rows,
             array(coefficients),
-            array(zi).reshape(-1, *zi.shape[-2:]),
+            zf.view(-1, *zi.shape[-2:]).numpy(),
             begun.contiguous().view(-1).numpy(),
             y.numpy(),
-            zf.view(-1, *zi.shape[-2:]).numpy(),
         )
         return y.view(core.shape), zf
     fast, slow, last = zi.unbind(-2)
@@ -255,13 +255,11 @@ def _network(u: Tensor, fast: Tensor, slow: Tensor, b: Tensor) -> tuple[Tensor, 
 
 
 @kernel
-def _decayed(
-    core: Array, coefficients: Array, zi: Array, begun: Array, y: Array, zf: Array
-) -> None:
+def _decayed(core: Array, coefficients: Array, states: Array, begun: Array, y: Array) -> None:
+    """`states` (row, 3, band) become the last ones."""
     b0, b1, b2, b3, b4, b5 = coefficients
-    zf[:] = zi
     for r in range(core.shape[0]):
-        fast, slow, last = zf[r, 0], zf[r, 1], zf[r, 2]
+        fast, slow, last = states[r, 0], states[r, 1], states[r, 2]
         for n in range(core.shape[1]):
             new, out = core[r, n], y[r, n]
             first = 1 if n or begun[r] else STEP
