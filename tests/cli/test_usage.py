@@ -78,24 +78,25 @@ def test_mistakes_are_told_in_one_sentence(run, virtual_mic, sound_file, tmp_pat
         assert said in done.err
 
 
+TERMINAL, CSV = ["--terminal"], ["--format", "csv"]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "shown"),
     [
-        (["-r", 1000], "--samplerate is 1000: the demo sound has higher frequencies"),
-        (["-r", 44056], "rates"),
-        (["-b", 192000], "--blocksize is 192000: give 1 to 48000 samples"),
+        (["-r", 1000], "--samplerate is 1000: the demo sound has higher frequencies", TERMINAL),
+        (["-r", 44056], "rates", CSV),
+        (["-b", 192000], "--blocksize is 192000: give 1 to 48000 samples", TERMINAL),
     ],
 )
-@pytest.mark.parametrize("shown", [["--terminal"], ["--format", "csv"]])
 def test_what_cannot_run_writes_nothing(run, arguments, said, shown):
     done = run("meter", "--source", "demo", *arguments, *shown)
     assert (done.status, done.out, len(done.lines)) == (1, "", 1)
     assert said in done.err
 
 
-@pytest.mark.parametrize("shown", [["--terminal"], ["--format", "csv"]])
-@pytest.mark.parametrize("raw", [b"", b"123"])
-def test_a_pipe_without_sound_is_an_error(run, shown, raw):
+@pytest.mark.parametrize(("raw", "shown"), [(b"", TERMINAL), (b"123", CSV)])
+def test_a_pipe_without_sound_is_an_error(run, raw, shown):
     done = run("meter", "--source", "-", *shown, stdin=raw)
     assert (done.status, done.out) == (1, "")
     assert "standard input ended before one whole sample" in done.lines[-1]
@@ -114,8 +115,10 @@ WRITE = [
 
 
 @FULL
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("arguments", WRITE[2:], ids=" ".join)
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"),
+    [*((arguments, "") for arguments in WRITE[2:]), (WRITE[2], "1"), (WRITE[4], "1")],
+)
 def test_a_full_disk_is_one_sentence(command, sound_file, tmp_path, arguments, unbuffered):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
     with Path("/dev/full").open("w") as full:
@@ -133,8 +136,13 @@ def test_a_full_disk_is_one_sentence(command, sound_file, tmp_path, arguments, u
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-@pytest.mark.parametrize("arguments", WRITE, ids=" ".join)
+@pytest.mark.parametrize(
+    ("arguments", "closed"),
+    [
+        *((arguments, ">&- 2>&-") for arguments in WRITE),
+        *((arguments, closed) for arguments in (WRITE[0], WRITE[4]) for closed in (">&-", "2>&-")),
+    ],
+)
 def test_a_closed_stream_is_no_crash(command, virtual_mic, sound_file, tmp_path, arguments, closed):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
     call = f"exec {shlex.join([*command, *arguments])} {closed}"
