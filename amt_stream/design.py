@@ -97,6 +97,56 @@ def butterworth(order: int, cutoff: Any, fs: float, btype: str = "low") -> np.nd
     )
 
 
+def k_weighting(fs: float, match_48k: bool = True) -> np.ndarray:
+    """Sections (2, 6) b0 b1 b2 1 a1 a2 of the K-weighting at `fs` Hz (ITU-R BS.1770-5, Annex 1).
+
+    The analog shelf and high-pass behind the Recommendation's coefficients for 48 kHz, by the
+    bilinear transform anew at each rate. Its high-pass is not normalized, so that its gain drifts
+    with the rate, by 0.04 dB at 192 kHz; `match_48k` brings 1 kHz to where 48 kHz has it.
+    """
+    sections = _k_weighting(fs)
+    if match_48k:
+        here, there = (sections_gain(_k_weighting(rate), 1000.0, rate) for rate in (fs, 48000.0))
+        sections[1, :3] *= there / here
+    return sections
+
+
+def _k_weighting(fs: float) -> np.ndarray:
+    top = 10 ** (3.999843853973347 / 20)
+    shelf = _second_order(
+        fs, 1681.974450955533, 0.7071752369554196, (top, top**0.4996667741545416, 1.0)
+    )
+    high_pass = _second_order(fs, 38.13547087602444, 0.5003270373238773, (1.0, 0.0, 0.0))
+    high_pass[:3] = 1.0, -2.0, 1.0
+    return np.stack([shelf, high_pass])
+
+
+def _second_order(fs: float, f: float, q: float, gains: tuple[float, float, float]) -> np.ndarray:
+    """Section (6,) of `gains` far above, at and far below `f` Hz, by the bilinear transform."""
+    high, middle, low = gains
+    k = np.tan(np.pi * f / fs)
+    even, odd, below = high + low * k * k, middle * k / q, 1 + k / q + k * k
+    b = even + odd, 2 * (low * k * k - high), even - odd
+    return np.array([*b, below, 2 * (k * k - 1), 1 - k / q + k * k]) / below
+
+
+def sections_gain(sections: np.ndarray, f: float, fs: float) -> float:
+    """Gain of second-order sections (n, 6) in series at `f` Hz."""
+    z = np.exp(-2j * np.pi * f / fs * np.arange(3))
+    return float(np.abs(np.prod((sections[:, :3] @ z) / (sections[:, 3:] @ z))))
+
+
+def interpolator() -> np.ndarray:
+    """Phases (4, 12) of a filter that gives four samples for one (ITU-R BS.1770-5, Annex 2).
+
+    The sample of a phase is the sum over k of phases[p, k] x[n - k]; they stand for the times
+    n - 6 + 1/8, 3/8, 5/8 and 7/8. Flat within 0.18 dB up to 15 kHz at 48 kHz.
+    """
+    outer = 14, 90, -161, 272, -487, 1125, 7964, -838, 390, -218, 122, -68
+    inner = -239, 240, -424, 730, -1364, 3810, 6388, -1641, 832, -477, 271, -155
+    return np.array([outer, inner, inner[::-1], outer[::-1]]) / 2**13
+
+
 def numbers(values: Any) -> np.ndarray:
     """Float64 copy of a number, list, array, or tensor of any device and dtype."""
     if hasattr(values, "detach"):

@@ -1,0 +1,78 @@
+"""The highest a waveform reaches, between its samples too."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+
+
+def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: tuple[int, ...]) -> Tensor:
+    """`f`, which reduces the last axis, of each frame of `x` (..., time): (..., frame).
+
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    """
+    blocks = x.unflatten(-1, (-1, sum(lengths)))
+    return torch.stack([f(part) for part in blocks.split(lengths, -1)], -1).flatten(-2)
+
+
+def peaks(
+    x: Tensor, phases: Tensor, lengths: tuple[int, ...], zi: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Largest magnitude (..., frame) of `x` (..., time): of its samples, and between them too.
+
+    phases: (phase, tap); between the samples lie the sums over k of phases[p, k] x[n - k]
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    zi, zf: (..., tap - 1) samples before `x`, and before what follows
+    """
+    joined = torch.cat([zi, x], -1)
+    zf = joined[..., x.shape[-1] :]
+    if compiled(x, phases, zi):
+        rows = array(joined).reshape(-1, joined.shape[-1])
+        frames = x.shape[-1] // sum(lengths) * len(lengths)
+        shape = (*x.shape[:-1], frames)
+        samples, between = x.new_empty(shape), x.new_empty(shape)
+        out = (y.numpy().reshape(-1, frames) for y in (samples, between))
+        _peaks(rows, array(phases), np.array(lengths), *out)
+        return samples, between, zf
+    one_each = joined.reshape(-1, 1, joined.shape[-1])
+    finer = torch.nn.functional.conv1d(one_each, phases.flip(1)[:, None]).abs().amax(1)
+    samples = per_frame(lambda v: v.amax(-1), x.abs(), lengths)
+    between = per_frame(lambda v: v.amax(-1), finer.view(x.shape), lengths)
+    return samples, torch.maximum(samples, between), zf
+
+
+@kernel
+def _peaks(joined: Array, phases: Array, lengths: Array, samples: Array, between: Array) -> None:
+    taps = phases.shape[1]
+    out = np.empty(lengths.max(), joined.dtype)
+    for r in range(samples.shape[0]):
+        start = 0
+        for n in range(samples.shape[1]):
+            length = lengths[n % lengths.size]
+            first = start + taps - 1
+            highest = _highest(joined[r, first : first + length], joined.dtype.type(0))
+            samples[r, n] = highest
+            for p in range(phases.shape[0]):
+                finer = out[:length]
+                finer[:] = 0
+                for k in range(taps):
+                    a = phases[p, taps - 1 - k]
+                    x = joined[r, start + k : start + k + length]
+                    for t in range(length):
+                        finer[t] += a * x[t]
+                highest = _highest(finer, highest)
+            between[r, n] = highest
+            start += length
+
+
+@kernel
+def _highest(x: Array, highest: float) -> float:
+    """The largest magnitude of `x`, or `highest`; NaN where there is one."""
+    for t in range(x.size):
+        size = abs(x[t])
+        if size > highest or size != size:
+            highest = size
+    return highest

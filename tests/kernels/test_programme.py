@@ -1,0 +1,62 @@
+"""The compiled steps of programme loudness against the plain ones, which are their definition."""
+
+import pytest
+import torch
+
+from amt_stream.design import interpolator, k_weighting
+from amt_stream.functional.dispatch import compiled
+from amt_stream.functional.peak import peaks
+from amt_stream.functional.programme import filtered_mean_square
+
+# Relative to the peak. Poles next to 1, at 38 Hz, make much of rounding.
+CLOSE = {torch.float32: 1e-6, torch.float64: 1e-10}
+
+pytestmark = [
+    pytest.mark.parametrize("dtype", [torch.float32, torch.float64]),
+    pytest.mark.parametrize("lengths", [(480,), (110, 110, 111, 110), (1,)]),
+]
+
+
+def noise(*shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def same(f, x, *more):
+    wanting_gradient = x.clone().requires_grad_()
+    assert compiled(x)
+    assert not compiled(wanting_gradient)
+    for a, b in zip(f(x, *more), f(wanting_gradient, *more), strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert (a - b).abs().amax() <= CLOSE[x.dtype] * b.abs().amax()
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 2)])
+def test_mean_square(dtype, lengths, lead):
+    x = noise(*lead, 5 * sum(lengths), dtype=dtype)
+    sections, rest = torch.from_numpy(k_weighting(48000)), torch.zeros(*lead, 2, 2).double()
+    _, zi = filtered_mean_square(noise(*lead, 480, seed=1), sections, (480,), rest)
+    same(filtered_mean_square, x, sections, lengths, zi)
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 2)])
+def test_peaks(dtype, lengths, lead):
+    x = noise(*lead, 5 * sum(lengths), dtype=dtype)
+    phases = torch.from_numpy(interpolator()).to(dtype)
+    same(peaks, x, phases, lengths, noise(*lead, 11, dtype=dtype, seed=1))
+
+
+def test_not_a_number_is_passed_on(dtype, lengths):
+    x = noise(2, 30 * sum(lengths), dtype=dtype)
+    x[1, 7 * sum(lengths)] = torch.nan
+    phases = torch.from_numpy(interpolator()).to(dtype)
+    at, before = 7 * len(lengths), x.new_zeros(2, 11)
+    samples, between, _ = peaks(x, phases, lengths, before)
+    assert samples.isnan().nonzero().tolist() == [[1, at]]
+    heard = 12 if lengths == (1,) else 1
+    assert between.isnan().nonzero().tolist() == [[1, at + k] for k in range(heard)]
+    sections, rest = torch.from_numpy(k_weighting(48000)), torch.zeros(2, 2, 2, dtype=torch.float64)
+    y, zf = filtered_mean_square(x, sections, lengths, rest)
+    assert y[1].isnan().nonzero()[0] == at
+    assert zf[1].isnan().any()
+    assert not y[0].isnan().any()
