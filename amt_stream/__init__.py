@@ -31,6 +31,8 @@ _HOME = {
     "AdaptLoop": "stages",
     "BinauralInhibition": "stages",
     "BinauralLoudness": "stages",
+    "BS1770": "stages",
+    "BS1770Output": "stages",
     "BrokenStickCompression": "stages",
     "DRNLFilterbank": "stages",
     "EarFilter": "stages",

@@ -3,14 +3,19 @@
 from amt_stream.metering.extremes import Event, Events, Hold, Maximum, TimeAbove
 from amt_stream.metering.histogram import Histogram, RollingHistogram
 from amt_stream.metering.loudness import LoudnessMeter
+from amt_stream.metering.programme import EBU_9, EBU_18, ProgrammeLoudness, Scale
 
 __all__ = [
+    "EBU_9",
+    "EBU_18",
     "Event",
     "Events",
     "Histogram",
     "Hold",
     "LoudnessMeter",
     "Maximum",
+    "ProgrammeLoudness",
     "RollingHistogram",
+    "Scale",
     "TimeAbove",
 ]

@@ -6,6 +6,7 @@ from amt_stream.stages.binaural import (
     Moore2016BinauralLoudness,
     SpatialSmoothing,
 )
+from amt_stream.stages.bs1770 import BS1770, BS1770Output
 from amt_stream.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.stages.drnl import DRNLFilterbank, FastDRNLFilterbank
 from amt_stream.stages.ear import EarFilter
@@ -43,7 +44,9 @@ from amt_stream.stages.zwicker import (
 )
 
 __all__ = [
+    "BS1770",
     "AdaptLoop",
+    "BS1770Output",
     "BinauralInhibition",
     "BinauralLoudness",
     "BrokenStickCompression",

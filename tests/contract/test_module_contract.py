@@ -58,6 +58,7 @@ def two_ears(x):
 BANDS = [200.0, 1000.0]
 CASES = {
     "AdaptLoop": Case(lambda **o: amt.AdaptLoop(8000, **o), (2, 2, 16), loudness),
+    "BS1770": Case(partial(amt.BS1770, 22050), (2, 2, 441)),
     "BinauralInhibition": Case(amt.BinauralInhibition, (2, 2, 3, 7), loudness, two_ears),
     "BinauralLoudness": Case(
         partial(stages.BinauralLoudness, "iso", 1, True), (2, 2, 3, 150), power

@@ -1,0 +1,134 @@
+"""What programme loudness and true peak are made of (ITU-R BS.1770-5)."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.design import interpolator, k_weighting
+from amt_stream.functional.peak import peaks
+from amt_stream.functional.programme import filtered_mean_square
+from amt_stream.streaming import Shape, Stage, State
+
+FRAME_RATE = 100
+
+SURROUND = 1.41
+
+LAYOUTS: dict[int, tuple[float, ...]] = {
+    1: (1.0,),
+    2: (1.0, 1.0),
+    3: (1.0, 1.0, 1.0),
+    4: (1.0, 1.0, SURROUND, SURROUND),
+    5: (1.0, 1.0, 1.0, SURROUND, SURROUND),
+    6: (1.0, 1.0, 1.0, 0.0, SURROUND, SURROUND),
+}
+"""Weights of L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs (ITU-R BS.1770-5, Table 3)."""
+
+
+class BS1770Output(NamedTuple):
+    """What each 10 ms add to programme loudness.
+
+    energy: K-weighted mean square (..., frame), weighted and summed over channels
+    true_peak, sample_peak: largest magnitude (..., channel, frame), as a fraction of full scale
+    """
+
+    energy: Any
+    true_peak: Any
+    sample_peak: Any
+
+
+class BS1770(Stage):
+    """Sound (..., channel, time) as fractions of full scale to `BS1770Output`, 100 frames a second.
+
+    The method of ITU-R BS.1770-5; `metering.ProgrammeLoudness` makes readings of its frames. Never
+    give it pascal. Frame n takes in the sound from n / 100 s to (n + 1) / 100 s, true peaks, of
+    four times as many samples, 6 samples late.
+
+    fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
+        frames end at the samples next to each 10 ms, and a block holds several
+    channels: 1 to 6: mono, L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs
+    weights: of the channels, where they stand for something else; then there may be more of them
+    dual_mono: one channel that will be played on two loudspeakers counts twice (+3.01 LU)
+    match_48k: as of `design.k_weighting`
+
+    Raises ValueError for another rate, number of channels or weights.
+
+    >>> import torch
+    >>> meter = BS1770(fs=48000, channels=2)
+    >>> meter(torch.zeros(2, 4800)).true_peak.shape
+    torch.Size([2, 10])
+    """
+
+    out_time_dim = BS1770Output(-1, -1, -1)
+    keeps_double = ("sections", "weights", "filters")
+    input_unit = "full_scale"
+    frame_rate = FRAME_RATE
+    # Of an offset the high-pass at 38 Hz leaves 1e-9 of the energy.
+    settle_s = 0.1
+
+    sections: Tensor
+    weights: Tensor
+    phases: Tensor
+
+    def __init__(
+        self,
+        fs: int = 48000,
+        channels: int = 2,
+        weights: Sequence[float] | None = None,
+        dual_mono: bool = False,
+        match_48k: bool = True,
+    ) -> None:
+        super().__init__()
+        if fs != int(fs) or fs < 8000:
+            raise ValueError(f"BS1770: fs is {fs} Hz: give whole hertz, 8000 or more")
+        if weights is None:
+            if channels not in LAYOUTS:
+                raise ValueError(
+                    f"BS1770: {channels} channels: give 1 to {max(LAYOUTS)}, or their weights"
+                )
+            weights = LAYOUTS[channels]
+        if len(weights) != channels or not all(0 <= w < np.inf for w in weights):
+            raise ValueError(
+                f"BS1770: weights {tuple(weights)} for {channels} channels: give one for each, "
+                "0 or more"
+            )
+        if dual_mono and channels != 1:
+            raise ValueError(f"BS1770: dual_mono is for one channel, not {channels}")
+        self.fs, self.channels, self.dual_mono = int(fs), channels, dual_mono
+        frames = FRAME_RATE // gcd(self.fs, FRAME_RATE)
+        self.block_size = self.fs * frames // FRAME_RATE
+        self.ratio = Fraction(FRAME_RATE, self.fs)
+        ends = [round(Fraction(k * self.fs, FRAME_RATE)) for k in range(frames + 1)]
+        self.lengths = tuple(np.diff(ends).tolist())
+        self.register_table("sections", k_weighting(self.fs, match_48k))
+        self.register_table("weights", np.array(weights) * (2.0 if dual_mono else 1.0))
+        self.register_table("phases", interpolator())
+
+    def initial_state(self, shape: Shape) -> State:
+        if not shape or shape[-1] != self.channels:
+            raise ValueError(
+                f"BS1770 was made for {self.channels} channels on axis -2, given an input of shape "
+                f"{(*shape, 'time')}"
+            )
+        return {
+            "filters": self.state_like("filters", (*shape, self.sections.shape[0], 2)),
+            "past": self.state_like("past", (*shape, self.phases.shape[1] - 1)),
+        }
+
+    def step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
+        squares, filters = filtered_mean_square(x, self.sections, self.lengths, state["filters"])
+        sample_peak, true_peak, past = peaks(x, self.phases, self.lengths, state["past"])
+        energy = torch.matmul(self.weights, squares).to(x.dtype)
+        after = {"filters": filters, "past": past}
+        return BS1770Output(energy, true_peak, sample_peak), after
+
+    def out_shape(self, shape: Shape) -> Any:
+        return BS1770Output(shape[:-1], shape, shape)
+
+    def extra_repr(self) -> str:
+        weights = tuple(self.design("weights").tolist())
+        return f"fs={self.fs}, channels={self.channels}, weights={weights}"
