@@ -21,9 +21,9 @@ LEVEL_SLOPE = 0.35 / 30.2012924
 
 
 def select_components(intensity: Tensor) -> Tensor:
-    """`intensity` (..., 2, frame, component) with weak components set to 0.
+    """`intensity` (..., ear, frame, component) with weak components set to 0.
 
-    Weak is 60 dB or more below the strongest component of either ear, or -30 dB and less.
+    Weak is 60 dB or more below the strongest component of all ears, or -30 dB and less.
     """
     if compiled(intensity):
         flat = array(intensity).reshape(-1, *intensity.shape[-3:])
@@ -40,12 +40,12 @@ def _select_components(intensity: Array, y: Array) -> None:
     for b in range(y.shape[0]):
         for n in range(y.shape[2]):
             top = intensity.dtype.type(1e3)
-            for ear in range(2):
+            for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
                 for j in range(x.size):
                     top = max(top, x[j])
             floor = top * tiny
-            for ear in range(2):
+            for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
                 out = y[b, ear, n]
                 for j in range(x.size):

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from amt_stream.functional.excitation import Filters, banded, lower_skirts, select_components
@@ -12,6 +13,7 @@ from amt_stream.stages.spectrum import component_frequencies, components_per_win
 from amt_stream.streaming import Shape, Stage, State, without
 
 Accuracy = Literal["exact", "grouped"]
+Selection = Literal["binaural", "monaural"]
 
 CAM_STEP = 0.25
 CAMS = 1.75 + CAM_STEP * np.arange(150)
@@ -36,18 +38,24 @@ def row_blocks(matrix: np.ndarray, rows: int = 80) -> np.ndarray:
     blocks = []
     for first in range(0, matrix.shape[0], rows):
         used = np.flatnonzero(matrix[first : first + rows].any(axis=0))
-        # Whole vector registers, so that no loop has a remainder.
-        start, stop = used[0] // 16 * 16, min(-(-(used[-1] + 1) // 16) * 16, matrix.shape[1])
+        start = stop = 0
+        if used.size:
+            # Whole vector registers, so that no loop has a remainder.
+            start, stop = used[0] // 16 * 16, min(-(-(used[-1] + 1) // 16) * 16, matrix.shape[1])
         blocks.append((first, min(first + rows, matrix.shape[0]), start, stop))
     return np.array(blocks)
 
 
 class Excitation(Stage):
-    """Intensities (..., 2, frame, 960) to excitation (..., 2, frame, 150), power ratios re 0 dB.
+    """Intensities (..., ear, frame, 960) to excitation (..., ear, frame, 150), ratios re 0 dB.
 
-    Components 60 dB or more below the strongest of either ear count for nothing. accuracy="grouped"
-    joins neighboring components above 2.5 kHz and interpolates their levels: loudness within 0.05
-    phon, but a single channel may be 0.8 dB off.
+    accuracy: "grouped" joins neighboring components above 2.5 kHz and interpolates their levels:
+        loudness within 0.05 phon, but a single channel may be 0.8 dB off
+    selection: components 60 dB or more below the strongest count for nothing: that of either ear
+        in "binaural" hearing, of the same ear in "monaural"
+    frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
+
+    Raises ValueError for unknown words, and frequencies that do not ascend or cannot be grouped.
     """
 
     time_dim = -2
@@ -66,12 +74,22 @@ class Excitation(Stage):
     groups_below: Tensor
     components_below: Tensor
 
-    def __init__(self, accuracy: Accuracy = "exact") -> None:
+    def __init__(
+        self,
+        accuracy: Accuracy = "exact",
+        selection: Selection = "binaural",
+        frequency: ArrayLike | None = None,
+    ) -> None:
         super().__init__()
         if accuracy not in ("exact", "grouped"):
             raise ValueError(f"accuracy is {accuracy!r}: give exact or grouped")
-        self.accuracy = accuracy
-        f, fc = component_frequencies(), erb_number_to_hz(CAMS)
+        if selection not in ("binaural", "monaural"):
+            raise ValueError(f"selection is {selection!r}: give binaural or monaural")
+        if frequency is not None and accuracy == "grouped":
+            raise ValueError("components of given frequency are not grouped: leave accuracy exact")
+        self.accuracy, self.selection = accuracy, selection
+        f = component_frequencies() if frequency is None else _ascending(frequency)
+        fc = erb_number_to_hz(CAMS)
         if accuracy == "exact":
             nodes, node, weight = f, np.arange(f.size), np.zeros(f.size)
             sizes = [1] * f.size
@@ -112,7 +130,11 @@ class Excitation(Stage):
         return {}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        kept = select_components(x)
+        if self.selection == "binaural":
+            kept = select_components(x)
+        else:
+            # Each ear as the only one of a listener.
+            kept = select_components(x.unsqueeze(-3)).squeeze(-3)
         # A component that is not kept has no level; the floor keeps its logarithm finite.
         power = banded(kept, self.levels, self.levels_blocks).clamp(min=1e-30)
         level = 10 * torch.log10(power)
@@ -125,4 +147,11 @@ class Excitation(Stage):
         return (*without(shape, -1), CAMS.size)
 
     def extra_repr(self) -> str:
-        return f"accuracy={self.accuracy!r}"
+        return f"accuracy={self.accuracy!r}, selection={self.selection!r}"
+
+
+def _ascending(frequency: ArrayLike) -> np.ndarray:
+    f = np.asarray(frequency, np.float64)
+    if f.ndim != 1 or not f.size or not (f[0] > 0 and np.all(np.diff(f) >= 0)):
+        raise ValueError(f"frequency is {f}: give components in Hz, above 0 and ascending")
+    return f

@@ -88,9 +88,10 @@ def intensities(dtype, *shape):
     return noise(*shape, 960, dtype=dtype).square() * torch.logspace(7, -4, 960, dtype=dtype)
 
 
+@pytest.mark.parametrize("ears", [1, 2])
 @pytest.mark.parametrize("frames", [1, 2, 7])
-def test_select_components(dtype, frames):
-    same(select_components, intensities(dtype, 2, 2, frames))
+def test_select_components(dtype, frames, ears):
+    same(select_components, intensities(dtype, 2, ears, frames))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 40])

@@ -13,9 +13,8 @@ from amt_stream.functional.loudness import SILENT, inhibition_gains, specific_lo
 from amt_stream.scales import erb, erb_number_to_hz
 from amt_stream.stages import BinauralLoudness
 from amt_stream.stages.ear import ear_gain_db
-from amt_stream.stages.excitation import CAM_STEP, roex
+from amt_stream.stages.excitation import CAM_STEP
 from amt_stream.stages.specific_loudness import channel_constants
-from amt_stream.stages.spectrum import component_frequencies
 
 
 def at(cam):
@@ -121,29 +120,10 @@ LINES = [
 ]
 
 
-def excitation(lines):
-    """A stage whose components nearest to spectral lines stand on them, and where those are."""
-    f = component_frequencies()
-    places = [int(np.argmin(np.abs(f - hz))) for hz in lines]
-    f[places] = list(lines)
-    stage = Excitation().double()
-    fc = stage.fc.numpy()
-    stage.frequency = torch.from_numpy(f)
-    stage.levels = torch.from_numpy(roex(f, f))
-    stage.levels_blocks = torch.tensor([[0, f.size, 0, f.size]])
-    stage.upper = torch.from_numpy(np.where(f >= fc[:, None], roex(f, fc), 0.0))
-    stage.upper_blocks = torch.tensor([[0, fc.size, 0, f.size]])
-    stage.components_below = stage.groups_below = torch.from_numpy(np.searchsorted(f, fc))
-    return stage, places
-
-
 @pytest.mark.parametrize(("lines", "levels", "loudness"), LINES)
 def test_excitation_and_loudness_of_spectral_lines(lines, levels, loudness):
-    stage, places = excitation(lines)
-    x = torch.zeros(1, 2, 1, 960, dtype=torch.float64)
-    for place, level in zip(places, lines.values(), strict=True):
-        x[..., place] = 10 ** (level / 10)
-    e, _ = stage.step(x, {})
+    x = 10 ** (torch.tensor([*lines.values()], dtype=torch.float64) / 10)
+    e, _ = Excitation(frequency=[*lines]).double().step(x.expand(1, 2, 1, -1), {})
     for cam, level in levels.items():
         assert 10 * np.log10(e[0, 0, 0, at(cam)].item()) == pytest.approx(level, abs=2e-4)
     n = specific(e)
@@ -154,10 +134,8 @@ def test_excitation_and_loudness_of_spectral_lines(lines, levels, loudness):
 
 
 def test_inhibition_between_unequal_ears():
-    stage, (place,) = excitation({1000: 60})
-    x = torch.zeros(1, 2, 1, 960, dtype=torch.float64)
-    x[0, 0, 0, place], x[0, 1, 0, place] = 1e6, 1e5
-    n = specific(stage.step(x, {})[0])
+    x = torch.tensor([1e6, 1e5], dtype=torch.float64).view(1, 2, 1, 1)
+    n = specific(Excitation(frequency=[1000]).double().step(x, {})[0])
     raw = CAM_STEP * n.sum(-1).flatten()
     assert raw.tolist() == pytest.approx([2.802996, 1.412315], rel=1e-6)
     gains, q = inhibited(n)
