@@ -145,22 +145,27 @@ def pascal_per_unit(full_scale_db_spl: float) -> float:
     return math.sqrt(2) * P0 * 10 ** (full_scale_db_spl / 20)
 
 
-_EDITIONS = {"iso532-3": "iso532_3_sone", "iso532-2": "iso532_2_sone"}
+_EDITIONS = {
+    "iso532-3": ("moore_sone_phon", "iso532_3_sone"),
+    "iso532-2": ("moore_sone_phon", "iso532_2_sone"),
+    "ansi-s3.4": ("ansi_sone_phon", "sone"),
+}
 
 
 def _sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
     if edition not in _EDITIONS:
         raise ValueError(f"edition {edition!r} is not known: use one of {', '.join(_EDITIONS)}")
-    rows = table("moore_sone_phon")
-    return rows["phon"], np.log10(rows[_EDITIONS[edition]])
+    name, column = _EDITIONS[edition]
+    rows = table(name)
+    return rows["phon"], np.log10(rows[column])
 
 
 def sone_to_phon(n: Any, edition: str = "iso532-3") -> Any:
     """Loudness level in phon of a loudness in sone, from 0 to 120 phon.
 
     Phon is linear in log10(sone) between the rows of the standard's table (Table 5 of ISO
-    532-3:2023 or ISO 532-2:2017) and clamped at its ends; NaN stays NaN. The table, because
-    40 + 10 log2(n) is more than 8 phon off at 20 phon.
+    532-3:2023 or ISO 532-2:2017, Table 7 of ANSI S3.4-2007, "ansi-s3.4") and clamped at its ends;
+    NaN stays NaN. The table, because 40 + 10 log2(n) is more than 8 phon off at 20 phon.
     """
     phon, log_sone = _sone_table(edition)
     sone = _array(n)

@@ -1,18 +1,16 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
-from fractions import Fraction
-
 from torch import Tensor
 
 from amt_stream.compose import Chain
-from amt_stream.stages.ear import EarFilter, Field, Phase
+from amt_stream.models.front_end import front_end
+from amt_stream.stages.ear import Field, Phase
 from amt_stream.stages.excitation import Accuracy, Excitation
 from amt_stream.stages.integration import FRAME_RATE
 from amt_stream.stages.loudness import BinauralLoudness
-from amt_stream.stages.resample import Resample
 from amt_stream.stages.specific_loudness import Constants
 from amt_stream.stages.spectrum import FS, RunningSpectrum
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, State
 
 
 class Moore2016(Chain):
@@ -41,6 +39,7 @@ class Moore2016(Chain):
     """
 
     frame_rate = FRAME_RATE
+    edition = "iso532-3"  # the table of its phon: of `sone_to_phon`
     # Four time constants of the long-term release: 2 % of what a fault left behind remains.
     settle_s = 3.0
 
@@ -54,16 +53,11 @@ class Moore2016(Chain):
         specific_loudness: bool = False,
         excitation_db: bool = False,
     ) -> None:
-        front: dict[str, Stage] = {} if fs == FS else {"resample": Resample(fs, FS)}
-        front["ear"] = EarFilter(FS, field, ear_filter)
-        front["spectrum"] = RunningSpectrum()
-        rates = {"resample": Fraction(fs), "ear": Fraction(FS), "spectrum": Fraction(FS)}
-        # A whole number: the center of each filter stands on a whole millisecond.
-        lag = sum(stage.latency / rates[name] for name, stage in front.items()) * FRAME_RATE
+        front, lag = front_end(fs, field, ear_filter, RunningSpectrum())
         super().__init__(
             **front,
             excitation=Excitation(accuracy),
-            loudness=BinauralLoudness(constants, int(lag), specific_loudness, excitation_db),
+            loudness=BinauralLoudness(constants, lag, specific_loudness, excitation_db),
         )
         self.fs = fs
 

@@ -20,7 +20,12 @@ from amt_stream.stages.integration import (
     Moore2016AGC,
     Moore2016TemporalIntegration,
 )
-from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
+from amt_stream.stages.loudness import (
+    BinauralLoudness,
+    Glasberg2002Output,
+    MonauralLoudness,
+    Moore2016Output,
+)
 from amt_stream.stages.modulation import (
     FastKing2019ModulationFilterbank,
     FastModulationFilterbank,
@@ -60,6 +65,7 @@ __all__ = [
     "FastModulationFilterbank",
     "Gain",
     "GammatoneFilterbank",
+    "Glasberg2002Output",
     "HeadphoneFilter",
     "IHCEnvelope",
     "IHCPaulick2024",
@@ -69,6 +75,7 @@ __all__ = [
     "MiddleEarFilter",
     "ModulationFilterbank",
     "ModulationRms",
+    "MonauralLoudness",
     "Moore2016AGC",
     "Moore2016BinauralLoudness",
     "Moore2016Output",

@@ -19,6 +19,12 @@ SHORT_TERM = (0.045, 0.033)
 LONG_TERM = (0.01, 0.00133)
 """Attack and release per 1 ms frame: 99.5 and 751 ms."""
 
+SHORT_TERM_2002 = (0.045, 0.02)
+"""Attack and release per 1 ms frame: 21.7 and 49.5 ms (Glasberg & Moore 2002)."""
+
+LONG_TERM_2002 = (0.01, 0.0005)
+"""Attack and release per 1 ms frame: 99.5 ms and 2 s (Glasberg & Moore 2002)."""
+
 
 class Moore2016AGC(Stage):
     """`x` (..., frame, channel) smoothed with one coefficient rising and another falling.

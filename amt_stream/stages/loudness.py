@@ -6,10 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.loudness import Channels, binaural_loudness
+from amt_stream.functional.loudness import Channels, agc, binaural_loudness, specific_loudness
 from amt_stream.stages.binaural import THETA, smoothing_kernel, smoothing_matrix
 from amt_stream.stages.excitation import CAM_STEP
-from amt_stream.stages.integration import LONG_TERM, SHORT_TERM
+from amt_stream.stages.integration import (
+    LONG_TERM,
+    LONG_TERM_2002,
+    SHORT_TERM,
+    SHORT_TERM_2002,
+)
 from amt_stream.stages.specific_loudness import Constants, channel_constants
 from amt_stream.streaming import Shape, Stage, State
 
@@ -118,3 +123,93 @@ class BinauralLoudness(Stage):
 
     def extra_repr(self) -> str:
         return f"constants={self.constants!r}, frames_before={self.frames_before}"
+
+
+class Glasberg2002Output(NamedTuple):
+    """Loudness in sone, frame by frame.
+
+    stl, ltl: short-term and long-term loudness (..., frame); the sum of the ears
+    stl_ears, ltl_ears: that of each ear (..., 2, frame)
+    """
+
+    stl: Tensor
+    ltl: Tensor
+    stl_ears: Tensor
+    ltl_ears: Tensor
+
+
+class MonauralLoudness(Stage):
+    """Excitation (..., ear, frame, 150), a frame per ms, to `Glasberg2002Output`.
+
+    Specific loudness by ANSI S3.4-2007, its sum over channels, and the short-term and long-term
+    smoothing of that (Glasberg & Moore 2002). No ear inhibits the other; a single one stands for
+    two that hear the same.
+
+    frames_before: so many frames stand for time before the sound and count as silence
+    ltl_release: coefficient per frame with which long-term loudness falls
+
+    Raises ValueError for a coefficient outside (0, 1].
+    """
+
+    time_dim = -2
+    # In float32 long-term loudness would come to rest 1e-4 above what it falls to.
+    keeps_double = ("short_term", "long_term", "short", "long")
+
+    threshold: Tensor
+    gain: Tensor
+    a: Tensor
+    alpha: Tensor
+    scale: Tensor
+    c: Tensor
+    short_term: Tensor
+    long_term: Tensor
+
+    def __init__(self, frames_before: int = 0, ltl_release: float = LONG_TERM_2002[1]) -> None:
+        super().__init__()
+        if not 0 < ltl_release <= 1:
+            raise ValueError(
+                f"ltl_release is {ltl_release}: give a coefficient per ms, above 0 and up to 1"
+            )
+        self.frames_before, self.ltl_release = frames_before, ltl_release
+        for name, values in channel_constants("ansi").items():
+            self.register_table(name, values)
+        self.register_table("short_term", np.array(SHORT_TERM_2002))
+        self.register_table("long_term", np.array([LONG_TERM_2002[0], ltl_release]))
+        self.out_time_dim = Glasberg2002Output(-1, -1, -1, -1)  # type: ignore[arg-type]
+
+    def instantaneous(self, excitation: Tensor) -> Tensor:
+        """Loudness of each ear in sone (..., 2, frame), without smoothing."""
+        channels = Channels(*(getattr(self, name) for name in Channels._fields))
+        n = CAM_STEP * specific_loudness(excitation, channels).sum(-1)
+        return torch.cat([n, n], -2) if n.shape[-2] == 1 else n
+
+    def initial_state(self, shape: Shape) -> State:
+        rows = shape[:-2]
+        return {
+            "before": torch.full(rows, self.frames_before, device=self.device),
+            "short": self.state_like("short", (*rows, 2)),
+            "long": self.state_like("long", (*rows, 2)),
+        }
+
+    def step(self, x: Tensor, state: State) -> tuple[Glasberg2002Output, State]:
+        before = state["before"]
+        begun = torch.arange(x.shape[-2], device=x.device) >= before[..., None]
+        n = torch.where(begun[..., None, :], self.instantaneous(x), 0.0).double()
+        stl, short = agc(n[..., None], self.short_term, state["short"][..., None])
+        ltl, long = agc(stl, self.long_term, state["long"][..., None])
+        stl_ears, ltl_ears = (v.squeeze(-1).to(x.dtype) for v in (stl, ltl))
+        y = Glasberg2002Output(stl_ears.sum(-2), ltl_ears.sum(-2), stl_ears, ltl_ears)
+        after = {
+            "before": (before - x.shape[-2]).clamp(min=0),
+            "short": short.squeeze(-1),
+            "long": long.squeeze(-1),
+        }
+        return y, after
+
+    def out_shape(self, shape: Shape) -> Glasberg2002Output:
+        rows = shape[:-2]
+        ears = (*rows, 2)
+        return Glasberg2002Output(rows, rows, ears, ears)  # type: ignore[arg-type]
+
+    def extra_repr(self) -> str:
+        return f"frames_before={self.frames_before}, ltl_release={self.ltl_release}"

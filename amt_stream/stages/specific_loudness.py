@@ -14,9 +14,10 @@ from amt_stream.stages.excitation import CAMS
 from amt_stream.streaming import Pointwise
 
 Constants = Literal["iso", "author"]
+Edition = Literal[Constants, "ansi"]
 Variant = Literal["documented", "iso532-3"]
 
-C = {"iso": 0.063, "author": 0.0631, "documented": 0.0631}
+C = {"iso": 0.063, "author": 0.0631, "ansi": 0.046871, "documented": 0.0631}
 
 
 def check_variant(variant: str) -> None:
@@ -25,12 +26,13 @@ def check_variant(variant: str) -> None:
         raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
 
 
-def channel_constants(constants: Constants) -> dict[str, np.ndarray]:
-    """The values of `Channels`."""
+def channel_constants(edition: Edition) -> dict[str, np.ndarray]:
+    """The values of `Channels`: of ISO 532-3:2023, its authors' program, or ANSI S3.4-2007."""
     rows = table("moore_threshold")
-    level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], rows["iso532_3_db"])
-    gain_db = rows["iso532_3_db"][-1] - level
-    if constants == "iso":
+    threshold = rows["ansi_s34_2007_db" if edition == "ansi" else "iso532_3_db"]
+    level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], threshold)
+    gain_db = threshold[-1] - level
+    if edition == "iso":
         rows = table("moore_a_iso")
         # At 500 Hz and above the standard's constant, which its table rounds to 4.6135.
         a = np.where(gain_db < 0, np.interp(gain_db, rows["g_db"], rows["iso532_3_a"]), 4.614)
@@ -43,8 +45,8 @@ def channel_constants(constants: Constants) -> dict[str, np.ndarray]:
         "gain": 10 ** (gain_db / 10),
         "a": a,
         "alpha": alpha,
-        "scale": C[constants] * a**alpha,
-        "c": np.array(C[constants]),
+        "scale": C[edition] * a**alpha,
+        "c": np.array(C[edition]),
     }
 
 

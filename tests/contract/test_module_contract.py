@@ -81,6 +81,7 @@ CASES = {
     ),
     "Gain": Case(partial(amt.Gain, 0.3), (2, 3, 16)),
     "GammatoneFilterbank": Case(lambda **o: amt.GammatoneFilterbank(BANDS, 8000, **o), (2, 16)),
+    "Glasberg2002": Case(partial(amt.Glasberg2002, 32000), (2, 1, 128)),
     "HeadphoneFilter": Case(partial(amt.HeadphoneFilter, 16000, 32), (2, 16)),
     "IHCEnvelope": Case(lambda **o: amt.IHCEnvelope(8000, **o), (2, 3, 16)),
     "IHCPaulick2024": Case(lambda **o: amt.IHCPaulick2024(8000, **o), (2, 3, 16)),
@@ -96,6 +97,7 @@ CASES = {
     ),
     "ModulationRms": Case(partial(stages.ModulationRms, 1000, 4.0), (2, 2, 3, 16)),
     "ModulationSpectrum": Case(partial(amt.ModulationSpectrum, 16000, frame_ms=0.5), (2, 2, 16)),
+    "MonauralLoudness": Case(partial(amt.MonauralLoudness, 1), (2, 2, 3, 150), power),
     "Moore2016": Case(partial(amt.Moore2016, 32000), (2, 2, 128)),
     "Moore2016AGC": Case(amt.Moore2016AGC, (2, 5, 3), loudness),
     "Moore2016BinauralLoudness": Case(

@@ -36,6 +36,7 @@ def test_rows_of_the_table(sone, phon):
 
 def test_editions_differ():
     assert sone_to_phon(0.146, "iso532-2") == pytest.approx(20)
+    assert sone_to_phon(0.142, "ansi-s3.4") == pytest.approx(20)
     with pytest.raises(ValueError, match="edition 'ansi' is not known: use one of iso532-3"):
         sone_to_phon(1.0, "ansi")
 
