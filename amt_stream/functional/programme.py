@@ -14,11 +14,11 @@ TINY = 1e-20
 def filtered_mean_square(
     x: Tensor, sections: Tensor, lengths: tuple[int, ...], zi: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Mean square (..., frame) of `x` (..., time) through second-order sections in series.
+    """Mean square (..., frame) of `x` (..., time) through two second-order sections.
 
-    sections: (section, 6) b0 b1 b2 1 a1 a2
+    sections: (2, 6) b0 b1 b2 1 a1 a2
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
-    zi, zf: (..., section, 2), transposed direct form II
+    zi, zf: (..., 2, 2), transposed direct form II
 
     All but `x` in float64, as poles next to 1 need: of an offset of 0.5 float32 would leave 3e-4 of
     noise at 192 kHz.
@@ -40,26 +40,31 @@ def filtered_mean_square(
 def _filtered_mean_square(
     x: Array, sections: Array, lengths: Array, zi: Array, y: Array, zf: Array
 ) -> None:
-    tile = np.empty(lengths.max())
+    b0, b1, b2, _, a1, a2 = sections[0]
+    c0, c1, c2, _, d1, d2 = sections[1]
     for r in range(x.shape[0]):
         start = 0
-        zf[r] = zi[r]
+        s1, s2 = zi[r, 0]
+        r1, r2 = zi[r, 1]
         for n in range(y.shape[1]):
             length = lengths[n % lengths.size]
-            tile[:length] = x[r, start : start + length]
-            start += length
-            for i in range(sections.shape[0]):
-                b0, b1, b2, _, a1, a2 = sections[i]
-                s1, s2 = zf[r, i]
-                for t in range(length):
-                    u = tile[t]
-                    w = b0 * u + s1
-                    s1 = b1 * u - a1 * w + s2
-                    s2 = b2 * u - a2 * w
-                    tile[t] = w
-                zf[r, i, 0] = 0.0 if abs(s1) < TINY else s1
-                zf[r, i, 1] = 0.0 if abs(s2) < TINY else s2
             total = 0.0
-            for t in range(length):
-                total += tile[t] * tile[t]
+            for t in range(start, start + length):
+                u = np.float64(x[r, t])
+                v = b0 * u + s1
+                s1 = b1 * u - a1 * v + s2
+                s2 = b2 * u - a2 * v
+                w = c0 * v + r1
+                r1 = c1 * v - d1 * w + r2
+                r2 = c2 * v - d2 * w
+                total += w * w
+            start += length
             y[r, n] = total / length
+            s1, s2, r1, r2 = _heard(s1), _heard(s2), _heard(r1), _heard(r2)
+        zf[r, 0] = s1, s2
+        zf[r, 1] = r1, r2
+
+
+@recurrence
+def _heard(state: float) -> float:
+    return 0.0 if abs(state) < TINY else state

@@ -105,7 +105,6 @@ class GatedEnergies:
 class ProgrammeLoudness:
     """Readings of programme loudness (ITU-R BS.1770-5, EBU R 128, Tech 3341 and 3342).
 
-    channels: as many as `BS1770` was made for
     target_lufs: what is 0 LU
     scale: `EBU_9` or `EBU_18`, what a display is to show
 
@@ -117,8 +116,8 @@ class ProgrammeLoudness:
     below a minute the range tells little.
     """
 
-    def __init__(self, channels: int = 2, target_lufs: float = -23.0, scale: Scale = EBU_9) -> None:
-        self.channels, self.target_lufs, self.scale = channels, target_lufs, scale
+    def __init__(self, target_lufs: float = -23.0, scale: Scale = EBU_9) -> None:
+        self.target_lufs, self.scale = target_lufs, scale
         self.paused = False
         # The frames before these, oldest first: unknown until the sound has lasted that long.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
@@ -130,7 +129,8 @@ class ProgrammeLoudness:
         """Forget what was integrated and held; a pause goes on."""
         self._blocks, self._ranged = GatedEnergies(), GatedEnergies()
         self.max_momentary, self.max_short_term = Maximum(), Maximum()
-        self.true_peaks, self.sample_peaks = np.zeros(self.channels), np.zeros(self.channels)
+        # Of each channel, once there were any.
+        self.true_peaks, self.sample_peaks = np.zeros(1), np.zeros(1)
         self._measured = self._excluded = 0
         # So many frames had come when the last one came that is not measured.
         self._unmeasured = self._count
@@ -164,7 +164,7 @@ class ProgrammeLoudness:
         if valid is not None and not valid.all():
             energy = np.where(valid, energy, np.nan)
         energies = np.concatenate([self._past, energy])
-        self._past = energies[len(energy) :]
+        self._past = energies[len(energy) :].copy()
         short_term = np.correlate(energies, OVER_SHORT_TERM)
         momentary = np.correlate(energies[SHORT_TERM - MOMENTARY :], OVER_MOMENTARY)
         end = np.arange(self._count + 1, self._count + len(energy) + 1)
@@ -178,14 +178,14 @@ class ProgrammeLoudness:
         last = np.maximum.accumulate(np.where(measured, self._unmeasured, end))
         self._unmeasured = int(last[-1])
         on_grid = end % GRID == 0
-        for energies, level, length, counted, highest in (
+        for means, level, length, counted, highest in (
             (momentary, levels[0], MOMENTARY, self._blocks, self.max_momentary),
             (short_term, levels[1], SHORT_TERM, self._ranged, self.max_short_term),
         ):
             whole = end - last >= length
             blocks = on_grid & whole
             if blocks.any():
-                counted.add(energies[blocks])
+                counted.add(means[blocks])
             higher = whole & (level > highest.value)
             if higher.any():
                 highest.add(end[higher] / FRAME_RATE, level[higher])
@@ -202,9 +202,10 @@ class ProgrammeLoudness:
         count = int(np.count_nonzero(measured))
         self._measured += count
         self._excluded += len(energy) - count
-        for held, peaks in ((self.true_peaks, true_peak), (self.sample_peaks, sample_peak)):
-            known = peaks if count == len(energy) else peaks[:, measured]
-            np.fmax(held, known.max(axis=1, initial=0.0), out=held)
+        if count:
+            known = measured if count < len(energy) else slice(None)
+            self.true_peaks = np.fmax(self.true_peaks, np.fmax.reduce(true_peak[:, known], 1))
+            self.sample_peaks = np.fmax(self.sample_peaks, np.fmax.reduce(sample_peak[:, known], 1))
         return measured
 
     def reading(self) -> dict[str, float | None]:

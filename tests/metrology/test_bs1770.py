@@ -24,7 +24,7 @@ def frames(x, fs=48000, dtype=torch.float32, **options):
 
 def read(x, fs=48000, **options):
     """Readings of a whole sound; momentary and short-term loudness of each frame."""
-    meter = ProgrammeLoudness(len(x))
+    meter = ProgrammeLoudness()
     momentary, short_term = meter.update(*frames(x, fs, **options))
     return meter.reading(), momentary, short_term
 
