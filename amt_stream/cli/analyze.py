@@ -3,14 +3,14 @@
 import argparse
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.cli.files import written_whole
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, Writer, header, picked, rows
@@ -102,7 +102,7 @@ def _analyze_file(
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
-            stream = sys.stdout if target == "-" else stack.enter_context(_written_whole(target))
+            stream = sys.stdout if target == "-" else stack.enter_context(written_whole(target))
             about = header(preset.model_settings, [calibration], **_about(recording, args.step_ms))
             writer = FORMATS[args.format](stream, about)
         for frames in _with_progress(analyze(recording, model, calibration), recording):
@@ -136,21 +136,6 @@ def _about(recording: "Recording", step_ms: int) -> dict[str, Any]:
     if recording.replaced:
         about["replaced_samples"] = recording.replaced
     return {key: str(value) if isinstance(value, Path) else value for key, value in about.items()}
-
-
-@contextlib.contextmanager
-def _written_whole(target: Path) -> Iterator[TextIO]:
-    """A text file that gets its name once it is complete; nothing half written stays."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-        draft.replace(target)
-    except OSError as error:
-        raise Mistake(f"{target} cannot be written: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _with_progress(

@@ -62,7 +62,8 @@ def _chosen_command(argv: Sequence[str] | None) -> int:
 
         return run_devices()
     if args.command is None:
-        parser.error("say what to do: meter, devices, calibrate or analyze (--help tells more)")
+        commands = "meter, devices, calibrate, analyze or selftest"
+        parser.error(f"say what to do: {commands} (--help tells more)")
     return args.run(args)
 
 

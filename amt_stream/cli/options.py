@@ -97,6 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_devices(commands)
     _add_calibrate(commands)
     _add_analyze(commands)
+    _add_selftest(commands)
     return parser
 
 
@@ -223,6 +224,21 @@ def _add_analyze(commands: Any) -> None:
     _model(parser)
 
 
+def _add_selftest(commands: Any) -> None:
+    parser = commands.add_parser(
+        "selftest",
+        help="check the models against published values",
+        description="Play built-in reference signals through the models as a meter does, and "
+        "compare what they read with published values: a row each, in some 20 seconds.",
+    )
+    parser.set_defaults(run=_selftest)
+    parser.add_argument(
+        "--model", metavar="A,B", help="only these models (default: all that have checks)"
+    )
+    parser.add_argument("--report", metavar="PATH", help="write a verification report, in Markdown")
+    parser.add_argument("--force", action="store_true", help="overwrite what --report names")
+
+
 def _source(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--source", metavar="SOURCE", help=help)
     parser.add_argument(
@@ -315,3 +331,9 @@ def _analyze(args: argparse.Namespace) -> int:
     from amt_stream.cli.analyze import run_analyze
 
     return run_analyze(args)
+
+
+def _selftest(args: argparse.Namespace) -> int:
+    from amt_stream.cli.selftest import run_selftest
+
+    return run_selftest(args)

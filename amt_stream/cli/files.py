@@ -1,0 +1,24 @@
+"""Files that a command writes."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from amt_stream.cli.options import Mistake
+
+
+@contextlib.contextmanager
+def written_whole(target: Path) -> Iterator[TextIO]:
+    """A text file that gets its name once it is complete; nothing half written stays."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        draft.replace(target)
+    except OSError as error:
+        raise Mistake(f"{target} cannot be written: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)

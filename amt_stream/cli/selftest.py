@@ -1,0 +1,56 @@
+"""`amt-stream selftest`."""
+
+import argparse
+from pathlib import Path
+
+from amt_stream.cli.files import written_whole
+from amt_stream.cli.options import Mistake, WrongUsage, say
+
+
+def run_selftest(args: argparse.Namespace) -> int:
+    """Check the models and print a row per reading; 1 where any of them failed."""
+    report = None if args.report is None else Path(args.report)
+    if report is not None and report.exists() and not (args.force and report.is_file()):
+        raise Mistake(f"{report} exists: say --force to overwrite it (nothing was tested)")
+
+    import torch
+
+    from amt_stream import selftest
+    from amt_stream.selftest.report import (
+        COLUMNS,
+        by_model,
+        cells,
+        column_widths,
+        markdown,
+        row,
+        statement,
+        summary,
+    )
+
+    models = selftest.MODELS if args.model is None else tuple(dict.fromkeys(args.model.split(",")))
+    try:
+        trials = selftest.trials(models)
+    except ValueError as error:
+        raise WrongUsage(f"--model: {error}") from error
+    # Frames are too small to share among cores, and arithmetic on tiny numbers is slow.
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    widths = column_widths(trials)
+    print(row(COLUMNS, widths))
+    results = []
+    for result in selftest.run(models):
+        results.append(result)
+        print(row(cells(result), widths), flush=True)
+    print()
+    for model, of in by_model(results).items():
+        print(f"{model}: {summary(of)}")
+    if len(models) > 1:
+        print(f"in all: {summary(results)}")
+    print(statement(results))
+    if report is not None:
+        with written_whole(report) as stream:
+            stream.write(markdown(results))
+    failed = [result for result in results if not result.passed]
+    for result in failed:
+        say(f"failed: {result.model}, {result.sound}: {result.reading.what}")
+    return 1 if failed else 0

@@ -1,0 +1,153 @@
+"""What a check of a model is: a sound, what must be read of it, and who says so."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import ceil, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from amt_stream.calibration import Calibration
+from amt_stream.compose import Rebuffer
+from amt_stream.engine.signals import Component, mix
+from amt_stream.streaming import Stage, Stream, joined, map_fields
+
+Build = Callable[..., Stage]
+"""Makes a model: its name on the command line, and keyword arguments of its class."""
+
+BLOCK_S = 0.01
+
+CALIBRATION = Calibration(130.0, source="of the self-test")
+"""Of sounds in pascal: they reach a model as those of a microphone do."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Components (`engine.signals`) in pascal over so many seconds, and what to call them."""
+
+    words: str
+    duration: float
+    components: tuple[Component, ...]
+    channels: int = 2
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        """Pascal (channel, time)."""
+        return mix(self.components, fs, 0, round(self.duration * fs)).T[: self.channels]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number that a sound must give.
+
+    what: which one
+    of: takes it from what the model gave
+    tolerance: in `scale`, which is "%" of what is expected, or by default the unit
+    source: the standard or paper, and where in it; or the independent calculation
+    published: whether it stands in the standard or paper itself
+    """
+
+    what: str
+    of: Callable[[Any], float]
+    expected: float
+    unit: str
+    tolerance: float
+    source: str
+    published: bool = False
+    scale: str = ""
+
+    def deviation(self, got: float) -> float:
+        """How far `got` is off, in `deviates_in`."""
+        off = got - self.expected
+        return 100 * off / self.expected if self.scale == "%" else off
+
+    @property
+    def deviates_in(self) -> str:
+        return self.scale or self.unit
+
+
+def published(
+    what: str,
+    of: Callable[[Any], float],
+    expected: float,
+    unit: str,
+    tolerance: float,
+    source: str,
+    scale: str = "",
+) -> Reading:
+    """A reading that the standard or paper prints."""
+    return Reading(what, of, expected, unit, tolerance, source, True, scale)
+
+
+def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:
+    """Output of `model` as a meter has it, in blocks of 10 ms; frame 0 stands for time 0.
+
+    A sound of one channel goes to both ears of a model that needs two.
+    """
+    fs = options["fs"]
+    x = _as_recorded(model, sound.samples(fs))
+    live = Stream(model, (1, x.shape[1]))
+    door = Rebuffer(live, max(1, round(BLOCK_S * fs / model.block_size)))
+    with torch.inference_mode():
+        outputs = [y for block in x.split(round(BLOCK_S * fs), -1) if (y := door.push(block))]
+        outputs.append(door.flush())
+        y = joined(*(y for y in outputs if y is not None), dims=model.out_time_dim)
+    early = ceil(model.latency * model.ratio)
+    return map_fields(
+        lambda v, dim: v.narrow(dim, early, v.shape[dim] - early).squeeze(0).double().numpy(),
+        y,
+        model.out_time_dim,
+    )
+
+
+def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
+    """Sound (1, channel, time) as it comes to a model from a source of float32 samples."""
+    if getattr(model, "input_unit", "pascal") == "full_scale":
+        return torch.from_numpy(samples.astype(np.float32))[None]
+    scale = np.float32(CALIBRATION.pascal_per_unit)
+    recorded = (samples / CALIBRATION.pascal_per_unit).astype(np.float32)
+    return torch.from_numpy(recorded * scale)[None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A sound that is played to a model once, and the readings taken from that.
+
+    hear: gives what the readings are taken from, of the model, the sound and the options
+    """
+
+    model: str
+    sound: Any
+    readings: tuple[Reading, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    hear: Callable[[Stage, Any, Mapping[str, Any]], Any] = played
+
+    def results(self, build: Build) -> Iterator["Result"]:
+        """Each reading; where the model cannot be made or run, all have failed."""
+        try:
+            y, problem = self.hear(build(self.model, **self.options), self.sound, self.options), ""
+        except Exception as error:  # whatever it is, the other trials are still to be run
+            y, problem = None, f"{type(error).__name__}: {error}"
+        for reading in self.readings:
+            got = nan if problem else float(reading.of(y))
+            yield Result(self.model, self.sound.words, reading, got, problem)
+
+
+class Result(NamedTuple):
+    """What came of a reading; `problem` tells of an error that left nothing to be read."""
+
+    model: str
+    sound: str
+    reading: Reading
+    got: float
+    problem: str = ""
+
+    @property
+    def deviation(self) -> float:
+        return self.reading.deviation(self.got)
+
+    @property
+    def passed(self) -> bool:
+        # Not a number fails.
+        return abs(self.deviation) <= self.reading.tolerance
