@@ -25,8 +25,8 @@ class Glasberg2002(Chain):
     """Sound pressure (batch, 1 or 2, time) in pascal at `fs` to `Glasberg2002Output`, a frame a ms.
 
     The method of Glasberg & Moore (2002) with the loudness of ANSI S3.4-2007. Each ear is on its
-    own, and the loudness of both is their sum; one channel is the sound at both ears, at half the
-    cost. Phon are `sone_to_phon(n, Glasberg2002.edition)`. Frames lag the sound as those of
+    own, and the loudness of both is their sum; one channel is the sound at both ears, at two thirds
+    of the cost. Phon are `sone_to_phon(n, Glasberg2002.edition)`. Frames lag the sound as those of
     `Moore2016` do.
 
     fs: sampling rate in whole hertz; other rates than 32 kHz are resampled
