@@ -61,6 +61,8 @@ _HOME = {
     "PowerCompression": "stages",
     "Resample": "stages",
     "RunningSpectrum": "stages",
+    "SoundLevel": "stages",
+    "SoundLevelOutput": "stages",
     "SpatialSmoothing": "stages",
     "SpecificLoudness": "stages",
     "CoreLoudness": "stages",

@@ -39,6 +39,7 @@ from amt_stream.stages.outer_middle_ear import (
     OuterMiddleEarFilter,
 )
 from amt_stream.stages.resample import Resample
+from amt_stream.stages.sound_level import SoundLevel, SoundLevelOutput
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
 from amt_stream.stages.zwicker import (
@@ -86,6 +87,8 @@ __all__ = [
     "Resample",
     "RunningSpectrum",
     "SOSFilter",
+    "SoundLevel",
+    "SoundLevelOutput",
     "SpatialSmoothing",
     "SpecificLoudness",
     "ThirdOctaveLevels",

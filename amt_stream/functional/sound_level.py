@@ -1,0 +1,263 @@
+"""Weighted mean squares of sound pressure, as sound level meters take them (IEC 61672-1:2013)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.direct_form import direct_form
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.first_order import first_order
+from amt_stream.functional.peak import _peaks, peaks, per_frame
+from amt_stream.functional.state_space import state_space
+
+WEIGHTINGS = 3
+"""Frequency weightings A, C, Z, in this order."""
+
+LEVELS = 7
+"""Time-weighted mean squares: F of A, C and Z, S of A, C and Z, I of A, in this order."""
+
+FILTER_STATES, POWER_STATES = 7, LEVELS + 1
+
+COEFFICIENTS = (4, 6, 3, 1, 1)
+"""How many coefficients are of high-passes, low-pass, time weightings, gain and decay."""
+
+
+class Frames(NamedTuple):
+    """What is in each frame, in the dtype of the sound; powers are in Pa^2.
+
+    mean_square: (..., 3, frame) of `WEIGHTINGS`
+    last, highest, lowest: (..., 7, frame) of `LEVELS`, over the samples of the frame
+    c_peak: (..., frame) largest magnitude of the C-weighted pressure, between its samples too
+    """
+
+    mean_square: Tensor
+    last: Tensor
+    highest: Tensor
+    lowest: Tensor
+    c_peak: Tensor
+
+
+SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS)
+"""Rows of each field of `Frames` but the last."""
+
+
+def states(phases: Tensor) -> int:
+    """How long the last axis of the state of `sound_levels` is."""
+    return FILTER_STATES + POWER_STATES + phases.shape[1] - 1
+
+
+def sound_levels(
+    x: Tensor, lengths: tuple[int, ...], coefficients: Tensor, phases: Tensor, zi: Tensor
+) -> tuple[Frames, Tensor]:
+    """Frames of sound pressure `x` (..., time) in pascal, and the next state.
+
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    coefficients: (15,) float64: of high-passes, as `first_order` has them (the double one of A and
+        C, two more of A, one of Z); b0 b1 b2 1 a1 a2 of the low-pass of A and C, with the gain of
+        C; weights of a new square in F, S and I; the gain of A over that of C; what a held value of
+        I keeps from sample to sample
+    phases: (phase, tap), between samples, as of `peaks`
+    zi, zf: (..., 15 + taps - 1) float64: states of the filters, the values of `LEVELS`, I before it
+        is held, and I held; the C-weighted samples before
+    """
+    if compiled(x, coefficients, phases, zi):
+        rows, after = array(x).reshape(-1, x.shape[-1]), array(zi).copy()
+        frames = rows.shape[1] // sum(lengths) * len(lengths)
+        y = np.empty((len(rows), sum(SIZES), frames), rows.dtype)
+        c_peaks = np.empty((2, len(rows), frames), rows.dtype)
+        _sound_levels(
+            rows,
+            np.array(lengths),
+            array(coefficients),
+            array(phases),
+            after.reshape(-1, after.shape[-1]),
+            y,
+            c_peaks,
+        )
+        lead = x.shape[:-1]
+        powers = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
+        mean_square, last, highest, lowest = powers.split(SIZES, -2)
+        c_peak = torch.from_numpy(c_peaks[1].reshape(*lead, frames))
+        return Frames(mean_square, last, highest, lowest, c_peak), torch.from_numpy(after)
+    high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)
+    sizes = FILTER_STATES, POWER_STATES, phases.shape[1] - 1
+    filters, powers, past = zi.split(sizes, -1)
+    pressures, filters = _weighted(x.double(), high, low, gain, filters)
+    squares = torch.stack(pressures, -2).square()
+    levels, powers = _time_weighted_plainly(squares, smoothing, decay, powers)
+    _, c_peak, past = peaks(pressures[1].to(x.dtype), phases, lengths, past.to(x.dtype))
+    return Frames(
+        per_frame(lambda v: v.mean(-1), squares, lengths).to(x.dtype),
+        per_frame(lambda v: v[..., -1], levels, lengths).to(x.dtype),
+        per_frame(lambda v: v.amax(-1), levels, lengths).to(x.dtype),
+        per_frame(lambda v: v.amin(-1), levels, lengths).to(x.dtype),
+        c_peak,
+    ), torch.cat([filters, powers, past.double()], -1)
+
+
+def _weighted(
+    x: Tensor, high: Tensor, low: Tensor, gain: Tensor, zi: Tensor
+) -> tuple[list[Tensor], Tensor]:
+    """Pressures weighted with A, C and Z, (..., time) each, and the next states."""
+    twice, second, third, lowest = high.unbind()
+    y, f1 = first_order(x, twice, zi[..., :2], high=True)
+    c, f4 = direct_form(y, low[None, :3], low[None, 3:], zi[..., None, 2:4])
+    y, f2 = first_order(c, second, zi[..., 4:5], high=True)
+    y, f3 = first_order(y, third, zi[..., 5:6], high=True)
+    z, f0 = first_order(x, lowest, zi[..., 6:], high=True)
+    return [gain * y, c, z], torch.cat([f1, f4.squeeze(-2), f2, f3, f0], -1)
+
+
+def _time_weighted_plainly(
+    squares: Tensor, smoothing: Tensor, decay: Tensor, zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """`LEVELS` (..., 7, time) of squares (..., 3, time) in A, C and Z, and the next states."""
+    new = smoothing[[0, 0, 0, 1, 1, 1, 2]]
+    keep = 1 - new
+    y, zf = state_space(
+        squares[..., [0, 1, 2, 0, 1, 2, 0], :],
+        keep[:, None, None],
+        new[:, None],
+        keep[:, None],
+        new,
+        zi[..., :LEVELS, None],
+    )
+    held = held_maximum(y[..., -1, :], decay, zi[..., -1])
+    after = torch.cat([zf.squeeze(-1), held[..., -1:]], -1)
+    return torch.cat([y[..., :-1, :], held.unsqueeze(-2)], -2), after
+
+
+def held_maximum(x: Tensor, decay: Tensor, zi: Tensor) -> Tensor:
+    """h[t] = max(x[t], decay h[t-1]) of `x` (..., time); zi: (...), h before it; plain form."""
+    outputs, held = [], zi.unsqueeze(-1)
+    # Divided by its decay the held value is a running maximum; in pieces, or it would overflow.
+    for piece in x.split(2**16, -1):
+        fall = decay ** torch.arange(piece.shape[-1] + 1, dtype=x.dtype, device=x.device)
+        risen = torch.cat([held, piece], -1) / fall
+        held = (risen.cummax(-1).values * fall)[..., 1:]
+        outputs.append(held)
+        held = held[..., -1:]
+    return torch.cat(outputs, -1)
+
+
+@kernel
+def _sound_levels(
+    x: Array,
+    lengths: Array,
+    coefficients: Array,
+    phases: Array,
+    state: Array,
+    y: Array,
+    c_peaks: Array,
+) -> None:
+    longest = 0
+    for length in lengths:
+        longest = max(longest, length)
+    pressure, squares = np.empty((2, longest)), np.empty((WEIGHTINGS, longest))
+    levels, out = np.empty((LEVELS, longest)), np.empty(y.shape[1])
+    known, past = FILTER_STATES + POWER_STATES, phases.shape[1] - 1
+    c = np.empty((x.shape[0], past + x.shape[1]), x.dtype)
+    for r in range(x.shape[0]):
+        for k in range(past):
+            c[r, k] = state[r, known + k]
+        start = 0
+        for n in range(y.shape[2]):
+            length = lengths[n % lengths.size]
+            for t in range(length):
+                pressure[0, t] = x[r, start + t]
+            # The same for sound of either dtype, which is then compiled once.
+            _frame(pressure, coefficients, state[r], squares, levels, length, out)
+            for t in range(length):
+                c[r, past + start + t] = pressure[1, t]
+            for k in range(out.size):
+                y[r, k, n] = out[k]
+            start += length
+        for k in range(past):
+            state[r, known + k] = c[r, x.shape[1] + k]
+    _peaks(c, phases, lengths, c_peaks[0], c_peaks[1])
+
+
+@kernel
+def _frame(
+    pressure: Array,
+    coefficients: Array,
+    state: Array,
+    squares: Array,
+    levels: Array,
+    length: int,
+    out: Array,
+) -> None:
+    _weighted_squares(pressure, coefficients, state, squares, length)
+    _time_weighted(squares, coefficients, state, levels, length)
+    for k in range(WEIGHTINGS):
+        total = 0.0
+        for t in range(length):
+            total += squares[k, t]
+        out[k] = total / length
+    for k in range(LEVELS):
+        v = levels[k]
+        # NaN in a level stays to the end, where neither comparison holds.
+        highest = lowest = v[0]
+        for t in range(length):
+            highest = highest if highest > v[t] else v[t]
+            lowest = lowest if lowest < v[t] else v[t]
+        out[WEIGHTINGS + k] = v[length - 1]
+        out[WEIGHTINGS + LEVELS + k], out[WEIGHTINGS + 2 * LEVELS + k] = highest, lowest
+
+
+@kernel
+def _weighted_squares(
+    pressure: Array, coefficients: Array, s: Array, squares: Array, length: int
+) -> None:
+    g1, g2, g3, g0, b0, b1, b2, _, a1, a2 = coefficients[:10]
+    gain = coefficients[13]
+    s0, s1, s2, s3, s4, s5, s6 = s[:FILTER_STATES]
+    x, c = pressure
+    for t in range(length):
+        p = x[t]
+        d = g1 * (p - s0)
+        v = p - s0 - d
+        s0 += 2 * d
+        d = g1 * (v - s1)
+        v = v - s1 - d
+        s1 += 2 * d
+        w = b0 * v + s2
+        s2 = b1 * v - a1 * w + s3
+        s3 = b2 * v - a2 * w
+        c[t] = w
+        d = g2 * (w - s4)
+        v = w - s4 - d
+        s4 += 2 * d
+        d = g3 * (v - s5)
+        v = gain * (v - s5 - d)
+        s5 += 2 * d
+        d = g0 * (p - s6)
+        z = p - s6 - d
+        s6 += 2 * d
+        squares[0, t], squares[1, t], squares[2, t] = v * v, w * w, z * z
+    s[0], s[1], s[2], s[3], s[4], s[5], s[6] = s0, s1, s2, s3, s4, s5, s6
+
+
+@kernel
+def _time_weighted(
+    squares: Array, coefficients: Array, s: Array, levels: Array, length: int
+) -> None:
+    fast, slow, impulse = coefficients[10:13]
+    decay = coefficients[14]
+    af, cf, zf, as_, cs, zs, ai, held = s[FILTER_STATES : FILTER_STATES + POWER_STATES]
+    for t in range(length):
+        a, c, z = squares[0, t], squares[1, t], squares[2, t]
+        af += fast * (a - af)
+        cf += fast * (c - cf)
+        zf += fast * (z - zf)
+        as_ += slow * (a - as_)
+        cs += slow * (c - cs)
+        zs += slow * (z - zs)
+        ai += impulse * (a - ai)
+        held *= decay
+        held = held if held > ai else ai
+        levels[0, t], levels[1, t], levels[2, t] = af, cf, zf
+        levels[3, t], levels[4, t], levels[5, t], levels[6, t] = as_, cs, zs, held
+    s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14] = af, cf, zf, as_, cs, zs, ai, held
