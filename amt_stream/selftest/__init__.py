@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amt_stream.models import Moore2016, ZwickerTimeVarying
-from amt_stream.selftest import moore2016, zwicker
-from amt_stream.selftest.check import Build, Reading, Result, Trial
+from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
+from amt_stream.selftest import glasberg2002, moore2016, zwicker
+from amt_stream.selftest.check import Build, Result, Trial
+from amt_stream.selftest.reading import Reading
 from amt_stream.streaming import Stage
 
 __all__ = ["MODELS", "Build", "Reading", "Result", "Trial", "build", "run", "trials"]
 
 _HOMES: dict[str, tuple[type[Stage], Any]] = {
     "moore2016": (Moore2016, moore2016),
+    "gm2002": (Glasberg2002, glasberg2002),
     "zwicker": (ZwickerTimeVarying, zwicker),
 }
 MODELS = tuple(_HOMES)

@@ -1,4 +1,4 @@
-"""What a check of a model is: a sound, what must be read of it, and who says so."""
+"""A sound played to a model as a meter plays it, and what came of the readings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
-from amt_stream.engine.signals import Component, mix
+from amt_stream.selftest.reading import Reading
 from amt_stream.streaming import Stage, Stream, joined, map_fields
 
 Build = Callable[..., Stage]
@@ -21,63 +21,6 @@ BLOCK_S = 0.01
 
 CALIBRATION = Calibration(130.0, source="of the self-test")
 """Of sounds in pascal: they reach a model as those of a microphone do."""
-
-
-@dataclass(frozen=True)
-class Sound:
-    """Components (`engine.signals`) in pascal over so many seconds, and what to call them."""
-
-    words: str
-    duration: float
-    components: tuple[Component, ...]
-    channels: int = 2
-
-    def samples(self, fs: int) -> NDArray[np.float64]:
-        """Pascal (channel, time)."""
-        return mix(self.components, fs, 0, round(self.duration * fs)).T[: self.channels]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A number that a sound must give.
-
-    what: which one
-    of: takes it from what the model gave
-    tolerance: in `scale`, which is "%" of what is expected, or by default the unit
-    source: the standard or paper, and where in it; or the independent calculation
-    published: whether it stands in the standard or paper itself
-    """
-
-    what: str
-    of: Callable[[Any], float]
-    expected: float
-    unit: str
-    tolerance: float
-    source: str
-    published: bool = False
-    scale: str = ""
-
-    def deviation(self, got: float) -> float:
-        """How far `got` is off, in `deviates_in`."""
-        off = got - self.expected
-        return 100 * off / self.expected if self.scale == "%" else off
-
-    @property
-    def deviates_in(self) -> str:
-        return self.scale or self.unit
-
-
-def published(
-    what: str,
-    of: Callable[[Any], float],
-    expected: float,
-    unit: str,
-    tolerance: float,
-    source: str,
-    scale: str = "",
-) -> Reading:
-    """A reading that the standard or paper prints."""
-    return Reading(what, of, expected, unit, tolerance, source, True, scale)
 
 
 def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:

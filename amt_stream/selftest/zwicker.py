@@ -1,6 +1,6 @@
 """Checks of Zwicker loudness (ISO 532-1:2017)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any
@@ -13,7 +13,9 @@ from amt_stream.engine.signals import Component, Signal, Tone
 from amt_stream.functional.zwicker import loudness_pattern
 from amt_stream.models.zwicker import exceeded, zwicker_stationary
 from amt_stream.scales import P0, zwicker_phon
-from amt_stream.selftest.check import Reading, Sound, Trial, published
+from amt_stream.selftest.check import Trial
+from amt_stream.selftest.reading import Of, Reading, calculated, published
+from amt_stream.selftest.sounds import Sound
 from amt_stream.streaming import Stage
 
 ANNEX = "ISO 532-1:2017, Annex B, signal {} (as transcribed in jmrplens/phonometry)"
@@ -77,7 +79,7 @@ def nmax(y: Any) -> float:
     return float(y.n.max())
 
 
-def n5(start: float, end: float) -> Callable[[Any], float]:
+def n5(start: float, end: float) -> Of:
     """What is exceeded 5 % of the time from `start` to `end` in seconds."""
     return lambda y: float(exceeded(y.n[0, round(start * 500) : round(end * 500)], 5))
 
@@ -87,17 +89,11 @@ def settled(y: Any) -> float:
     return float(y.n[0, 250])
 
 
-def annex(signal: int, what: str, of: Callable[[Any], float], n: float, percent: float) -> Reading:
+def annex(signal: int, what: str, of: Of, n: float, percent: float) -> Reading:
     return published(what, of, n, "sone", percent, ANNEX.format(signal), "%")
 
 
-def calculated(
-    what: str, of: Callable[[Any], float], n: float, percent: float, source: str = CALCULATED
-) -> Reading:
-    return Reading(what, of, n, "sone", percent, source, scale="%")
-
-
-def phon(of: Callable[[Any], float], expected: float) -> Reading:
+def phon(of: Of, expected: float) -> Reading:
     return published("level", lambda y: zwicker_phon(of(y)), expected, "phon", 0.01, RULE)
 
 
@@ -139,12 +135,12 @@ CHECKS = (
     ),
     trial(
         alone("third-octave levels, 25 to 80 Hz", LOW),
-        calculated("N", float, 7.704738, 0.001, PLAIN),
+        calculated("N", float, 7.704738, PLAIN, 0.001),
         hear=from_levels,
     ),
     trial(
         alone("third-octave level, 1000 Hz, 30 dB", {16: 30.0}),
-        calculated("N", float, 0.40935671, 0.001, PLAIN),
+        calculated("N", float, 0.40935671, PLAIN, 0.001),
         phon(float, 29.2739),
         hear=from_levels,
     ),
@@ -181,8 +177,8 @@ CHECKS = (
     ),
     trial(
         tone(1000, 40),
-        calculated("N at 0.5 s", settled, 1.2622, 0.05),
+        calculated("N at 0.5 s", settled, 1.2622, CALCULATED, 0.05),
         options={"field": "diffuse"},
     ),
-    trial(tone(1000, 40), calculated("N at 0.5 s", settled, 1.0002, 0.1), fs=44100),
+    trial(tone(1000, 40), calculated("N at 0.5 s", settled, 1.0002, CALCULATED, 0.1), fs=44100),
 )
