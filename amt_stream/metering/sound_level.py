@@ -1,6 +1,7 @@
 """What a person reads off a sound level meter (IEC 61672-1:2013, and percentile levels)."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,21 +95,38 @@ class SoundLevelMeter:
             known &= valid
         squares = np.where(known, mean_square, np.nan).astype(np.float64)
         self._now = np.where(known[-1], power[:, -1], np.nan)
-        frames = np.arange(count)
-        broken = np.maximum.accumulate(np.where(known, -self._sounding - 1, frames))
-        sounding = frames - broken
-        if not self.paused:
-            self._excluded += int(np.count_nonzero(~known))
-            self._measured += int(np.count_nonzero(known))
-            self._sum += squares[:, known].sum(-1)
-            self.histogram.add(level_db(power[0, known]))
-            self._highest = np.maximum(self._highest, highest[:, known].max(-1, initial=-np.inf))
-            settled = known & (sounding > SETTLED[:, None])
-            lows = np.where(settled, lowest[: len(SETTLED)], np.inf)
-            self._lowest = np.minimum(self._lowest, lows.min(-1))
-            self._peak = max(self._peak, float(c_peak[known].max(initial=0.0)))
+        broken = np.maximum.accumulate(np.where(known, -1 - self._sounding, np.arange(count)))
+        sounding = np.arange(count) - broken
         self._sounding = int(sounding[-1])
+        if not self.paused:
+            rows: tuple[NDArray[Any], ...]
+            rows = squares, power, highest, lowest, c_peak, sounding
+            if not known.all():
+                rows = tuple(v[..., known] for v in rows)
+            if rows[-1].size:
+                self._measure(*rows)
+            self._excluded += count - rows[-1].size
         return self._short_levels(squares)
+
+    def _measure(
+        self,
+        squares: Powers,
+        power: Powers,
+        highest: Powers,
+        lowest: Powers,
+        c_peak: Powers,
+        sounding: NDArray[np.integer],
+    ) -> None:
+        """Count frames that are valid; with each, `sounding` of them in a row were."""
+        self._measured += sounding.size
+        self._sum += squares.sum(-1)
+        self.histogram.add(level_db(power[0]))
+        self._highest = np.maximum(self._highest, highest.max(-1))
+        lows = lowest[: SETTLED.size]
+        if sounding.min() < SETTLED.max():
+            lows = np.where(sounding >= SETTLED[:, None], lows, np.inf)
+        self._lowest = np.minimum(self._lowest, lows.min(-1))
+        self._peak = max(self._peak, float(c_peak.max()))
 
     def _short_levels(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Short equivalent levels (3, k), on a grid that began with the sound."""
