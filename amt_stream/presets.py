@@ -15,10 +15,24 @@ if TYPE_CHECKING:
     from torch import nn
 
     from amt_stream.compose import Chain
+    from amt_stream.streaming import Stage
 
 DEFAULT = "moore2016"
+METERS = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
+"""Models that run side by side."""
+
+IN_FULL_SCALE = {"bs1770"}
+"""Those whose input is no pressure, so that they need no calibration."""
+
 MODULATION_MODELS = ("king2019", "dau1997")
-MOORE2016_KEYS = ("constants", "field", "ear_filter", "accuracy")
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "moore2016": ("constants", "field", "ear_filter", "accuracy"),
+    "gm2002": ("field", "ear_filter", "accuracy"),
+    "zwicker": ("field",),
+}
+"""What can be set of each model."""
+
+SEVERAL_STEP_MS = 10
 
 
 class PresetError(ValueError):
@@ -58,6 +72,23 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Names(Choice):
+    """One of a few words, or several of some."""
+
+    several: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        together = ", ".join(f'"{word}"' for word in self.several)
+        return f"{super().__str__()}, or a list of several out of {together}"
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, list):
+            return super().allows(value)
+        known = all(word in self.several for word in value)
+        return known and bool(value) and len(set(value)) == len(value)
+
+
+@dataclass(frozen=True)
 class Text:
     """Any words, for people."""
 
@@ -85,7 +116,7 @@ Rule = Choice | Number | Text | Tables
 FIELDS = ("free", "diffuse", "eardrum")
 RULES: dict[str, Rule] = {
     "description": Text(),
-    "model.name": Choice(("moore2016", *MODULATION_MODELS, "chain")),
+    "model.name": Names((*METERS, *MODULATION_MODELS, "chain"), METERS),
     "model.field": Choice(FIELDS),
     "model.ear_filter": Choice(("minimum", "linear")),
     "model.accuracy": Choice(("exact", "grouped")),
@@ -184,7 +215,7 @@ def _is_range(value: Any) -> bool:
 class Preset:
     """Settings of the model, the engine and the meter; what a file leaves out is as here."""
 
-    name: str = "moore2016"
+    names: tuple[str, ...] = (DEFAULT,)
     field: str = "free"
     ear_filter: str = "minimum"
     accuracy: str = "exact"
@@ -196,35 +227,57 @@ class Preset:
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """Its model, or the first of several."""
+        return self.names[0]
+
+    def with_names(self, names: tuple[str, ...]) -> "Preset":
+        """The same with other models."""
+        return replace(self, names=names, step_ms=SEVERAL_STEP_MS)
+
     def with_field(self, field: str | None) -> "Preset":
         """The same for another sound field; None leaves it."""
         return self if field is None else replace(self, field=field)
 
     @property
-    def shows(self) -> Literal["loudness", "modulation"]:
-        """What the readings of its model are, if it is no chain."""
-        return "modulation" if self.name in MODULATION_MODELS else "loudness"
+    def shows(self) -> Literal["loudness", "modulation", "readings"]:
+        """What there is to see of its models, if it is no chain."""
+        if self.names == (DEFAULT,):
+            return "loudness"
+        return "modulation" if self.name in MODULATION_MODELS else "readings"
 
-    def model(self, fs: int, specific_loudness: bool = False) -> "Chain":
-        """A new model for sound at `fs` Hz.
+    def model(self, fs: int, specific_loudness: bool = False) -> "Stage":
+        """A new model for sound at `fs` Hz: the one of its name, or the chain.
 
         Raises PresetError for stages that cannot be made, or do not fit together, at this rate.
         """
         if self.stages:
             return self._chain(fs)
-        if self.shows == "modulation":
-            from amt_stream.models import ModulationSpectrum
+        return self._model(self.name, fs, 2, specific_loudness)
 
-            return ModulationSpectrum(fs, self.name)
-        from amt_stream.models import Moore2016
+    def models(self, fs: int, channels: int, specific_loudness: bool = False) -> "dict[str, Stage]":
+        """New models by name, for so many channels of sound at `fs` Hz.
 
-        chosen: Any = {
-            "field": self.field,
-            "ear_filter": self.ear_filter,
-            "accuracy": self.accuracy,
-            "constants": self.constants,
-        }
-        return Moore2016(fs=fs, **chosen, specific_loudness=specific_loudness)
+        Raises ValueError for one that there is not, at this rate or in this field.
+        """
+        return {n: self._model(n, fs, channels, specific_loudness) for n in self.names}
+
+    def _model(self, name: str, fs: int, channels: int, specific_loudness: bool) -> "Stage":
+        from amt_stream import models, stages
+
+        chosen: Any = {key: getattr(self, key) for key in SETTINGS.get(name, ())}
+        if name == "moore2016":
+            return models.Moore2016(fs, **chosen, specific_loudness=specific_loudness)
+        if name == "gm2002":
+            return models.Glasberg2002(fs, **chosen)
+        if name == "zwicker":
+            return models.ZwickerTimeVarying(fs, **chosen)
+        if name == "bs1770":
+            return stages.BS1770(fs, channels)
+        if name == "spl":
+            return stages.SoundLevel(fs)
+        return models.ModulationSpectrum(fs, name)
 
     def _chain(self, fs: int) -> "Chain":
         from amt_stream.compose import Chain
@@ -250,9 +303,9 @@ class Preset:
 
     @property
     def model_settings(self) -> dict[str, str]:
-        """What has to be known of the model to read its numbers."""
-        keys = MOORE2016_KEYS if self.name == "moore2016" else ()
-        return {"model": self.name, **{key: getattr(self, key) for key in keys}}
+        """What has to be known of the models to read their numbers."""
+        keys = dict.fromkeys(key for name in self.names for key in SETTINGS.get(name, ()))
+        return {"model": ",".join(self.names), **{key: getattr(self, key) for key in keys}}
 
 
 def presets_folder() -> Path:
@@ -306,15 +359,18 @@ def read_preset(path: Path) -> Preset:
 
 def _chained(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     """`settings` with the stages, which a chain has and nothing else; a chain has no other."""
-    if settings["name"] != "moore2016":
-        where = "a chain" if settings["name"] == "chain" else settings["name"]
-        for key in MOORE2016_KEYS:
-            if key in settings:
-                raise PresetError(
-                    f"{path}: model.{key} = {_shown(settings[key])} means nothing in {where}: "
-                    "leave it out"
-                )
-    if settings["name"] != "chain":
+    name = settings.pop("name")
+    names = tuple(name) if isinstance(name, list) else (name,)
+    settings["names"] = names
+    allowed = {key for name in names for key in SETTINGS.get(name, ())}
+    where = "a chain" if names == ("chain",) else ", ".join(names)
+    for key in SETTINGS[DEFAULT]:
+        if key in settings and key not in allowed:
+            raise PresetError(
+                f"{path}: model.{key} = {_shown(settings[key])} means nothing in {where}: "
+                "leave it out"
+            )
+    if names != ("chain",):
         if "stages" in settings:
             raise PresetError(f'{path}: model.stages need model.name = "chain"')
         return settings

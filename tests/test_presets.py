@@ -6,8 +6,9 @@ import torch
 
 from amt_stream.cli.options import Mistake, chosen_preset
 from amt_stream.presets import (
-    MOORE2016_KEYS,
+    DEFAULT,
     RULES,
+    SETTINGS,
     Preset,
     PresetError,
     load_preset,
@@ -39,7 +40,8 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
     assert len({repr(preset) for preset in loaded}) == len(names)
     for name, preset in zip(names, loaded, strict=True):
         text = (presets_folder() / f"{name}.toml").read_text()
-        unused = {"stages"} if preset.shows == "loudness" else {"stages", *MOORE2016_KEYS}
+        used = {key for name in preset.names for key in SETTINGS.get(name, ())}
+        unused = {"stages", *SETTINGS[DEFAULT]} - used
         settings = {key.rpartition(".")[2] for key in RULES} - unused
         assert all(f"{key} = " in text for key in settings), name
 
@@ -77,7 +79,14 @@ def test_an_unknown_name_lists_those_there_are():
     [
         ("[model\n", "is not TOML: .*line 1"),
         ("", 'model.name is missing; it must be one of "moore2016"'),
-        ('[model]\nname = "zwicker"\n', 'model.name is "zwicker" and must be one of "moore2016"'),
+        ('[model]\nname = "stevens"\n', 'model.name is "stevens" and must be one of "moore2016"'),
+        ('[model]\nname = ["spl", "dau1997"]\n', "or a list of several out of"),
+        ('[model]\nname = ["spl", "spl"]\n', "or a list of several out of"),
+        ("[model]\nname = []\n", "or a list of several out of"),
+        (
+            '[model]\nname = ["spl", "zwicker"]\near_filter = "linear"\n',
+            'model.ear_filter = "linear" means nothing in spl, zwicker: leave it out',
+        ),
         (GOOD + 'feild = "free"\n', 'model.feild = "free" is not a setting: did you mean model.f'),
         (GOOD + 'colour = "red"\n', "model.colour = .* is not a setting: allowed are model.name"),
         (GOOD + "field = 1\n", 'model.field is 1 and must be one of "free"'),

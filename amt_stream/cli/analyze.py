@@ -11,33 +11,36 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.files import written_whole
+from amt_stream.cli.inputs import most_channels
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import FORMATS, Writer, header, picked, rows
-from amt_stream.presets import Preset
+from amt_stream.outputs import FORMATS, READINGS, JoinedRows, Writer, header
+from amt_stream.outputs.rows import Row
+from amt_stream.presets import IN_FULL_SCALE, Preset
 
 if TYPE_CHECKING:
-    from amt_stream.analysis import LoudnessFrames, Recording
+    from amt_stream.analysis import Recording
+    from amt_stream.engine.frames import Frames
 
 
 def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done."""
     targets = planned_targets([Path(file) for file in args.files], args)
     preset = chosen_preset(args)
-    if preset.shows != "loudness":
+    if preset.shows == "modulation":
         raise WrongUsage(
             f"analyze measures loudness, and {preset.name} has none: `amt-stream meter --model "
             f"{preset.name} --source FILE --fast --format csv` writes its rows"
         )
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
-    if not calibration.calibrated:
+    if not calibration.calibrated and set(preset.names) - IN_FULL_SCALE:
         say(f"{calibration}: --full-scale-db DB gives the true level")
     _prepare_thread()
-    model_for = lru_cache(maxsize=4)(preset.model)
+    models_for = lru_cache(maxsize=4)(preset.models)
     failed = False
     for file, target in targets:
         try:
-            _analyze_file(file, target, args, preset, calibration, model_for)
+            _analyze_file(file, target, args, preset, calibration, models_for)
         except (SourceError, Mistake) as error:
             say(error)
             failed = True
@@ -87,35 +90,34 @@ def _analyze_file(
     args: argparse.Namespace,
     preset: Preset,
     calibration: Calibration,
-    model_for: Callable[[int], Any],
+    models_for: Callable[[int, int], Any],
 ) -> None:
-    from amt_stream.analysis import Maxima, Recording, analyze
+    from amt_stream.analysis import Recording, analyze
 
-    recording = Recording(file, args.channels, args.replace_invalid)
+    recording = Recording(file, args.channels, args.replace_invalid, most_channels(preset))
+    step_ms = args.step_ms or (1 if preset.shows == "loudness" else preset.step_ms)
     try:
-        model = model_for(recording.fs)
+        models = models_for(recording.fs, len(recording.channels))
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.replaced:
         say(f"{file}: {recording.replaced} invalid samples were read as 0")
-    maxima = Maxima()
+    readings = {name: READINGS[name](len(recording.channels)) for name in models}
+    table = JoinedRows(readings, step_ms)
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(written_whole(target))
-            about = header(preset.model_settings, [calibration], **_about(recording, args.step_ms))
-            writer = FORMATS[args.format](stream, about)
-        for frames in _with_progress(analyze(recording, model, calibration), recording):
-            maxima.add(frames)
-            if writer is not None:
-                chosen = picked(frames.time_s, args.step_ms)
-                time_s, stl, ltl = frames.time_s, frames.stl, frames.ltl
-                writer.write(rows(time_s[chosen], stl[chosen], ltl[chosen]))
+            about = header(preset.model_settings, [calibration], **_about(recording, step_ms))
+            writer = FORMATS[args.format](stream, about, table.columns)
+        for frames in _with_progress(analyze(recording, models, calibration), recording):
+            _write(writer, table, table(frames))
+        _write(writer, table, table.rest(recording.duration_s))
     if args.summary:
         summary = {
             "file": str(file),
             "duration_s": round(recording.duration_s, 6),
-            **maxima.told(),
+            **{name: _told(v) for one in readings.values() for name, v in one.summary().items()},
             "calibrated": calibration.calibrated,
             "full_scale_db_spl": calibration.full_scale_db_spl,
             **preset.model_settings,
@@ -123,6 +125,16 @@ def _analyze_file(
         }
         print(json.dumps(summary))
     sys.stdout.flush()
+
+
+def _write(writer: Writer | None, table: JoinedRows, rows: list[Row]) -> None:
+    """Rows without the marks, which are for sound as it arrives."""
+    if writer is not None:
+        writer.write(row[: len(table.columns)] for row in rows)
+
+
+def _told(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.7g}")
 
 
 def _about(recording: "Recording", step_ms: int) -> dict[str, Any]:
@@ -138,9 +150,7 @@ def _about(recording: "Recording", step_ms: int) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in about.items()}
 
 
-def _with_progress(
-    analysis: Iterator["LoudnessFrames"], recording: "Recording"
-) -> Iterator["LoudnessFrames"]:
+def _with_progress(analysis: Iterator["Frames"], recording: "Recording") -> Iterator["Frames"]:
     """The same frames, with a bar on standard error where somebody sees it."""
     from tqdm import tqdm
 

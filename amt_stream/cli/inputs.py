@@ -18,9 +18,16 @@ from amt_stream.engine.sources import (
     channel_slice,
     demo_source,
 )
+from amt_stream.presets import IN_FULL_SCALE, Preset
 
 BLOCK_MS = 10.0
+PROGRAMME_CHANNELS = 6
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
+
+
+def most_channels(preset: Preset) -> int:
+    """How many channels are taken as they are: two ears, or all that a programme may have."""
+    return 2 if set(preset.names) - IN_FULL_SCALE else PROGRAMME_CHANNELS
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,13 @@ class Input:
         return not isinstance(self.source, ThreadedSource)
 
 
-def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS) -> Input:
-    """The input called `source` on the command line: mic, one of BUILT_IN, - or a path."""
+def open_input(
+    args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS, most: int = 2
+) -> Input:
+    """The input called `source` on the command line: mic, one of BUILT_IN, - or a path.
+
+    All channels of a file are heard where there are no more than `most`.
+    """
     full_scale_db = getattr(args, "full_scale_db", None)
     if args.device is not None and source != "mic":
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
@@ -77,7 +89,8 @@ def open_input(args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS
         if Path(source).is_dir():
             raise SourceError(f"{source} is a folder: give a sound file")
         opened = FileSource(source, paced=paced)
-    channels = tuple(range(1, opened.channels + 1)[channel_slice(pick, opened.channels, source)])
+    heard = channel_slice(pick, opened.channels, source, most)
+    channels = tuple(range(1, opened.channels + 1)[heard])
     if full_scale_db is not None:
         calibration = Calibration(full_scale_db)
     else:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.calibration import utc_now
-from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.inputs import Input, most_channels, open_input, open_microphone
 from amt_stream.cli.loudness import LoudnessTerminal
 from amt_stream.cli.modulation import ModulationTerminal, Newest
 from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
+from amt_stream.cli.readings import ReadingsTerminal
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
@@ -23,8 +24,12 @@ from amt_stream.outputs import (
     FORMATS,
     MARKS,
     MODULATION_COLUMNS,
+    READINGS,
+    JoinedRows,
+    LatestReadings,
     LiveRows,
     ModulationRows,
+    Readings,
     SteppedRows,
     Writer,
     header,
@@ -55,7 +60,7 @@ def run_meter(args: argparse.Namespace) -> int:
 def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
     """The input asked for; by default the microphone, or the demo sound where there is none."""
     if args.source is not None or args.device is not None:
-        return open_input(args, args.source or "mic", preset.block_ms)
+        return open_input(args, args.source or "mic", preset.block_ms, most_channels(preset))
     if args.pcm is not None:
         raise WrongUsage("--pcm is for standard input: add --source -")
     try:
@@ -93,10 +98,28 @@ def make_model(given: Input, preset: Preset, specific_loudness: bool = False) ->
         raise Mistake(error) from error
 
 
+def make_models(given: Input, preset: Preset) -> "dict[str, Stage]":
+    """The preset's models by name, for an input."""
+    try:
+        return preset.models(given.source.fs, len(given.channels))
+    except ValueError as error:
+        raise Mistake(error) from error
+
+
+def make_readings(given: Input, preset: Preset) -> dict[str, Readings]:
+    """What is told of each of the preset's models, for an input."""
+    return {name: READINGS[name](len(given.channels)) for name in preset.names}
+
+
+def latest_readings(given: Input, preset: Preset, duration: float | None) -> LatestReadings:
+    """A sink for whoever looks at them."""
+    return LatestReadings(make_readings(given, preset), math.inf if duration is None else duration)
+
+
 def make_engine(
     given: Input,
     preset: Preset,
-    model: "Stage",
+    model: "Stage | dict[str, Stage]",
     sinks: Sequence[Callable[["Frames"], None]] = (),
     blocksize: int | None = None,
 ) -> "Engine":
@@ -138,16 +161,24 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
         date=utc_now(),
     )
 
-    model = make_model(given, preset)
-    columns, tabled = COLUMNS, loudness_rows
-    if preset.shows == "modulation":
-        columns = MODULATION_COLUMNS
-        tabled = ModulationRows(*map(np.asarray, (model.fc, model.mfc, model.mask)))
+    model: Stage | dict[str, Stage]
+    table: SteppedRows | JoinedRows
+    if preset.shows == "readings":
+        model = make_models(given, preset)
+        table = JoinedRows(make_readings(given, preset), step_ms)
+        columns = table.columns
+    elif preset.shows == "modulation":
+        model = make_model(given, preset)
+        cells = ModulationRows(*map(np.asarray, (model.fc, model.mfc, model.mask)))
+        columns, table = MODULATION_COLUMNS, SteppedRows(cells, step_ms)
+    else:
+        model = make_model(given, preset)
+        columns, table = COLUMNS, SteppedRows(loudness_rows, step_ms)
 
     def begin() -> Writer:
         return FORMATS[args.format](sys.stdout, about, columns + MARKS)
 
-    rows = LiveRows(sys.stdout, begin, SteppedRows(tabled, step_ms), args.duration)
+    rows = LiveRows(sys.stdout, begin, table, args.duration)
     engine = make_engine(given, preset, model, [rows], args.blocksize)
     told = ""
     with engine:
@@ -156,6 +187,8 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
             if note and note != told:
                 say(note)
                 told = note
+    if isinstance(table, JoinedRows) and not rows.done.is_set():
+        rows.write(table.rest(engine.health.samples / engine.source.fs))
     if rows.error is not None:
         raise rows.error
     return _ended(engine, args.duration, told)
@@ -163,13 +196,18 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
-    model = make_model(given, preset)
-    if preset.shows == "modulation":
+    terminal: TerminalMeter
+    if preset.shows == "readings":
+        latest = latest_readings(given, preset, args.duration)
+        engine = make_engine(given, preset, make_models(given, preset), [latest], args.blocksize)
+        terminal = ReadingsTerminal(engine, sys.stdout, latest)
+    elif preset.shows == "modulation":
         newest = Newest(math.inf if args.duration is None else args.duration)
+        model = make_model(given, preset)
         engine = make_engine(given, preset, model, [newest], args.blocksize)
-        terminal: TerminalMeter = ModulationTerminal(engine, sys.stdout, newest, preset.name)
+        terminal = ModulationTerminal(engine, sys.stdout, newest, preset.name)
     else:
-        engine = make_engine(given, preset, model, (), args.blocksize)
+        engine = make_engine(given, preset, make_model(given, preset), (), args.blocksize)
         terminal = LoudnessTerminal(engine, sys.stdout)
     with engine, terminal:
         terminal.run(args.duration)
@@ -227,6 +265,9 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
+        if preset.shows == "readings":
+            latest = latest_readings(given, preset, args.duration)
+            return make_engine(given, preset, make_models(given, preset), [latest], blocksize)
         model = make_model(given, preset, specific_loudness=True)
         return make_engine(given, preset, model, (), blocksize)
 

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from amt_stream import __version__
-from amt_stream.presets import DEFAULT, FIELDS, MODULATION_MODELS, Preset, load_preset
+from amt_stream.presets import (
+    DEFAULT,
+    FIELDS,
+    METERS,
+    MODULATION_MODELS,
+    SETTINGS,
+    Preset,
+    load_preset,
+    shipped_presets,
+)
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 FORMATS = ("csv", "jsonl")
@@ -33,20 +42,25 @@ def say(message: object) -> None:
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
-    preset = load_preset(args.preset or args.model or DEFAULT)
+    alone = args.model is not None and len(args.model) == 1
+    named = args.model[0] if alone and args.model[0] in shipped_presets() else DEFAULT
+    preset = load_preset(args.preset or named)
+    if args.preset is None and args.model not in (None, preset.names):
+        preset = preset.with_names(args.model)
     if preset.stages:
         raise Mistake(
             f"the preset {args.preset} describes a chain of stages, which gives no loudness: "
             f"choose a preset of a model, such as {DEFAULT}"
         )
-    if args.model not in (None, preset.name):
+    if args.model not in (None, preset.names):
         raise WrongUsage(
-            f"--preset {args.preset} is for the model {preset.name}, and --model is {args.model}: "
-            "leave one out"
+            f"--preset {args.preset} is for the model {','.join(preset.names)}, and --model is "
+            f"{','.join(args.model)}: leave one out"
         )
-    if args.field is not None and preset.shows != "loudness":
+    if args.field is not None and "field" not in preset.model_settings:
         raise WrongUsage(
-            f"--field is for {DEFAULT}: {preset.name} hears the sound as it is; leave it out"
+            f"--field is for {', '.join(SETTINGS)}: {','.join(preset.names)} hears the sound as it "
+            "is; leave it out"
         )
     return preset.with_field(args.field)
 
@@ -80,6 +94,18 @@ def channel_list(text: str) -> tuple[int, ...]:
             f"{text!r}: give one channel (1), or two different ones as left and right (1,2)"
         )
     return channels
+
+
+def model_list(text: str) -> tuple[str, ...]:
+    """One model, or several that run side by side."""
+    names = tuple(text.split(","))
+    single = len(names) == 1 and names[0] in MODULATION_MODELS
+    if not single and (set(names) - set(METERS) or len(set(names)) < len(names)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give one or more of {', '.join(METERS)} with commas between, or one of "
+            f"{', '.join(MODULATION_MODELS)}"
+        )
+    return names
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -124,7 +150,7 @@ def _add_meter(commands: Any) -> None:
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
         metavar="MS",
-        help="a row every so many milliseconds (default: the preset's, 100)",
+        help="a row every so many milliseconds (default: the preset's, 100; of several models 10)",
     )
     parser.add_argument(
         "--duration",
@@ -187,8 +213,8 @@ def _add_analyze(commands: Any) -> None:
     parser = commands.add_parser(
         "analyze",
         help="loudness of sound files, frame by frame or in summary",
-        description="Loudness of sound files in any format that libsndfile reads: a row per "
-        "millisecond, from 0 to the very end.",
+        description="Loudness of sound files, and other readings beside it, in any format that "
+        "libsndfile reads: rows from 0 to the very end, or a summary.",
     )
     parser.set_defaults(run=_analyze)
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -202,15 +228,15 @@ def _add_analyze(commands: Any) -> None:
     parser.add_argument(
         "--summary",
         action="store_true",
-        help="write a JSON line per file with its maximum loudness to standard output",
+        help="write a JSON line per file, with maxima, percentiles and what else the models tell "
+        "of a whole sound, to standard output",
     )
     parser.add_argument("--format", choices=FORMATS, default="csv", help="of rows (default: csv)")
     parser.add_argument(
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
-        default=1,
         metavar="MS",
-        help="a row every so many milliseconds (default: 1)",
+        help="a row every so many milliseconds (default: 1, of several models 10)",
     )
     parser.add_argument(
         "--replace-invalid",
@@ -287,8 +313,10 @@ def _model(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        choices=(DEFAULT, *MODULATION_MODELS),
-        help=f"{DEFAULT} gives loudness, the others the strength of modulations by auditory band "
+        type=model_list,
+        metavar="LIST",
+        help=f"one or more of {', '.join(METERS)}, with commas between; or one of "
+        f"{', '.join(MODULATION_MODELS)}, which give the strength of modulations by auditory band "
         f"(default: that of the preset, {DEFAULT})",
     )
     parser.add_argument(

@@ -177,7 +177,7 @@ class TerminalMeter(Generic[Shown]):
         last = kept[stop - 1]
         first = np.searchsorted(kept.time_s, last.time_s - FAULTS_S, side="right")
         faults = int(np.bitwise_or.reduce(kept.fault[first:stop]))
-        left, right = latest.level_db[:, -1].tolist()
+        left, right = latest.level_db[:2, -1].tolist()
         condition = {
             "time_s": float(last.time_s),
             "level_db": (left, right),

@@ -86,8 +86,8 @@ class Marks:
     """Which frames heard which marked samples.
 
     Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
-    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. (One
-    with a negative latency stands for its own end and reaches back to n / ratio.) Samples
+    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. (With
+    a negative latency it stands for its own end and reaches back to n / ratio.) Samples
     [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
     n / ratio - 2 latency < stop. `settling` begins with the same frame and lasts until a frame
     stands for stop + settle (the memory of the model's slow stages). OVERLOAD alone means late, not

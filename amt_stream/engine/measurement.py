@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class Line:
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
         self.model = model
         self.block = blocks * model.block_size
-        self.clock = FrameClock(model.ratio, model.latency, fs)
+        lead = 1 / model.ratio if getattr(model, "frames_stand_for_end", False) else Fraction(0)
+        self.clock = FrameClock(model.ratio, model.latency - lead, fs)
         self.settle = round(getattr(model, "settle_s", 0.0) * fs)
         self.heard, self.in_pascal = heard, takes_pascal(model)
         self.rows = rows_of(model, heard)

@@ -92,6 +92,7 @@ class Engine:
         self._measurement = next(iter(self._measurements.values()))
         slack = max(1, round(sink_slack_s * source.fs / self._measurement.line.block))
         slack *= len(models)
+        self.sinks = tuple(sinks)
         self._outlets = [Outlet(sink, slack, lossy=source.live) for sink in sinks]
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._arrivals = Arrivals(source.fs)

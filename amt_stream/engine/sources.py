@@ -74,14 +74,17 @@ class Source:
         raise NotImplementedError
 
 
-def channel_slice(chosen: Sequence[int] | None, offered: int, name: str) -> slice:
-    """One or two channel numbers (1, 2, ...) as a slice, so that picking them copies nothing."""
+def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: int = 2) -> slice:
+    """One or two channel numbers (1, 2, ...) as a slice, so that picking them copies nothing.
+
+    Where none is chosen all are taken, unless there are more than `most`.
+    """
     if chosen is not None and not (
         isinstance(chosen, Sequence) and all(isinstance(c, Integral) for c in chosen)
     ):
         raise TypeError(f"channels is {chosen!r}: give numbers in a sequence, as (1,) or (1, 2)")
     if not chosen:
-        if offered > 2:
+        if offered > most:
             raise SourceError(
                 f"{name} has {offered} channels: choose one, or two as left and right"
             )

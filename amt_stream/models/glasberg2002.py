@@ -46,6 +46,7 @@ class Glasberg2002(Chain):
     """
 
     frame_rate = FRAME_RATE
+    per_channel = True
     edition = "ansi-s3.4"  # the table of its phon: of `sone_to_phon`
 
     def __init__(

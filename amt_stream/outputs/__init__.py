@@ -1,7 +1,9 @@
 """Where numbers go: rows with a header, as CSV or as JSON lines; transitions to learn from."""
 
 from amt_stream.outputs.csv import CsvWriter
+from amt_stream.outputs.joined import JoinedRows
 from amt_stream.outputs.jsonl import JsonLinesWriter
+from amt_stream.outputs.latest import LatestReadings
 from amt_stream.outputs.live import LiveRows, SteppedRows, loudness_rows
 from amt_stream.outputs.modulation import (
     EARS,
@@ -13,9 +15,10 @@ from amt_stream.outputs.modulation import (
     hz_text,
     strongest,
 )
+from amt_stream.outputs.readings import READINGS, Readings
 from amt_stream.outputs.recorder import TransitionRecorder
-from amt_stream.outputs.rows import COLUMNS, MARKS, Writer, header, picked, rows
-from amt_stream.outputs.words import FAULT_WORDS, HIGHEST_PHON, fault_words, phon_text
+from amt_stream.outputs.rows import COLUMNS, MARKS, Writer, header, rows
+from amt_stream.outputs.words import FAULT_WORDS, HIGHEST_PHON, fault_words, phon_text, reading_text
 
 FORMATS: dict[str, type[Writer]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
 """Writers by the name of their format, which is also the ending of their files."""
@@ -29,10 +32,14 @@ __all__ = [
     "MARKS",
     "MODULATION_COLUMNS",
     "RANGE_DB",
+    "READINGS",
     "CsvWriter",
+    "JoinedRows",
     "JsonLinesWriter",
+    "LatestReadings",
     "LiveRows",
     "ModulationRows",
+    "Readings",
     "SteppedRows",
     "Strongest",
     "TransitionRecorder",
@@ -43,7 +50,7 @@ __all__ = [
     "hz_text",
     "loudness_rows",
     "phon_text",
-    "picked",
+    "reading_text",
     "rows",
     "strongest",
 ]

@@ -7,7 +7,10 @@ from amt_stream.outputs.rows import COLUMNS, Row
 
 
 class CsvWriter:
-    """Lines "# key: value", the column names, then a line a row; decimal points always."""
+    """Lines "# key: value", the column names, then a line a row; decimal points always.
+
+    What has no value is empty.
+    """
 
     def __init__(
         self, stream: TextIO, about: Mapping[str, Any], columns: Sequence[str] = COLUMNS
@@ -23,4 +26,6 @@ class CsvWriter:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

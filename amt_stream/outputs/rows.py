@@ -51,11 +51,6 @@ def marks(fault: int, settling: bool, calibrated: bool) -> Row:
     return " ".join(fault_words(fault)), settling, CALIBRATED[calibrated]
 
 
-def picked(time_s: NDArray[np.float64], step_ms: int) -> NDArray[np.intp]:
-    """Which frames stand on a whole multiple of `step_ms`."""
-    return np.flatnonzero(np.round(time_s * 1000).astype(np.int64) % step_ms == 0)
-
-
 def rows(
     time_s: NDArray[np.float64], stl: NDArray[np.floating], ltl: NDArray[np.floating]
 ) -> Iterable[Row]:

@@ -12,6 +12,13 @@ def fault_words(fault: int) -> list[str]:
     return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
+def reading_text(name: str, value: float | None) -> str:
+    """A reading by the name of its column: three digits of sone, tenths of anything else."""
+    if value is None:
+        return "---"
+    return f"{value:.3g}" if name.endswith("_sone") else f"{value:.1f}"
+
+
 def phon_text(sone: float) -> str:
     """Loudness level of `sone`; the standard's table ends at 120 phon."""
     if sone > phon_to_sone(HIGHEST_PHON):

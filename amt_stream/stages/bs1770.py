@@ -67,6 +67,7 @@ class BS1770(Stage):
     keeps_double = ("sections", "weights", "filters")
     input_unit = "full_scale"
     frame_rate = FRAME_RATE
+    frames_stand_for_end = True
     # Of an offset the high-pass at 38 Hz leaves 1e-9 of the energy.
     settle_s = 0.1
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.analysis import InvalidSample, Maxima, Recording, analyze
+from amt_stream.analysis import InvalidSample, Recording, analyze
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.compose import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.models import Moore2016
+from amt_stream.outputs.readings import LoudnessReadings
 
 COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
 
@@ -28,7 +29,9 @@ def test_frames_go_from_zero_to_the_very_end(sound_file, fs, samples):
     x = noise(samples)
     model = Moore2016(fs=fs)
     parts = list(analyze(Recording(sound_file(x, fs)), model, UNCALIBRATED))
-    time_s, stl, ltl = (np.concatenate(column) for column in zip(*parts, strict=True))
+    time_s = np.concatenate([frames.time_s for frames in parts])
+    stl = np.concatenate([frames.values.stl for frames in parts])
+    ltl = np.concatenate([frames.values.ltl for frames in parts])
     np.testing.assert_allclose(time_s, np.arange(samples * 1000 // fs + 1) / 1000, atol=1e-12)
     pascal = torch.from_numpy(x.T.copy())[None].float() * UNCALIBRATED.pascal_per_unit
     with torch.inference_mode():
@@ -46,10 +49,10 @@ def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
     model = Moore2016(fs=48000)
 
     def maxima(path, channels=None):
-        found = Maxima()
+        readings = LoudnessReadings()
         for frames in analyze(Recording(path, channels), model, Calibration(110.0)):
-            found.add(frames)
-        return found.told()
+            readings.take(frames)
+        return readings.summary()
 
     expected = maxima(both)
     assert maxima(mono) == maxima(four, (4,)) == maxima(four, (2, 4)) == expected

@@ -1,0 +1,90 @@
+"""Readings of several models in a terminal."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from amt_stream.cli.terminal import (
+    BOLD,
+    PLAIN,
+    Condition,
+    TerminalMeter,
+    cut,
+    heading,
+    status,
+    warning_words,
+)
+from amt_stream.outputs import LatestReadings, reading_text
+
+if TYPE_CHECKING:
+    from amt_stream.engine.runner import Engine
+
+NAME, CELL = 11, 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Condition):
+    """The readings of each model by name, and their condition."""
+
+    readings: dict[str, dict[str, Any]]
+
+
+def line(reading: Reading) -> str:
+    """A reading in one line of plain text."""
+    known = [
+        f"{name} {reading_text(name, value)}"
+        for readings in reading.readings.values()
+        for name, value in readings.items()
+        if value is not None
+    ]
+    return "  ".join([f"{reading.time_s:8.1f} s", *known, *warning_words(reading)])
+
+
+def screen(reading: Reading, width: int) -> list[str]:
+    """A reading as lines for a terminal `width` characters wide: a block for each model."""
+    across = max(1, (width - NAME) // CELL)
+    lines = [heading(reading, width), ""]
+    for model, readings in reading.readings.items():
+        cells = [
+            f"{name:<{CELL - 10}}{reading_text(name, value):>8}  "
+            for name, value in readings.items()
+        ]
+        for at in range(0, len(cells), across):
+            label = "" if at else model
+            text = cut("".join(cells[at : at + across]), max(1, width - NAME))
+            lines.append(f"{BOLD}{label:<{NAME}}{PLAIN}{text}")
+        lines.append("")
+    return [*lines, *status(reading, width)]
+
+
+class ReadingsTerminal(TerminalMeter[Reading]):
+    """What each model reads just now, and the headlines of what has accumulated.
+
+    A reset forgets these; the models go on.
+    """
+
+    def __init__(self, engine: "Engine", stream: TextIO, latest: LatestReadings) -> None:
+        super().__init__(engine, stream)
+        self._latest = latest
+
+    def read(self, row: np.record, condition: dict[str, Any]) -> Reading | None:
+        newest = self._latest.row
+        if newest is None:
+            return None
+        readings = {model: self._latest.of(model) for model in self._latest.models}
+        return Reading(readings=readings, **condition | {"time_s": newest["time_s"]})
+
+    def line(self, reading: Reading) -> str:
+        return line(reading)
+
+    def screen(self, reading: Reading, width: int, height: int) -> list[str]:
+        return screen(reading, width)
+
+    def reset(self) -> None:
+        """What accumulated is forgotten."""
+        self._latest.reset()
+
+    def print_last(self) -> None:
+        self._latest.sum_up()
+        super().print_last()
