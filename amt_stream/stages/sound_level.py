@@ -58,10 +58,10 @@ class SoundLevel(Stage):
 
     Each channel is a meter of its own; `metering.SoundLevelMeter` makes readings of its frames.
     The filters are within the class 1 limits of IEC 61672-1:2013: within 0.04 dB of its design
-    goals from 20 Hz to 20 kHz at 44.1 and 48 kHz, at other rates from 16 kHz on within 0.05 dB up to
-    12.5 kHz, at 8 kHz within 0.17 dB. What microphone and sound card add is not known here. Frame n
-    takes in the sound from n / 100 s to (n + 1) / 100 s, peaks 6 samples late; these are within
-    0.2 dB up to 15 kHz at 48 kHz.
+    goals from 20 Hz to 20 kHz at 44.1 and 48 kHz, at other rates from 16 kHz on within 0.05 dB up
+    to 12.5 kHz, at 8 kHz within 0.17 dB. What microphone and sound card add is not known here.
+    Frame n takes in the sound from n / 100 s to (n + 1) / 100 s, peaks 6 samples late; these are
+    within 0.2 dB up to 15 kHz at 48 kHz.
 
     fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
         frames end at the samples next to each 10 ms, and a block holds several
