@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
-from amt_stream.selftest import glasberg2002, moore2016, zwicker
+from amt_stream.selftest import bs1770, glasberg2002, moore2016, sound_level, zwicker
 from amt_stream.selftest.check import Build, Result, Trial
 from amt_stream.selftest.reading import Reading
+from amt_stream.stages import BS1770, SoundLevel
 from amt_stream.streaming import Stage
 
 __all__ = ["MODELS", "Build", "Reading", "Result", "Trial", "build", "run", "trials"]
@@ -15,6 +16,8 @@ _HOMES: dict[str, tuple[type[Stage], Any]] = {
     "moore2016": (Moore2016, moore2016),
     "gm2002": (Glasberg2002, glasberg2002),
     "zwicker": (ZwickerTimeVarying, zwicker),
+    "bs1770": (BS1770, bs1770),
+    "spl": (SoundLevel, sound_level),
 }
 MODELS = tuple(_HOMES)
 """Names of the models that have checks."""

@@ -23,25 +23,33 @@ CALIBRATION = Calibration(130.0, source="of the self-test")
 """Of sounds in pascal: they reach a model as those of a microphone do."""
 
 
-def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:
-    """Output of `model` as a meter has it, in blocks of 10 ms; frame 0 stands for time 0.
+def blocks(model: Stage, sound: Any, options: Mapping[str, Any]) -> Iterator[Any]:
+    """Output of `model`, as a meter has it, for each 10 ms of the sound, and for what is left.
 
-    A sound of one channel goes to both ears of a model that needs two.
+    Batch axis 1; in blocks of its own where the model cannot be cut into 10 ms.
     """
     fs = options["fs"]
     x = _as_recorded(model, sound.samples(fs))
     live = Stream(model, (1, x.shape[1]))
     door = Rebuffer(live, max(1, round(BLOCK_S * fs / model.block_size)))
     with torch.inference_mode():
-        outputs = [y for block in x.split(round(BLOCK_S * fs), -1) if (y := door.push(block))]
-        outputs.append(door.flush())
-        y = joined(*(y for y in outputs if y is not None), dims=model.out_time_dim)
+        for block in x.split(round(BLOCK_S * fs), -1):
+            if (y := door.push(block)) is not None:
+                yield y
+        if (y := door.flush()) is not None:
+            yield y
+
+
+def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:
+    """The whole output as arrays without a batch axis; frame 0 stands for time 0."""
+    dims = model.out_time_dim
+    y = joined(*blocks(model, sound, options), dims=dims)
     early = ceil(model.latency * model.ratio)
-    return map_fields(
-        lambda v, dim: v.narrow(dim, early, v.shape[dim] - early).squeeze(0).double().numpy(),
-        y,
-        model.out_time_dim,
-    )
+
+    def settled(v: torch.Tensor, dim: int) -> Any:
+        return v.narrow(dim, early, v.shape[dim] - early).squeeze(0).double().numpy()
+
+    return map_fields(settled, y, dims)
 
 
 def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:

@@ -1,0 +1,227 @@
+"""Checks of programme loudness and true peak (ITU-R BS.1770-5, EBU Tech 3341 and 3342)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.metering import ProgrammeLoudness
+from amt_stream.selftest.check import Trial, blocks
+from amt_stream.selftest.reading import Of, Reading, published
+from amt_stream.streaming import Stage
+
+TECH_3341 = "EBU Tech 3341 (2023), Table 1, case {}"
+TECH_3342 = "EBU Tech 3342 (2023), Table 1, case {}"
+ITU = "ITU-R BS.1770-5, Annex 1"
+PLAIN = "independent calculation, tests/data/independent_programme.py"
+PEAKS = "independent calculation from ITU-R BS.1770-5, Annex 2"
+
+
+@dataclass(frozen=True)
+class Sines:
+    """Sines one after another, in all channels or in some: peak level in dBFS, seconds.
+
+    A level of None is silence; `per_second` is by how much it changes along the way.
+    """
+
+    words: str
+    steps: Sequence[tuple[float | None, float]]
+    frequency: float = 1000.0
+    per_second: float = 0.0
+    gains: Sequence[float] = (1.0, 1.0)
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        parts = []
+        for level, seconds in self.steps:
+            t = np.arange(round(seconds * fs)) / fs
+            peak = 0 * t if level is None else 10 ** ((level + self.per_second * t) / 20)
+            parts.append(peak * np.sin(2 * np.pi * self.frequency * t))
+        return np.outer(self.gains, np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class High:
+    """A sine of so many samples per period, faded in and out over 10 ms, in both channels."""
+
+    period: int
+    peak: float
+    phase_deg: float
+
+    @property
+    def words(self) -> str:
+        return f"fs/{self.period}, peak {self.peak:g}, {self.phase_deg:g} deg"
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        n = np.arange(fs // 5)
+        fade = np.minimum(1, np.minimum(n, n[::-1]) / (0.01 * fs))
+        x = self.peak * np.sin(2 * np.pi * n / self.period + np.deg2rad(self.phase_deg))
+        return np.repeat((fade * x)[None], 2, 0)
+
+
+class Metered(NamedTuple):
+    """Readings of the meter at the end, and its momentary and short-term loudness (frame,)."""
+
+    reading: dict[str, float | None]
+    meter: ProgrammeLoudness
+    momentary: NDArray[np.float64]
+    short_term: NDArray[np.float64]
+
+
+def metered(model: Stage, sound: Any, options: Mapping[str, Any]) -> Metered:
+    """The sound on the meter, in blocks of 10 ms."""
+    meter = ProgrammeLoudness()
+    levels = [
+        meter.update(*(v.squeeze(0).numpy() for v in y)) for y in blocks(model, sound, options)
+    ]
+    momentary, short_term = (np.concatenate(v) for v in zip(*levels, strict=True))
+    return Metered(meter.reading(), meter, momentary, short_term)
+
+
+def of(name: str) -> Of:
+    """A reading of the meter; not a number where it has none."""
+    return lambda y: float("nan") if y.reading[name] is None else y.reading[name]
+
+
+def furthest(name: str, start: int, expected: float) -> Of:
+    """Of a level that has to be constant from a frame on, the value that is furthest off."""
+
+    def value(y: Metered) -> float:
+        values = getattr(y, name)[start:]
+        return float(values[np.argmax(np.abs(values - expected))])
+
+    return value
+
+
+NOW, ALL = "momentary_lufs", "integrated_lufs"
+MAX_M, MAX_S = "max_momentary_lufs", "max_short_term_lufs"
+WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "max short-term"}
+
+
+def ebu(case: str, name: str, expected: float = -23.0) -> Reading:
+    return published(WORDS[name], of(name), expected, "LUFS", 0.1, TECH_3341.format(case))
+
+
+def lra(case: int, expected: float) -> Reading:
+    """The document allows 1 LU."""
+    source = TECH_3342.format(case)
+    return published("loudness range", of("lra_lu"), expected, "LU", 0.05, source)
+
+
+def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Reading:
+    """A loudness that nobody has printed to so many digits."""
+    return Reading(WORDS[name], of(name), expected, "LUFS", tolerance, source)
+
+
+def trial(sound: Any, *readings: Reading, channels: int = 2, **options: Any) -> Trial:
+    return Trial("bs1770", sound, readings, {"fs": 48000, "channels": channels} | options, metered)
+
+
+def weighted(f: float, expected: float) -> Trial:
+    """What K-weighting makes of a full-scale sine in one channel."""
+    sound = Sines(f"{f:g} Hz, 0 dBFS, mono", [(0.0, 1.0)], f, gains=(1.0,))
+    return trial(sound, near(NOW, expected), channels=1)
+
+
+def peak(
+    case: int, period: int, of_full: float, phase_deg: float, dbtp: float, near_to: float
+) -> Trial:
+    """What is printed may be missed by +0.2 and -0.4 dB."""
+    read = of("true_peak_dbtp")
+    source = TECH_3341.format(case)
+    return trial(
+        High(period, of_full, phase_deg),
+        published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source),
+        Reading("true peak", read, near_to, "dBTP", 0.01, PEAKS),
+    )
+
+
+def in_one(channel: int) -> Sines:
+    gains = np.eye(5)[channel].tolist()
+    return Sines(f"997 Hz, 0 dBFS in channel {channel + 1} of 5", [(0.0, 1.0)], 997.0, gains=gains)
+
+
+FIVE = [10 ** (level / 20) for level in (-28, -28, -24, -30, -30)]
+
+CHECKS = (
+    trial(
+        Sines("-23 dBFS, 20 s", [(-23, 20)]),
+        ebu("1", MAX_M),
+        ebu("1", MAX_S),
+        ebu("1", ALL),
+        published(
+            "integrated, about the target",
+            lambda y: y.meter.relative(y.reading[ALL]),
+            0.0,
+            "LU",
+            0.1,
+            TECH_3341.format(1),
+        ),
+    ),
+    trial(Sines("-26, -20, -26 dBFS", [(-26, 20), (-20, 20.1), (-26, 20)]), ebu("5", ALL)),
+    trial(Sines("five channels", [(0, 20)], gains=FIVE), ebu("6", ALL), channels=5),
+    trial(
+        Sines("-20, -30 dBFS in turn, 3 s", [(-20, 1.34), (-30, 1.66)] * 3),
+        published(
+            "short-term after 3 s",
+            furthest("short_term", 299, -23.0),
+            -23.0,
+            "LUFS",
+            0.1,
+            TECH_3341.format(9),
+        ),
+    ),
+    trial(
+        Sines("-20, -30 dBFS in turn, 0.4 s", [(-20, 0.18), (-30, 0.22)] * 6),
+        published(
+            "momentary after 1 s",
+            furthest("momentary", 99, -23.0),
+            -23.0,
+            "LUFS",
+            0.1,
+            TECH_3341.format(12),
+        ),
+    ),
+    trial(
+        Sines("-23 dBFS, 3 s after 0.04 s", [(None, 0.04), (-23, 3.0), (None, 0.5)]),
+        ebu("10", MAX_S),
+        near(MAX_S, -22.9933),
+    ),
+    trial(
+        Sines("-23 dBFS, 0.4 s after 0.04 s", [(None, 0.04), (-23, 0.4), (None, 0.5)]),
+        ebu("13", MAX_M),
+        near(MAX_M, -22.9936),
+    ),
+    trial(Sines("-20, -30 dBFS, 20 s each", [(-20, 20), (-30, 20)]), lra(1, 10.0)),
+    trial(Sines("-40, -20 dBFS, 20 s each", [(-40, 20), (-20, 20)]), lra(3, 20.0)),
+    peak(15, 4, 0.5, 0.0, -6.0, -6.021),
+    peak(16, 4, 0.5, 45.0, -6.0, -5.975),
+    peak(17, 6, 0.5, 60.0, -6.0, -6.314),
+    peak(18, 8, 0.5, 67.5, -6.0, -6.028),
+    peak(19, 4, 1.41, 45.0, 3.0, 3.03),
+    trial(in_one(0), published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.005, ITU), channels=5),
+    trial(in_one(3), published(WORDS[ALL], of(ALL), -1.52, "LUFS", 0.01, ITU), channels=5),
+    weighted(30.0, -12.0051),
+    weighted(100.0, -4.8348),
+    weighted(2000.0, -0.6300),
+    weighted(10000.0, 0.3406),
+    trial(
+        Sines("997 Hz, 0 dBFS, mono", [(0.0, 1.0)], 997.0, gains=(1.0,)),
+        published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.01, ITU),
+        channels=1,
+        fs=44100,
+    ),
+    # About the gates: 2 % of each would count what does not, or not count what does.
+    trial(Sines("-69, -71 dBFS, 2 s each", [(-69, 2), (-71, 2)]), near(ALL, -69.0570)),
+    trial(Sines("-20, -32.9 dBFS, 3 s each", [(-20, 3), (-32.9, 3)]), near(ALL, -20.2043)),
+    trial(Sines("-20, -32.7 dBFS, 3 s each", [(-20, 3), (-32.7, 3)]), near(ALL, -22.7764)),
+    trial(
+        Sines("-20, -43.1 dBFS, 6 s each", [(-20, 6), (-43.1, 6)]),
+        Reading("loudness range", of("lra_lu"), 6.2508, "LU", 0.02, PLAIN),
+    ),
+    trial(
+        Sines("-20 dBFS, falling by 2 dB/s, 15.4 s", [(-20, 15.4)], per_second=-2.0),
+        Reading("loudness range", of("lra_lu"), 21.2, "LU", 0.02, PLAIN),
+    ),
+)
