@@ -54,8 +54,11 @@ def test_the_default_preset_is_the_model_as_it_stands():
 @pytest.mark.parametrize("name", shipped_presets())
 def test_a_shipped_preset_builds(name):
     preset = load_preset(name)
-    model = preset.model(48000)
-    assert (model.fs, model.frame_rate) == (48000, 1000 if preset.shows == "loudness" else 50)
+    rates = {"moore2016": 1000, "gm2002": 1000, "zwicker": 500, "bs1770": 100, "spl": 100}
+    models = preset.models(48000, 2)
+    for one, model in models.items():
+        assert (model.fs, model.frame_rate) == (48000, rates.get(one, 50))
+    assert type(preset.model(48000)) is type(models[preset.name])
     assert preset.engine_settings["block_ms"] == preset.block_ms
 
 
@@ -67,6 +70,11 @@ def test_a_path_is_a_preset_and_what_it_leaves_out_is_as_usual(preset_file):
 def test_an_explicit_field_wins():
     assert load_preset("headphones-eardrum").with_field("diffuse").field == "diffuse"
     assert load_preset("headphones-eardrum").with_field(None).field == "eardrum"
+
+
+def test_a_field_that_a_model_has_not_is_refused():
+    with pytest.raises(ValueError, match="field is .eardrum.: give free or diffuse"):
+        Preset(("spl", "zwicker"), field="eardrum").models(48000, 2)
 
 
 def test_an_unknown_name_lists_those_there_are():

@@ -42,11 +42,10 @@ def say(message: object) -> None:
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
-    alone = args.model is not None and len(args.model) == 1
-    named = args.model[0] if alone and args.model[0] in shipped_presets() else DEFAULT
-    preset = load_preset(args.preset or named)
-    if args.preset is None and args.model not in (None, preset.names):
-        preset = preset.with_names(args.model)
+    if args.preset is None:
+        preset = _preset_of(args.model or (DEFAULT,))
+    else:
+        preset = load_preset(args.preset)
     if preset.stages:
         raise Mistake(
             f"the preset {args.preset} describes a chain of stages, which gives no loudness: "
@@ -63,6 +62,13 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
             "is; leave it out"
         )
     return preset.with_field(args.field)
+
+
+def _preset_of(models: tuple[str, ...]) -> Preset:
+    """The preset of that name, or the default one with these models."""
+    if len(models) == 1 and models[0] in shipped_presets():
+        return load_preset(models[0])
+    return load_preset().with_names(models)
 
 
 def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[[str], Any]:

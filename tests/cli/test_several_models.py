@@ -1,0 +1,157 @@
+"""Other readings beside the loudness: `--model moore2016,gm2002,zwicker,bs1770,spl`."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from amt_stream.analysis import Recording, analyze
+from amt_stream.calibration import Calibration
+from amt_stream.outputs import READINGS, JoinedRows
+from amt_stream.presets import METERS, Preset
+
+ALL = ",".join(METERS)
+MOORE = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
+COLUMNS = [
+    "time_s",
+    *MOORE,
+    *(f"gm2002_{name}" for name in MOORE),
+    *("zwicker_n_sone", "zwicker_n_phon"),
+    *("momentary_lufs", "short_term_lufs"),
+    *(f"{level}_db" for level in ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")),
+]
+BOTH_CHANNELS = [
+    *(f"zwicker_n_{side}_{unit}" for side in ("left", "right") for unit in ("sone", "phon")),
+    *("laf_left_db", "laf_right_db"),
+]
+
+
+def numbers(column):
+    """A column of rows as numbers, NaN where a cell is empty."""
+    return np.array([math.nan if v in ("", None) else float(v) for v in column])
+
+
+def measured(path, names=METERS, step_ms=10):
+    """Rows and summary of a file whose full scale is 100 dB SPL."""
+    recording = Recording(path, most=6)
+    channels = len(recording.channels)
+    readings = {name: READINGS[name](channels) for name in names}
+    table = JoinedRows(readings, step_ms)
+    models = Preset(tuple(names)).models(recording.fs, channels)
+    rows = []
+    for frames in analyze(recording, models, Calibration(100.0)):
+        rows += table(frames)
+    rows += table.rest(recording.duration_s)
+    columns = zip(*(row[: len(table.columns)] for row in rows), strict=True)
+    summary = {k: v for one in readings.values() for k, v in one.summary().items()}
+    return dict(zip(table.columns, map(list, columns), strict=True)), summary
+
+
+def test_a_tone_reads_right_on_all_of_them(run, sound_file, tone):
+    """1 kHz at 60 dB SPL in both channels, -40 dBFS: each by its own definition."""
+    path = sound_file(tone(60.0, 3.5))
+    done = run("analyze", path, "--model", ALL, "--full-scale-db", 100)
+    assert done.status == 0, done.err
+    rows = {name: numbers(column) for name, column in done.rows.items()}
+    assert sorted(rows) == sorted(COLUMNS + BOTH_CHANNELS)
+    np.testing.assert_allclose(rows["time_s"], np.arange(351) / 100)
+    last = {name: column[-20] for name, column in rows.items()}
+    assert last["stl_phon"] == pytest.approx(60.0, abs=0.1)
+    assert last["gm2002_stl_sone"] == pytest.approx(4.096, rel=0.002)
+    assert last["zwicker_n_sone"] == pytest.approx(4.018, rel=0.005)
+    assert last["momentary_lufs"] == pytest.approx(-40.0, abs=0.05)
+    assert last["short_term_lufs"] == pytest.approx(-40.0, abs=0.05)
+    for name in ("laf_db", "lcf_db", "lzf_db", "laf_left_db", "laf_right_db"):
+        assert last[name] == pytest.approx(60.0, abs=0.02)
+    assert np.argmin(np.isnan(rows["momentary_lufs"])) == 40
+    assert np.argmin(np.isnan(rows["short_term_lufs"])) == 300
+    assert done.about["model"] == ALL
+
+
+def test_a_summary_tells_of_the_whole_sound(run, sound_file, tone):
+    x = tone(60.0, 6.0)
+    x[:, 1] *= 10 ** (-10 / 20)
+    done = run("analyze", sound_file(x), "--model", ALL, "--full-scale-db", 100, "--summary")
+    summary = json.loads(done.out)
+    expected = {
+        "zwicker_nmax_sone": (4.018, 0.02),
+        "zwicker_n5_sone": (4.018, 0.02),
+        "zwicker_nmax_right_sone": (2.009, 0.02),
+        "integrated_lufs": (-40 + 10 * np.log10(1.1 / 2), 0.05),
+        "max_momentary_lufs": (-40 + 10 * np.log10(1.1 / 2), 0.05),
+        "max_short_term_lufs": (-40 + 10 * np.log10(1.1 / 2), 0.05),
+        "lra_lu": (0.0, 0.05),
+        "true_peak_dbtp": (-40.0, 0.1),
+        "laeq_db": (60.0, 0.02),
+        "laeq_right_db": (50.0, 0.02),
+        "lae_db": (60 + 10 * np.log10(6), 0.02),
+        "lafmax_db": (60.0, 0.02),
+        "laf50_db": (60.0, 0.03),
+    }
+    for name, (value, tolerance) in expected.items():
+        assert summary[name] == pytest.approx(value, abs=tolerance), name
+    assert summary["calibrated"] is True
+
+
+def test_the_meter_gives_what_analyze_gives_however_the_sound_comes(run, sound_file):
+    rng = np.random.default_rng(1)
+    x = (0.02 * rng.standard_normal((33000, 2))).astype(np.float32)
+    path = sound_file(x, 44100)
+    expected, _ = measured(path)
+    wanted = ["--source", path, "--fast", "-b", 333, "--model", ALL, "--full-scale-db", 100]
+    done = run("meter", *wanted, "--format", "csv")
+    assert done.status == 0, done.err
+    assert set(done.rows) == {*expected, "fault", "settling", "calibration"}
+    for name, column in expected.items():
+        np.testing.assert_allclose(
+            numbers(done.rows[name]), numbers(column), rtol=2e-5, atol=1e-5, err_msg=name
+        )
+
+
+def test_each_reads_as_if_it_were_alone(sound_file):
+    x = 0.02 * np.random.default_rng(2).standard_normal(24000)
+    path = sound_file(x)
+    together, summary = measured(path)
+    assert set(together) == set(COLUMNS)
+    for name in METERS:
+        alone, alone_summary = measured(path, (name,))
+        assert {k: together[k] for k in alone} == alone
+        assert {k: summary[k] for k in alone_summary} == alone_summary
+
+
+def test_a_programme_has_up_to_six_channels(run, sound_file, tone):
+    x = np.repeat(tone(77.0, 1.0)[:, :1], 6, axis=1)
+    _, summary = measured(sound_file(x), ("bs1770",))
+    # L, R and C count once, LFE not at all, both surrounds 1.41 times.
+    assert summary["integrated_lufs"] == pytest.approx(-26.0 + 10 * np.log10(5.82), abs=0.02)
+    done = run("analyze", sound_file(x), "--model", "bs1770,spl")
+    assert (done.status, len(done.lines)) == (1, 2)
+    assert "has 6 channels: choose one, or two as left and right" in done.err
+
+
+def test_sharing_a_terminal(run, sound_file, tone):
+    done = run(
+        "meter", "--source", sound_file(tone(60.0, 1.2)), "--fast", "--terminal",
+        "--model", "bs1770,spl", "--full-scale-db", 100,
+    )  # fmt: skip
+    last = done.out.splitlines()[-1]
+    for words in ("momentary_lufs -40.0", "integrated_lufs -40.0", "laf_db 60.0", "laeq_db 60.0"):
+        assert words in last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--model", "zwicker,stevens"], 2, "'zwicker,stevens': give one or more of moore2016"),
+        (["--model", "spl,spl"], 2, "'spl,spl': give one or more of"),
+        (["--model", "spl,king2019"], 2, "or one of king2019, dau1997"),
+        (["--model", "spl", "--field", "free"], 2, "spl hears the sound as it is; leave it out"),
+        (["--model", "spl", "--preset", "broadcast"], 2, "--preset broadcast is for the model"),
+        (["--model", "spl,zwicker", "--field", "eardrum"], 1, "give free or diffuse"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(run, sound_file, tone, arguments, status, said):
+    done = run("analyze", sound_file(tone(60.0, 0.1)), *arguments)
+    assert (done.status, done.out) == (status, "")
+    assert said in done.lines[-1]

@@ -1,0 +1,119 @@
+"""Rows of several models: the latest value of each that is not after the row's time."""
+
+import math
+
+import numpy as np
+import pytest
+
+from amt_stream.engine.frames import Fault, Frames
+from amt_stream.outputs import JoinedRows, LatestReadings
+
+
+class Given:
+    """Readings that are the frames' values as they stand, with how many were counted."""
+
+    headlines = ("counted",)
+
+    def __init__(self, *columns):
+        self.columns = columns
+        self.paused = False
+        self.counted = 0
+
+    def take(self, frames):
+        self.counted += 0 if self.paused else len(frames)
+        return frames.values
+
+    def summary(self):
+        return {"counted": self.counted}
+
+    def reset(self):
+        self.counted = 0
+
+
+def frames(model, time_s, values, fault=None, settling=False, calibrated=True):
+    n = len(time_s)
+    return Frames(
+        time_s=np.asarray(time_s, np.float64),
+        sample=np.zeros(n, np.int64),
+        utc=np.zeros(n),
+        values=np.asarray(values, np.float64).reshape(n, -1),
+        fault=np.zeros(n, np.uint8) if fault is None else np.asarray(fault, np.uint8),
+        settling=np.full(n, settling),
+        level_db=np.zeros((2, n), np.float32),
+        calibrated=calibrated,
+        model=model,
+    )
+
+
+@pytest.mark.parametrize("step_ms", [1, 7, 10, 100])
+def test_each_column_has_its_latest_value(step_ms):
+    """Against the rule as it is written, for models of uneven rates that come in uneven pieces."""
+    rng = np.random.default_rng(step_ms)
+    times = {
+        "a": np.arange(0, 501) / 1000,
+        "b": np.arange(1, 51) / 100,
+        "c": 0.0213 + np.arange(0, 41) * 441 / 44100 * 1.1,
+    }
+    values = {name: rng.standard_normal(len(t)) for name, t in times.items()}
+    table = JoinedRows({"a": Given("a"), "b": Given("b"), "c": Given("c")}, step_ms)
+    assert table.columns == ("time_s", "a", "b", "c")
+    rows, at = [], dict.fromkeys(times, 0)
+    while any(at[name] < len(times[name]) for name in times):
+        name = rng.choice(list(times))
+        start, stop = at[name], at[name] + int(rng.integers(1, 60))
+        if start < len(times[name]):
+            piece = slice(start, stop)
+            rows += table(frames(name, times[name][piece], values[name][piece]))
+            at[name] = stop
+        if all(at.values()):
+            reached = min(times[n][min(at[n], len(times[n])) - 1] for n in times)
+            assert len(rows) == math.floor(reached * 1000 / step_ms + 1e-3) + 1
+        else:
+            assert rows == []
+    rows += table.rest(0.5)
+    assert [row[0] for row in rows] == [k * step_ms / 1000 for k in range(500 // step_ms + 1)]
+    for time_s, *got in (row[:4] for row in rows):
+        for name, value in zip("abc", got, strict=True):
+            before = np.flatnonzero(times[name] <= time_s + 1e-9)
+            expected = float(f"{values[name][before[-1]]:.7g}") if len(before) else None
+            assert value == expected
+
+
+def test_marks_are_those_of_all_frames_since_the_row_before():
+    table = JoinedRows({"a": Given("x"), "b": Given("y", "z")}, 100)
+    time_s = np.arange(0, 301) / 1000
+    fault = np.zeros(301, np.uint8)
+    fault[50] = Fault.CLIP
+    assert table(frames("a", time_s, time_s, fault)) == []
+    more = np.zeros(31, np.uint8)
+    more[[20, 21]] = Fault.GAP, Fault.NON_FINITE
+    ys = np.full((31, 2), np.nan)
+    ys[:, 1] = -np.inf
+    rows = table(frames("b", np.arange(31) / 100, ys, more, settling=True, calibrated=False))
+    assert [row[-3:] for row in rows] == [
+        ("", True, "uncalibrated"),
+        ("clip", True, "uncalibrated"),
+        ("gap", True, "uncalibrated"),
+        ("non finite", True, "uncalibrated"),
+    ]
+    # Neither NaN nor an infinity is a reading.
+    assert all(row[2:4] == (None, None) for row in rows)
+
+
+def test_the_newest_row_and_the_headlines_are_kept():
+    readings = {"a": Given("x")}
+    latest = LatestReadings(readings, end_s=0.25)
+    assert latest.row is None
+    assert latest.of("a") == {"x": None, "counted": None}
+    time_s = np.arange(0, 401) / 1000
+    latest(frames("a", time_s[:101], time_s[:101]))
+    assert latest.of("a") == {"x": 0.1, "counted": 101}
+    latest.paused = True
+    assert latest.paused
+    latest(frames("a", time_s[101:], time_s[101:]))
+    latest.sum_up()
+    assert latest.row["time_s"] == 0.2  # and nothing after the end
+    assert latest.totals == {"counted": 101}
+    latest.reset()
+    assert latest.totals == {"counted": 0}
+    assert latest.row["x"] == 0.2
