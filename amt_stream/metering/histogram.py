@@ -1,5 +1,6 @@
 """How often each level was there: percentiles of days of sound in a few kilobytes."""
 
+import math
 from collections import deque
 from typing import Any, Self
 
@@ -45,16 +46,19 @@ class Histogram:
     def exceeded(self, percent: float) -> float | None:
         """The value exceeded `percent` of the time, such as N5; None where nothing was counted.
 
-        The nearest whole rank to (n - 1)(1 - percent / 100), n values in order from 0.
+        Between the two values at the ranks next to (n - 1)(1 - percent / 100), of n in order from
+        0, as `numpy.percentile` has it.
         """
         if not 0 <= percent <= 100:
             raise ValueError(f"exceeded {percent} % of the time: give 0 to 100 %")
         total = len(self)
         if not total:
             return None
-        rank = round((total - 1) * (1 - percent / 100))
-        place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
-        return self.low + (place + 0.5) * self.width
+        rank = (total - 1) * (1 - percent / 100)
+        ranks = [math.floor(rank), math.ceil(rank)]
+        below, above = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
+        place = below + (rank - ranks[0]) * (above - below)
+        return float(self.low + (place + 0.5) * self.width)
 
     def copy(self) -> Self:
         """Another with the same counts."""

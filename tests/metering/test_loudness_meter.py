@@ -139,3 +139,12 @@ def test_time_above():
     above = TimeAbove(60, 0.01)
     above.add(np.array([59.0, 60, 61, np.nan, 80]))
     assert above.seconds == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("count", [2, 7, 100, 1000])
+def test_percentiles_of_few_values_lie_between_them(count):
+    values = np.random.default_rng(count).uniform(20, 90, count)
+    histogram = Histogram()
+    histogram.add(values)
+    for p in (1, 5, 10, 50, 95):
+        assert histogram.exceeded(p) == pytest.approx(np.percentile(values, 100 - p), abs=0.026)
