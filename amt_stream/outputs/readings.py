@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.engine.frames import Fault, Frames
-from amt_stream.metering import Histogram, Maximum, ProgrammeLoudness, SoundLevelMeter
+from amt_stream.metering import (
+    Histogram,
+    LoudnessMeter,
+    Maximum,
+    ProgrammeLoudness,
+    SoundLevelMeter,
+)
 from amt_stream.metering.loudness import PERCENTS
 from amt_stream.metering.sound_level import LEVELS, level_db
 from amt_stream.scales import sone_to_phon, zwicker_phon
@@ -57,8 +63,9 @@ class LoudnessReadings:
         self.reset()
 
     def reset(self) -> None:
+        # Beside the maxima of the meter, which end where the table from sone to phon ends.
         self._maxima = {"stl": Maximum(), "ltl": Maximum()}
-        self._histogram = Histogram()
+        self._meter = LoudnessMeter()
 
     def take(self, frames: Frames) -> NDArray[np.floating]:
         sone = np.stack([frames.values.stl, frames.values.ltl], axis=1)
@@ -66,7 +73,8 @@ class LoudnessReadings:
         there = heard(frames) & (not self.paused)
         for maximum, column in zip(self._maxima.values(), sone.T, strict=True):
             maximum.add(frames.time_s[there], column[there])
-        self._histogram.add(phon[there, 1])
+        self._meter.paused = self.paused
+        self._meter.update(frames.time_s, phon[:, 0], phon[:, 1], there)
         return np.concatenate([sone, phon], axis=1)
 
     def summary(self) -> Summary:
@@ -76,7 +84,9 @@ class LoudnessReadings:
             told[f"max_{name}_sone"] = sone
             told[f"max_{name}_phon"] = _or_none(self._phon, sone)
             told[f"t_max_{name}_s"] = maximum.time_s
-        told |= {f"ltl_n{p}_phon": self._histogram.exceeded(p) for p in PERCENTS}
+        reading = self._meter.reading()
+        told["event_max_ltl_phon"] = reading["event_max_ltl_phon"]
+        told |= {f"ltl_n{p}_phon": reading[f"n{p}_phon"] for p in PERCENTS}
         return {f"{self._prefix}{name}": value for name, value in told.items()}
 
     def _phon(self, sone: float) -> float:
@@ -104,8 +114,8 @@ class ZwickerReadings:
 
     def reset(self) -> None:
         self._maxima = [Maximum() for _ in range(self._channels)]
-        # Of doublings of loudness, so narrow that N5 is within 0.04 % of exact.
-        self._histograms = [Histogram(-10.0, 10.0, 0.001) for _ in range(self._channels)]
+        # Of doublings of loudness, so narrow that N5 is within 0.02 % of exact.
+        self._histograms = [Histogram(-10.0, 10.0, 0.0005) for _ in range(self._channels)]
 
     def take(self, frames: Frames) -> NDArray[np.floating]:
         sone = frames.values.n
