@@ -28,6 +28,9 @@ class Moore2016(Chain):
     accuracy: "grouped" costs a third less in blocks of 10 ms, loudness within 0.05 phon
     constants: "iso" of ISO 532-3:2023, or "author" of the program published by its authors
     specific_loudness, excitation_db: whether to give these as well
+    uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`: the
+        loudness for that much less and that much more is then given too, as of runs of their own
+        (within 1e-4 sone below 40 phon, 1e-5 of the loudness above)
 
     Raises ValueError for a value that is none of these.
 
@@ -52,14 +55,17 @@ class Moore2016(Chain):
         constants: Constants = "iso",
         specific_loudness: bool = False,
         excitation_db: bool = False,
+        uncertainty_db: float | None = None,
     ) -> None:
         front, lag = front_end(fs, field, ear_filter, RunningSpectrum())
         super().__init__(
             **front,
-            excitation=Excitation(accuracy),
-            loudness=BinauralLoudness(constants, lag, specific_loudness, excitation_db),
+            excitation=Excitation(accuracy, uncertainty_db=uncertainty_db),
+            loudness=BinauralLoudness(
+                constants, lag, specific_loudness, excitation_db, band=uncertainty_db is not None
+            ),
         )
-        self.fs = fs
+        self.fs, self.uncertainty_db = fs, uncertainty_db
 
     def initial_state(self, shape: Shape) -> State:
         _two_ears(shape)

@@ -10,7 +10,7 @@ from torch import Tensor
 from amt_stream.functional.excitation import Filters, banded, lower_skirts, select_components
 from amt_stream.scales import erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.stages.spectrum import component_frequencies, components_per_window
-from amt_stream.streaming import Shape, Stage, State, without
+from amt_stream.streaming import Shape, Stage, State
 
 Accuracy = Literal["exact", "grouped"]
 Selection = Literal["binaural", "monaural"]
@@ -54,8 +54,11 @@ class Excitation(Stage):
     selection: components 60 dB or more below the strongest count for nothing: that of either ear
         in "binaural" hearing, of the same ear in "monaural"
     frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
+    uncertainty_db: of the sound's level; the excitation is then (..., 3, ear, frame, 150), for that
+        much less, for the level as it is, and for that much more
 
-    Raises ValueError for unknown words, and frequencies that do not ascend or cannot be grouped.
+    Raises ValueError for unknown words, frequencies that do not ascend or cannot be grouped, and an
+    uncertainty outside 0 to 20 dB.
     """
 
     time_dim = -2
@@ -79,8 +82,11 @@ class Excitation(Stage):
         accuracy: Accuracy = "exact",
         selection: Selection = "binaural",
         frequency: ArrayLike | None = None,
+        uncertainty_db: float | None = None,
     ) -> None:
         super().__init__()
+        if uncertainty_db is not None and not 0 <= uncertainty_db <= 20:
+            raise ValueError(f"uncertainty_db is {uncertainty_db}: give 0 to 20 dB, or None")
         if accuracy not in ("exact", "grouped"):
             raise ValueError(f"accuracy is {accuracy!r}: give exact or grouped")
         if selection not in ("binaural", "monaural"):
@@ -88,6 +94,7 @@ class Excitation(Stage):
         if frequency is not None and accuracy == "grouped":
             raise ValueError("components of given frequency are not grouped: leave accuracy exact")
         self.accuracy, self.selection = accuracy, selection
+        self.uncertainty_db = uncertainty_db
         f = component_frequencies() if frequency is None else _ascending(frequency)
         fc = erb_number_to_hz(CAMS)
         if accuracy == "exact":
@@ -141,13 +148,27 @@ class Excitation(Stage):
         if self.accuracy == "grouped":
             level = torch.lerp(level[..., self.node], level[..., self.node + 1], self.weight)
         low = lower_skirts(kept, level, self.filters())
-        return banded(kept, self.upper, self.upper_blocks) + low, state
+        high = banded(kept, self.upper, self.upper_blocks)
+        if self.uncertainty_db is None:
+            return high + low, state
+        # With the level all components change alike, which is a factor, and the lower skirts'
+        # steepness. Where all are faint, other ones might be kept: it moves no loudness by more
+        # than 1e-4 sone, and the two costly products serve all three levels.
+        rows = [high + low]
+        for db in (-self.uncertainty_db, self.uncertainty_db):
+            low = lower_skirts(kept, level + db, self.filters())
+            rows.append(10 ** (db / 10) * (high + low))
+        return torch.stack([rows[1], rows[0], rows[2]], -4), state
 
     def out_shape(self, shape: Shape) -> Shape:
-        return (*without(shape, -1), CAMS.size)
+        levels = () if self.uncertainty_db is None else (3,)
+        return (*shape[:-2], *levels, shape[-2], CAMS.size)
 
     def extra_repr(self) -> str:
-        return f"accuracy={self.accuracy!r}, selection={self.selection!r}"
+        return (
+            f"accuracy={self.accuracy!r}, selection={self.selection!r}, "
+            f"uncertainty_db={self.uncertainty_db}"
+        )
 
 
 def _ascending(frequency: ArrayLike) -> np.ndarray:

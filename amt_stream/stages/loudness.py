@@ -26,6 +26,8 @@ class Moore2016Output(NamedTuple):
     stl_ears, ltl_ears: that of each ear (..., 2, frame)
     specific_loudness: short-term, in sone/Cam, before inhibition (..., 2, frame, 150), or None
     excitation_db: level re 0 dB, not below -100 (..., 2, frame, 150), or None
+    stl_low, stl_high, ltl_low, ltl_high: what stl and ltl are if the sound's level is lower or
+        higher by its uncertainty (..., frame), or None
     """
 
     stl: Tensor
@@ -34,6 +36,10 @@ class Moore2016Output(NamedTuple):
     ltl_ears: Tensor
     specific_loudness: Tensor | None = None
     excitation_db: Tensor | None = None
+    stl_low: Tensor | None = None
+    stl_high: Tensor | None = None
+    ltl_low: Tensor | None = None
+    ltl_high: Tensor | None = None
 
 
 class BinauralLoudness(Stage):
@@ -43,6 +49,8 @@ class BinauralLoudness(Stage):
     and the long-term smoothing of each ear (Moore et al. 2016, 2018; ISO 532-3:2023).
 
     frames_before: so many frames stand for time before the sound and count as silence
+    band: the excitation is (..., 3, 2, frame, 150), at a lower level, the sound's own, and a higher
+        one; the loudness of the first and the last is given too
     """
 
     time_dim = -2
@@ -64,6 +72,7 @@ class BinauralLoudness(Stage):
         frames_before: int = 0,
         specific_loudness: bool = False,
         excitation_db: bool = False,
+        band: bool = False,
     ) -> None:
         super().__init__()
         if constants not in ("iso", "author"):
@@ -72,13 +81,16 @@ class BinauralLoudness(Stage):
         self.frames_before = frames_before
         self.gives_specific_loudness = specific_loudness
         self.gives_excitation_db = excitation_db
+        self.gives_band = band
         for name, values in channel_constants(constants).items():
             self.register_table(name, values)
         self.register_table("smoothing", smoothing_matrix(smoothing_kernel()))
         self.register_table("theta", np.array(THETA))
         self.register_table("short_term", np.array(SHORT_TERM))
         self.register_table("long_term", np.array(LONG_TERM))
-        self.out_time_dim = Moore2016Output(-1, -1, -1, -1, -2, -2)  # type: ignore[arg-type]
+        self.out_time_dim = Moore2016Output(  # type: ignore[arg-type]
+            -1, -1, -1, -1, -2, -2, -1, -1, -1, -1
+        )
 
     def channels(self) -> Channels:
         """The tables that specific loudness needs."""
@@ -105,24 +117,39 @@ class BinauralLoudness(Stage):
             before,
             (state["short"], state["long"]),
         )
+        stl, ltl = stl_ears.sum(-2), ltl_ears.sum(-2)
+        edges: tuple[Tensor, ...] = ()
+        if self.gives_band:
+            edges = (stl[..., 0, :], stl[..., 2, :], ltl[..., 0, :], ltl[..., 2, :])
+            stl, ltl, stl_ears, ltl_ears = (
+                v.select(dim, 1)
+                for v, dim in ((stl, -2), (ltl, -2), (stl_ears, -3), (ltl_ears, -3))
+            )
+            specific, x = specific.select(-4, 1), x.select(-4, 1)
         y = Moore2016Output(
-            stl_ears.sum(-2),
-            ltl_ears.sum(-2),
+            stl,
+            ltl,
             stl_ears,
             ltl_ears,
             specific if self.gives_specific_loudness else None,
             10 * torch.log10(x.clamp(min=1e-10)) if self.gives_excitation_db else None,
+            *edges,
         )
         after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
         return y, after
 
     def out_shape(self, shape: Shape) -> Moore2016Output:
-        rows = shape[:-2]
-        ears = (*rows, 2)
-        return Moore2016Output(rows, rows, ears, ears, shape, shape)  # type: ignore[arg-type]
+        rows = shape[:-3] if self.gives_band else shape[:-2]
+        ears, channels = (*rows, 2), (*rows, *shape[-2:])
+        return Moore2016Output(  # type: ignore[arg-type]
+            rows, rows, ears, ears, channels, channels, rows, rows, rows, rows
+        )
 
     def extra_repr(self) -> str:
-        return f"constants={self.constants!r}, frames_before={self.frames_before}"
+        return (
+            f"constants={self.constants!r}, frames_before={self.frames_before}, "
+            f"band={self.gives_band}"
+        )
 
 
 class Glasberg2002Output(NamedTuple):

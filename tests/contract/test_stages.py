@@ -76,12 +76,15 @@ def test_running_spectrum():
 def test_excitation(accuracy):
     x = noise(2, 2, 9, 960).square() * torch.logspace(6, 2, 960)
     check_stage(lambda: Excitation(accuracy), x)
+    check_stage(lambda: Excitation(accuracy, uncertainty_db=1.5), x[:, :, 1:])
 
 
 @pytest.mark.parametrize("frames_before", [0, 3])
 def test_binaural_loudness(frames_before):
     x = noise(2, 2, 12, 150).square() * torch.logspace(-1, 6, 150)
     check_stage(lambda: BinauralLoudness("iso", frames_before, True, True), x)
+    band = torch.stack([x / 2, x, x * 2], -4)
+    check_stage(lambda: BinauralLoudness("iso", frames_before, True, True, band=True), band)
 
 
 @pytest.mark.parametrize(
