@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from numbers import Real
 from pathlib import Path
@@ -12,15 +12,41 @@ from typing import Any
 
 from amt_stream.scales import pascal_per_unit
 
+COVERAGE = 2
+"""Factor k of all uncertainties here: about 95 % of levels lie within them."""
+
+CALIBRATOR_UNCERTAINTY_DB = 0.25
+"""By default: as far as the level of a class 1 calibrator may be off (IEC 60942:2017)."""
+
+MICROPHONE_UNCERTAINTY_DB = 1.0
+"""By default, an assumption: a measurement microphone in a free field, its response and place."""
+
+LARGEST_UNCERTAINTY_DB = 20.0
+
+
+def root_sum_of_squares(*parts_db: float) -> float:
+    """Uncertainty in dB of several parts that know nothing of each other (JCGM 100, 5.1.2)."""
+    return math.hypot(*parts_db)
+
 
 @dataclass(frozen=True)
 class Calibration:
-    """Level in dB SPL of a full-scale sine (peak 1.0), with its origin and date."""
+    """Level in dB SPL of a full-scale sine (peak 1.0), with its origin and date.
+
+    calibration_uncertainty_db: of that level, expanded (k = 2); None where it is not known, or
+        there is none
+    microphone_uncertainty_db: of the microphone for other sounds than the calibrator's, expanded;
+        it counts where the other is known
+
+    Raises ValueError for a level or uncertainties out of range.
+    """
 
     full_scale_db_spl: float
     source: str = "given by the user"
     date: str | None = None
     calibrated: bool = True
+    calibration_uncertainty_db: float | None = None
+    microphone_uncertainty_db: float = MICROPHONE_UNCERTAINTY_DB
 
     def __post_init__(self) -> None:
         given: object = self.full_scale_db_spl
@@ -35,12 +61,63 @@ class Calibration:
                 f"full_scale_db_spl is {level}: give the level of a full-scale sine, "
                 "0 to 250 dB SPL"
             )
+        parts = self.microphone_uncertainty_db, self.calibration_uncertainty_db or 0.0
+        # NaN compares as false.
+        if not (min(parts) >= 0 and root_sum_of_squares(*parts) <= LARGEST_UNCERTAINTY_DB):
+            raise ValueError(
+                f"the uncertainties are {parts[1]} dB of the calibration and {parts[0]} dB of the "
+                f"microphone: give 0 to {LARGEST_UNCERTAINTY_DB:g} dB, together no more"
+            )
 
     def __str__(self) -> str:
         if not self.calibrated:
             return f"uncalibrated (assumes full-scale sine = {self.full_scale_db_spl:g} dB SPL)"
         when = "" if self.date is None else f", {self.date}"
-        return f"full-scale sine = {self.full_scale_db_spl:.2f} dB SPL, {self.source}{when}"
+        return (
+            f"full-scale sine = {self.full_scale_db_spl:.2f} dB SPL{self._doubt}, "
+            f"{self.source}{when}"
+        )
+
+    @property
+    def _doubt(self) -> str:
+        if self.uncertainty_db is None:
+            return ""
+        return (
+            f" +- {self.uncertainty_db:.1f} dB (k = {COVERAGE}; calibration "
+            f"{self.calibration_uncertainty_db:g} dB, microphone "
+            f"{self.microphone_uncertainty_db:g} dB)"
+        )
+
+    @property
+    def uncertainty_db(self) -> float | None:
+        """Of every level read with it, expanded (k = 2); None where it is not known."""
+        if not self.calibrated or self.calibration_uncertainty_db is None:
+            return None
+        return root_sum_of_squares(self.calibration_uncertainty_db, self.microphone_uncertainty_db)
+
+    def with_uncertainty(
+        self, calibration_db: float | None = None, microphone_db: float | None = None
+    ) -> "Calibration":
+        """The same with other uncertainties, or with its own where none is given.
+
+        Raises ValueError for an uncertainty of what is not calibrated, and for that of the
+        microphone where that of the calibration is not known.
+        """
+        if calibration_db is None and microphone_db is None:
+            return self
+        if not self.calibrated:
+            raise ValueError(
+                "an uncertainty is given and there is no calibration: give the level of a "
+                "full-scale sine, or calibrate"
+            )
+        known = self.calibration_uncertainty_db if calibration_db is None else calibration_db
+        if known is None:
+            raise ValueError(
+                "the microphone's uncertainty is given and that of the calibration is not known: "
+                "give both"
+            )
+        own = self.microphone_uncertainty_db if microphone_db is None else microphone_db
+        return replace(self, calibration_uncertainty_db=known, microphone_uncertainty_db=own)
 
     @property
     def pascal_per_unit(self) -> float:
@@ -56,6 +133,15 @@ def in_words(calibrations: Sequence[Calibration]) -> str:
     return "; ".join(dict.fromkeys(map(str, calibrations)))
 
 
+def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
+    """The larger uncertainty of both ears in dB; None where that of one is not known.
+
+    Both ears are taken to be off by the same, in the same direction.
+    """
+    known = [c.uncertainty_db for c in calibrations if c.uncertainty_db is not None]
+    return max(known) if len(known) == len(calibrations) else None
+
+
 class CalibrationError(RuntimeError):
     """The user's calibration file cannot be used; the message says where and why."""
 
@@ -65,7 +151,8 @@ class Record:
     """What a calibrator gave on one channel (1, 2, ...) of a device.
 
     `measured_dbfs` is the level of the tone that has `reference_db_spl`, where a full-scale sine
-    has 0 dBFS. `date` is UTC, RFC 3339.
+    has 0 dBFS. `date` is UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None where
+    it was not kept.
     """
 
     device: str
@@ -74,6 +161,7 @@ class Record:
     measured_dbfs: float
     frequency_hz: float
     date: str
+    calibrator_uncertainty_db: float | None = None
 
     @property
     def full_scale_db_spl(self) -> float:
@@ -83,7 +171,12 @@ class Record:
     def calibration(self) -> Calibration:
         tone = f"calibrator of {self.reference_db_spl:g} dB at {self.frequency_hz:.0f} Hz"
         read = f"{self.measured_dbfs:.2f} dBFS on {self.device!r} channel {self.channel}"
-        return Calibration(self.full_scale_db_spl, f"{tone} read {read}", self.date)
+        return Calibration(
+            self.full_scale_db_spl,
+            f"{tone} read {read}",
+            self.date,
+            calibration_uncertainty_db=self.calibrator_uncertainty_db,
+        )
 
 
 def utc_now() -> str:
@@ -139,24 +232,30 @@ def _record(line: str) -> Record:
     if not isinstance(given, dict):
         raise ValueError("this is not a record in braces")
     given.pop("full_scale_db_spl", None)  # written for the reader; it follows from the others
+    if given.get("calibrator_uncertainty_db") is None:  # as in older records
+        given.pop("calibrator_uncertainty_db", None)
+    else:
+        kinds["calibrator_uncertainty_db"] = (int, float)
     if given.keys() != kinds.keys():
         raise ValueError(f"the keys are {', '.join(given)} and not {', '.join(kinds)}")
     for key, kind in kinds.items():
         if not isinstance(given[key], kind) or isinstance(given[key], bool):
             raise ValueError(f"{key} is {given[key]!r}, which is no such thing")
     record = Record(**given)
-    Calibration(record.full_scale_db_spl)
+    _ = record.calibration
     return record
+
+
+def _written(record: Record) -> dict[str, Any]:
+    kept = {key: value for key, value in asdict(record).items() if value is not None}
+    return {**kept, "full_scale_db_spl": round(record.full_scale_db_spl, 4)}
 
 
 def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     """Add records to the user's file, each in place of an older one for its channel; atomic."""
     path = calibrations_path() if path is None else path
     merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
-    lines = [
-        json.dumps({**asdict(r), "full_scale_db_spl": round(r.full_scale_db_spl, 4)}) + "\n"
-        for r in merged.values()
-    ]
+    lines = [json.dumps(_written(record)) + "\n" for record in merged.values()]
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from amt_stream.calibration import (
     Record,
     calibrations_of,
     read_records,
+    uncertainty_of,
     write_records,
 )
 from amt_stream.calibrator import CalibratorCheck, Refused, measure_tone
@@ -58,6 +59,51 @@ def test_what_a_calibration_says_of_itself():
     assert said.endswith("channel 1, 2026-11-21T09:00:00Z")
 
 
+def test_uncertainties_add_as_squares_and_are_told_with_their_parts():
+    given = Calibration(120.0, calibration_uncertainty_db=0.6, microphone_uncertainty_db=0.8)
+    assert given.uncertainty_db == pytest.approx(1.0)
+    assert str(given) == (
+        "full-scale sine = 120.00 dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB, microphone 0.8 dB), "
+        "given by the user"
+    )
+
+
+def test_what_is_not_known_has_no_uncertainty():
+    assert Calibration(120.0).uncertainty_db is None
+    assert UNCALIBRATED.uncertainty_db is None
+    assert "+-" not in str(Calibration(120.0))
+    known = Calibration(120.0, calibration_uncertainty_db=0.0)
+    assert known.uncertainty_db == 1.0  # that of the microphone by default
+    larger = known.with_uncertainty(microphone_db=2.0)
+    assert uncertainty_of([known, larger]) == 2.0
+    assert uncertainty_of([known, Calibration(120.0)]) is None
+
+
+@pytest.mark.parametrize("db", [-0.1, 20.5, float("nan"), float("inf")])
+@pytest.mark.parametrize("part", ["calibration", "microphone"])
+def test_an_uncertainty_that_cannot_be_is_refused(part, db):
+    with pytest.raises(ValueError, match=rf"{db} dB of the {part}.*: give 0 to 20 dB"):
+        Calibration(120.0, **{"calibration_uncertainty_db": 0.1, f"{part}_uncertainty_db": db})
+
+
+def test_an_uncertainty_needs_something_that_it_is_of():
+    assert Calibration(120.0).with_uncertainty() == Calibration(120.0)
+    assert Calibration(120.0).with_uncertainty(0.5, 0.0).uncertainty_db == 0.5
+    with pytest.raises(ValueError, match="there is no calibration"):
+        UNCALIBRATED.with_uncertainty(0.5)
+    with pytest.raises(ValueError, match="that of the calibration is not known: give both"):
+        Calibration(120.0).with_uncertainty(microphone_db=0.5)
+
+
+def test_the_calibrators_uncertainty_is_kept_and_older_records_have_none(tmp_path):
+    path = tmp_path / "calibrations.jsonl"
+    write_records([record(channel=1), record(channel=2, calibrator_uncertainty_db=0.25)], path)
+    old, new = read_records(path)
+    assert "uncertainty" not in path.read_text().splitlines()[0]
+    assert old.calibration.uncertainty_db is None
+    assert new.calibration.uncertainty_db == pytest.approx(np.hypot(0.25, 1.0))
+
+
 def test_records_are_kept_by_device_and_channel(tmp_path):
     path = tmp_path / "new" / "calibrations.jsonl"
     assert read_records(path) == []
@@ -91,6 +137,8 @@ GOOD = json.loads(json.dumps(vars(record())))
         (json.dumps({**GOOD, "channel": "1"}), "channel is '1'"),
         (json.dumps({**GOOD, "measured_dbfs": True}), "measured_dbfs is True"),
         (json.dumps({**GOOD, "measured_dbfs": -400.0}), "0 to 250 dB SPL"),
+        (json.dumps({**GOOD, "calibrator_uncertainty_db": "1"}), "calibrator_uncertainty_db is '1"),
+        (json.dumps({**GOOD, "calibrator_uncertainty_db": -1}), "give 0 to 20 dB"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_kept(tmp_path, line, said):
