@@ -19,7 +19,7 @@ Build = Callable[..., Stage]
 
 BLOCK_S = 0.01
 
-CALIBRATION = Calibration(130.0, source="of the self-test")
+CALIBRATION = Calibration(150.0, source="of the self-test")
 """Of sounds in pascal: they reach a model as those of a microphone do."""
 
 

@@ -98,6 +98,9 @@ CHECKS = (
     trial(steady(1000, 3), max_stl(0.00238179)),
     trial(steady(1000, 112), max_stl(161.168)),
     trial(steady(1000, -20.96), max_stl(6.59044e-11, percent=2.0)),
+    # The slopes of masking are at their flattest.
+    trial(steady(1000, 145), max_stl(1783.2)),
+    trial(steady(14900, 80), max_stl(1.42302)),
     trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356)),
     trial(APART, max_stl(6.40955)),
     trial(

@@ -143,6 +143,10 @@ CHECKS = (
     weighted(10000, -2.5, -4.4),
     weighted(16000, -6.6, -8.5),
     weighted(16000, -6.6, -8.5, fs=44100),
+    weighted(10000, -2.5, -4.4, fs=32000),
+    weighted(16000, -6.6, -8.5, fs=88200),
+    weighted(16000, -6.6, -8.5, fs=96000),
+    # A rate that has no filter in store.
     weighted(10000, -2.5, -4.4, fs=64000),
     burst(200, -1.0, -7.4, -7.0),
     burst(10, -11.1, -20.0, -20.0),

@@ -1,0 +1,187 @@
+"""The self-test fails when any constant of any model is 2 % off.
+
+Every number is changed by itself in a copy of the package, which then tests itself in a process of
+its own. The tables of the models are changed in `tests/metrology/test_selftest.py`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import amt_stream
+
+pytestmark = pytest.mark.soak
+
+PACKAGE = Path(amt_stream.__file__).parent
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
+
+PROGRAM = """
+import sys, torch
+torch.set_num_threads(1)
+torch.set_flush_denormal(True)
+from amt_stream import selftest
+for result in selftest.run(sys.argv[1:]):
+    if not result.passed:
+        print(f"{result.model}, {result.sound}: {result.reading.what}, off by {result.deviation}")
+        break
+"""
+
+# Pieces of source whose numbers, all of them, are constants of a model. What is not here is no
+# constant of any: sizes and steps of grids and blocks, bounds that keep numbers finite (SILENT,
+# HIGH, where two laws meet, NEGLIGIBLE, TINY), the design of resampler and ear filter.
+SHARED = {
+    "scales.py": (
+        "P0 = 20e-6",
+        "return 24.673 * (0.004368 * f",
+        "(_array(cam) / 21.366) - 1) / 0.004368",
+    ),
+    "stages/spectrum.py": (
+        "1250, 2540, 4050, 15000)",
+        "window = 0.5 + 0.5 *",
+        "scale = 2 / POINTS",
+        "2 ** (i / 2)",
+    ),
+    "stages/excitation.py": ("CAMS = 1.75", "z = 4 *", '"slope", 4 /'),
+    "functional/excitation.py": (
+        "LEVEL_SLOPE = 0.35 / 30.2012924",
+        "number(51), number(0.1)",
+        "dtype.type(1e-6)",
+        "top = intensity.dtype.type(1e3)",
+    ),
+    "functional/loudness.py": ("c[()] * (e / 1.0707) ** 0.2", "ratio = 2 * e"),
+}
+CONSTANTS = {
+    "moore2016": SHARED
+    | {
+        "stages/spectrum.py": (*SHARED["stages/spectrum.py"], "calibration_db: float = 3.32"),
+        "stages/specific_loudness.py": ('"iso": 0.063', '"author": 0.0631', " 4.614)"),
+        "stages/binaural.py": ("SIGMA = 0.08", "KERNEL_WIDTH = 18.0", "THETA = 1.5978"),
+        "functional/loudness.py": (*SHARED["functional/loudness.py"], "half * (2 * falling"),
+        "stages/integration.py": ("SHORT_TERM = (0.045, 0.033)", "LONG_TERM = (0.01, 0.00133)"),
+    },
+    "gm2002": SHARED
+    | {
+        "models/glasberg2002.py": ("CALIBRATION_DB = 3.41",),
+        "stages/specific_loudness.py": ('"ansi": 0.046871',),
+        "stages/integration.py": (
+            "SHORT_TERM_2002 = (0.045, 0.02)",
+            "LONG_TERM_2002 = (0.01, 0.0005)",
+        ),
+    },
+    "zwicker": {
+        "scales.py": (
+            "loud = 40 + 10 *",
+            "soft = np.maximum(40 *",
+            "+ 0.0005) ** 0.35, 3.0)",
+        ),
+        "stages/zwicker.py": (
+            "CENTERS = 1000 * 10 **",
+            "- 16) / 10)",
+            "tau = 2 / (3 * np.minimum(CENTERS, 1000.0))",
+            "/ 4e-10)",
+            "= 0.005, 0.015, 0.075",
+            "np.array([0.0035, 0.07])",
+        ),
+        "functional/zwicker.py": (
+            "growth = np.sqrt(np.sqrt(3 * quarter",
+            "tenth, quarter = 10 * one, one / 10, one / 4",
+            "y.dtype.type(0.0635)",
+            "y.dtype.type(0.4) + y.dtype.type(0.32) * core ** y.dtype.type(0.2)",
+            "y[r, n] = 0.47 * fast + 0.53 * slow",
+        ),
+    },
+    "bs1770": {
+        "design.py": (
+            "3.999843853973347 / 20",
+            "1681.974450955533, 0.7071752369554196, (top, top**0.4996667741545416, 1.0)",
+            "38.13547087602444, 0.5003270373238773",
+            "= 1.0, -2.0, 1.0",
+            "14, 90, -161, 272, -487, 1125, 7964, -838, 390, -218, 122, -68",
+            "-239, 240, -424, 730, -1364, 3810, 6388, -1641, 832, -477, 271, -155",
+        ),
+        "stages/bs1770.py": ("SURROUND = 1.41",),
+        "metering/programme.py": (
+            "MOMENTARY, SHORT_TERM = 40, 300",
+            "ABSOLUTE_GATE = -70.0",
+            "INTEGRATED_GATE, RANGE_GATE = 10.0, 20.0",
+            "-0.691 + 10 *",
+            "(0.10, 0.95)",
+            "target_lufs: float = -23.0",
+        ),
+    },
+    "spl": {
+        "scales.py": ("P0 = 20e-6",),
+        "stages/sound_level.py": (
+            "= 20.598997, 107.65265, 737.86223, 12194.217",
+            "REFERENCE = 1000.0",
+            "FAST, SLOW = 0.125, 1.0",
+            "ATTACK, DECAY = 0.035, 1.5",
+            "(0.669066086, 0.614991499, 0.112206777), (0.480853670, -0.084589308)",
+            "(0.513416531, 0.695326487, 0.181909973), (0.633727248, -0.243074257)",
+            "(0.499981014, -0.145883261, -0.125322764), (-0.985304684, 0.214079673)",
+            "(0.263550288, 0.074781105, -0.001678866), (-0.839564690, 0.176217217)",
+            "(0.236356961, 0.067077191, -0.001302994), (-0.900670826, 0.202801984)",
+        ),
+    },
+}
+WHOLE = ("1250, 2540, 4050, 15000)", "MOMENTARY, SHORT_TERM = 40, 300")
+"""Pieces whose numbers count things and have to stay whole."""
+
+
+def mutants():
+    """Model, file, piece of source, and the number in it that is changed."""
+    for model, files in CONSTANTS.items():
+        for file, pieces in files.items():
+            for piece in pieces:
+                for number in NUMBER.finditer(piece):
+                    yield pytest.param(
+                        *(model, file, piece, number.span()),
+                        id=f"{model}-{file}-{piece[: number.start()]}<{number.group()}>",
+                    )
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The package in a folder of its own, with what is compiled of it."""
+    shutil.copytree(PACKAGE, tmp_path / "amt_stream")
+    return tmp_path
+
+
+def tested(folder, model):
+    """What the package in `folder` finds wrong with itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, model],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def two_percent_more(number, whole):
+    value = float(number) * 1.02
+    return str(max(int(number) + 1, round(value))) if whole else repr(value)
+
+
+@pytest.mark.parametrize(("model", "file", "piece", "span"), mutants())
+def test_a_constant(copy, model, file, piece, span):
+    path = copy / "amt_stream" / file
+    source = path.read_text(encoding="utf-8")
+    assert source.count(piece) == 1, f"{piece!r} in {file}"
+    start, stop = span
+    changed = piece[:start] + two_percent_more(piece[start:stop], piece in WHOLE) + piece[stop:]
+    path.write_text(source.replace(piece, changed), encoding="utf-8")
+    assert tested(copy, model), changed
+
+
+@pytest.mark.parametrize("model", CONSTANTS)
+def test_an_unchanged_copy_passes(copy, model):
+    assert tested(copy, model) == ""
