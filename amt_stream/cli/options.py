@@ -8,6 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from amt_stream import __version__
+from amt_stream.calibration import (
+    CALIBRATOR_UNCERTAINTY_DB,
+    LARGEST_UNCERTAINTY_DB,
+    MICROPHONE_UNCERTAINTY_DB,
+)
 from amt_stream.presets import (
     DEFAULT,
     FIELDS,
@@ -205,6 +210,15 @@ def _add_calibrate(commands: Any) -> None:
         help="frequency of the calibrator (default: 1000); it may be 2 %% off",
     )
     parser.add_argument(
+        "--calibration-uncertainty",
+        dest="calibrator_uncertainty",
+        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        default=CALIBRATOR_UNCERTAINTY_DB,
+        metavar="DB",
+        help="of the calibrator's level, expanded (k = 2), kept with the result (default: "
+        f"{CALIBRATOR_UNCERTAINTY_DB:g}, what class 1 of IEC 60942:2017 allows)",
+    )
+    parser.add_argument(
         "--timeout",
         type=number(3, 3600, "s"),
         default=30.0,
@@ -265,7 +279,10 @@ def _add_selftest(commands: Any) -> None:
     )
     parser.set_defaults(run=_selftest)
     parser.add_argument(
-        "--model", metavar="A,B", help="only these models (default: all that have checks)"
+        "--model",
+        type=model_list,
+        metavar="LIST",
+        help=f"only these of {', '.join(METERS)}, with commas between",
     )
     parser.add_argument("--report", metavar="PATH", help="write a verification report, in Markdown")
     parser.add_argument("--force", action="store_true", help="overwrite what --report names")
@@ -316,6 +333,21 @@ def _model(parser: argparse.ArgumentParser) -> None:
         type=number(0, 250, "dB SPL"),
         metavar="DB",
         help="calibration: level in dB SPL of a full-scale sine",
+    )
+    parser.add_argument(
+        "--calibration-uncertainty",
+        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        metavar="DB",
+        help="of that level, or of the calibrator that gave the one kept for a device, expanded "
+        "(k = 2): loudness is then told with a band (default: what `calibrate` kept; else none)",
+    )
+    parser.add_argument(
+        "--microphone-uncertainty",
+        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        metavar="DB",
+        help="of the microphone for other sounds than the calibrator's, expanded (k = 2), where "
+        f"that of the calibration is known (default: {MICROPHONE_UNCERTAINTY_DB:g}, an assumption "
+        "for a measurement microphone in a free field)",
     )
     parser.add_argument(
         "--model",

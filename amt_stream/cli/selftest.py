@@ -1,6 +1,7 @@
 """`amt-stream selftest`."""
 
 import argparse
+import contextlib
 from pathlib import Path
 
 from amt_stream.cli.files import written_whole
@@ -27,7 +28,7 @@ def run_selftest(args: argparse.Namespace) -> int:
         summary,
     )
 
-    models = selftest.MODELS if args.model is None else tuple(dict.fromkeys(args.model.split(",")))
+    models = args.model or selftest.MODELS
     try:
         trials = selftest.trials(models)
     except ValueError as error:
@@ -35,21 +36,23 @@ def run_selftest(args: argparse.Namespace) -> int:
     # Frames are too small to share among cores, and arithmetic on tiny numbers is slow.
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    widths = column_widths(trials)
-    print(row(COLUMNS, widths))
     results = []
-    for result in selftest.run(models):
-        results.append(result)
-        print(row(cells(result), widths), flush=True)
+    with contextlib.ExitStack() as stack:
+        # Opened first, so that one that cannot be written is told of at once.
+        stream = None if report is None else stack.enter_context(written_whole(report))
+        widths = column_widths(trials)
+        print(row(COLUMNS, widths))
+        for result in selftest.run(models):
+            results.append(result)
+            print(row(cells(result), widths), flush=True)
+        if stream is not None:
+            stream.write(markdown(results))
     print()
     for model, of in by_model(results).items():
         print(f"{model}: {summary(of)}")
     if len(models) > 1:
         print(f"in all: {summary(results)}")
     print(statement(results))
-    if report is not None:
-        with written_whole(report) as stream:
-            stream.write(markdown(results))
     failed = [result for result in results if not result.passed]
     for result in failed:
         say(f"failed: {result.model}, {result.sound}: {result.reading.what}")

@@ -1,7 +1,8 @@
 """Loudness by ISO 532-1:2017, written once more and plainly.
 
 Band after band and sample after sample, with nothing of the package but its published tables. It
-gives 83.2957 sone for signal 1 of Annex B, as printed, 4.29997 for signal 10 (printed 4.2998), and the values of the self-test that nobody has printed. Slow.
+gives 83.2957 sone for signal 1 of Annex B, as printed, 4.29997 for signal 10 (printed 4.2998), and
+the values of the self-test that nobody has printed. Slow.
 """
 
 import math
