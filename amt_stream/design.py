@@ -1,5 +1,7 @@
 """Filters, designed once in float64 with numpy."""
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -152,3 +154,13 @@ def numbers(values: Any) -> np.ndarray:
     if hasattr(values, "detach"):
         values = values.detach().cpu().double().numpy()
     return np.array(values, dtype=np.float64)
+
+
+def frame_lengths(fs: int, frame_rate: int) -> tuple[int, ...]:
+    """Samples in each frame until one ends where its time says exactly.
+
+    Frame k ends at the sample next to k / `frame_rate` seconds, of `fs` a second.
+    """
+    frames = frame_rate // math.gcd(fs, frame_rate)
+    ends = [round(Fraction(k * fs, frame_rate)) for k in range(frames + 1)]
+    return tuple(np.diff(ends).tolist())

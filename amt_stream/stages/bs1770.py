@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.design import interpolator, k_weighting
+from amt_stream.design import frame_lengths, interpolator, k_weighting
 from amt_stream.functional.peak import peaks
 from amt_stream.functional.programme import filtered_mean_square
 from amt_stream.streaming import Shape, Stage, State
@@ -100,11 +99,9 @@ class BS1770(Stage):
         if dual_mono and channels != 1:
             raise ValueError(f"BS1770: dual_mono is for one channel, not {channels}")
         self.fs, self.channels, self.dual_mono = int(fs), channels, dual_mono
-        frames = FRAME_RATE // gcd(self.fs, FRAME_RATE)
-        self.block_size = self.fs * frames // FRAME_RATE
+        self.lengths = frame_lengths(self.fs, FRAME_RATE)
+        self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)
-        ends = [round(Fraction(k * self.fs, FRAME_RATE)) for k in range(frames + 1)]
-        self.lengths = tuple(np.diff(ends).tolist())
         self.register_table("sections", k_weighting(self.fs, match_48k))
         self.register_table("weights", np.array(weights) * (2.0 if dual_mono else 1.0))
         self.register_table("phases", interpolator())

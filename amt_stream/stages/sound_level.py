@@ -1,13 +1,13 @@
 """Sound level: frequency and time weightings, and the peak (IEC 61672-1:2013)."""
 
 from fractions import Fraction
-from math import gcd, pi
+from math import pi
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from amt_stream.design import interpolator
+from amt_stream.design import frame_lengths, interpolator
 from amt_stream.functional.sound_level import LEVELS, WEIGHTINGS, sound_levels, states
 from amt_stream.streaming import Shape, Stage, State
 
@@ -98,11 +98,9 @@ class SoundLevel(Stage):
                 "from 10 Hz on"
             )
         self.fs, self.z_high_pass = int(fs), z_high_pass
-        frames = FRAME_RATE // gcd(self.fs, FRAME_RATE)
-        self.block_size = self.fs * frames // FRAME_RATE
+        self.lengths = frame_lengths(self.fs, FRAME_RATE)
+        self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)
-        ends = [round(Fraction(k * self.fs, FRAME_RATE)) for k in range(frames + 1)]
-        self.lengths = tuple(np.diff(ends).tolist())
         high, low, gain = frequency_weightings(self.fs)
         z = high_pass_gain(z_high_pass, self.fs)
         smoothing = -np.expm1(-1 / (self.fs * np.array([FAST, SLOW, ATTACK])))
