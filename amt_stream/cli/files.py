@@ -21,4 +21,6 @@ def written_whole(target: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise Mistake(f"{target} cannot be written: {error.strerror}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        # Where there is no such folder there is no draft either.
+        with contextlib.suppress(OSError):
+            draft.unlink()
