@@ -32,6 +32,24 @@ def fail_if_skipped_in_ci(report):
     return report
 
 
+# A window, a device, or sound that comes in its time: these go one after another to one worker.
+LIVE_FIXTURES = {"virtual_mic", "xvfb"}
+LIVE_PLACES = (
+    "tests/apps",
+    "tests/engine",
+    "tests/cli/test_meter.py",
+    "tests/cli/test_modulation_view.py",
+    "tests/cli/test_terminal.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        place = item.path.relative_to(item.config.rootpath).as_posix()
+        if LIVE_FIXTURES & set(item.fixturenames) or place.startswith(LIVE_PLACES):
+            item.add_marker(pytest.mark.xdist_group("live"))
+
+
 def require_programs(*names: str) -> None:
     missing = [name for name in names if shutil.which(name) is None]
     if missing:

@@ -487,8 +487,11 @@ def memory_of_the_package() -> int:
 
 
 def test_memory_does_not_grow(scripted, power_meter, until):
-    """Blocks with marks of every kind. A number kept per block would be 32 bytes each."""
-    warm, blocks = 300, 500
+    """Blocks with marks of every kind. A number kept per block would be 32 bytes each.
+
+    What the interpreter keeps besides differs by some 10 kB from run to run.
+    """
+    warm, blocks = 300, 800
     block = np.zeros((480, 2), np.float32)
     block[5] = np.nan
     block[50] = 1.0
@@ -526,7 +529,7 @@ def test_memory_does_not_grow(scripted, power_meter, until):
     finally:
         tracemalloc.stop()
     assert engine.error is None
-    assert sizes[1] - sizes[0] < 16 * blocks
+    assert sizes[1] - sizes[0] < 24 * blocks
 
 
 def test_digital_silence_is_told(power_meter, collector):
