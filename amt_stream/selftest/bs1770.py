@@ -60,6 +60,19 @@ class High:
         return np.repeat((fade * x)[None], 2, 0)
 
 
+@dataclass(frozen=True)
+class Click:
+    """A few samples, and silence before and after, in both channels."""
+
+    words: str
+    values: Sequence[float]
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        x = np.zeros(fs // 50)
+        x[fs // 100 :][: len(self.values)] = self.values
+        return np.repeat(x[None], 2, 0)
+
+
 class Metered(NamedTuple):
     """Readings of the meter at the end, and its momentary and short-term loudness (frame,)."""
 
@@ -137,6 +150,17 @@ def peak(
     )
 
 
+def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> Trial:
+    """Samples of such signs and weights that every tap of a phase adds to its output."""
+    values = [
+        0.5 * weight * (1 if sign == "+" else -1)
+        for sign, weight in zip(signs, weights, strict=True)
+    ]
+    read = of("true_peak_dbtp")
+    reading = Reading("true peak", read, dbtp, "dBTP", 2e-5, PEAKS)
+    return trial(Click(words, values[::-1]), reading)
+
+
 def in_one(channel: int) -> Sines:
     gains = np.eye(5)[channel].tolist()
     return Sines(f"997 Hz, 0 dBFS in channel {channel + 1} of 5", [(0.0, 1.0)], 997.0, gains=gains)
@@ -200,6 +224,10 @@ CHECKS = (
     peak(17, 6, 0.5, 60.0, -6.0, -6.314),
     peak(18, 8, 0.5, 67.5, -6.0, -6.028),
     peak(19, 4, 1.41, 45.0, 3.0, 3.03),
+    made_most(
+        "12 samples for phase 1", "++-+-++-+-+-", 6 * (0.25,) + (1.0,) + 5 * (0.25,), -5.290601
+    ),
+    made_most("12 samples for phase 2", "-+-+-++-+-+-", 12 * (1.0,), 0.0985756),
     trial(in_one(0), published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.005, ITU), channels=5),
     trial(in_one(3), published(WORDS[ALL], of(ALL), -1.52, "LUFS", 0.01, ITU), channels=5),
     weighted(30.0, -12.0051),

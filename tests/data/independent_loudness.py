@@ -128,8 +128,8 @@ def inhibited(left, right):
 
 
 def moore2016(pascal, field="free"):
-    """Short-term and long-term loudness (frame,) in sone of `pascal` (time, 2), a frame a ms."""
-    left, right = (intensities(x, field, 3.32) for x in pascal.T)
+    """Short-term and long-term loudness of the ears (frame, 2) in sone of `pascal` (2, time)."""
+    left, right = (intensities(x, field, 3.32) for x in pascal)
     short, long = np.zeros((2, 150)), np.zeros(2)
     stl, ltl = [], []
     for a, b in zip(left, right, strict=True):
@@ -138,14 +138,14 @@ def moore2016(pascal, field="free"):
             n = specific(excitation(kept(i, floor)), "iso")
             short[ear] += np.where(n > short[ear], 0.045, 0.033) * (n - short[ear])
         ears = np.array(inhibited(*short))
-        long += np.where(ears > long, 0.01, 0.00133) * (ears - long)
-        stl.append(ears.sum())
-        ltl.append(long.sum())
+        long = long + np.where(ears > long, 0.01, 0.00133) * (ears - long)
+        stl.append(ears)
+        ltl.append(long)
     return np.array(stl), np.array(ltl)
 
 
 def glasberg2002(pascal, field="free", release=0.0005):
-    """The same for `pascal` (time,) that both ears hear."""
+    """Loudness of both ears (frame,) of `pascal` (time,) that both hear."""
     short = long = 0.0
     stl, ltl = [], []
     for i in intensities(pascal, field, 3.41):

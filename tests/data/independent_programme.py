@@ -28,9 +28,9 @@ def lufs(energy):
 
 
 def energies(x):
-    """Energy (n,) of each 10 ms of `x` (channel, time), all weights 1."""
+    """Energy (n,) of each 10 ms of `x` (channel, time), all weights 1; silence is next to none."""
     y = lfilter(*HIGH_PASS, lfilter(*SHELF, x))
-    return (y.reshape(len(x), -1, FS // 100) ** 2).mean(-1).sum(0)
+    return (y.reshape(len(x), -1, FS // 100) ** 2).mean(-1).sum(0) + 1e-30
 
 
 def blocks(x, frames):
@@ -53,3 +53,17 @@ def loudness_range(x):
     kept = np.sort(lufs(e[lufs(e) > lufs(e.mean()) - 20]))
     low, high = (kept[int((kept.size - 1) * p + 0.5)] for p in (0.10, 0.95))
     return high - low
+
+
+def readings(x):
+    """All that a meter would read of `x` (channel, time) at its end, by the names it has there."""
+    last, highest = {}, {}
+    for name, frames in (("momentary", 40), ("short_term", 300)):
+        each = np.convolve(energies(x), np.full(frames, 1 / frames), "valid")
+        last[f"{name}_lufs"], highest[f"max_{name}_lufs"] = lufs(each[-1]), lufs(each.max())
+    return {
+        "integrated_lufs": integrated(x),
+        "lra_lu": loudness_range(x) if blocks(x, 300).size > 1 else None,
+        **last,
+        **highest,
+    }

@@ -1,0 +1,229 @@
+"""The self-test passes, and fails when a constant of a model is 2 % off.
+
+Here constants are changed in the process; `tests/soak/test_constants.py` changes those that are
+written in the source.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from amt_stream import selftest
+from amt_stream.data import table
+from tests.data import independent_programme
+from tests.data.independent_loudness import glasberg2002, moore2016
+from tests.data.independent_zwicker import loudness, over_time
+
+# Where things lie and how they are joined: no constants, and some cannot be 2 % off.
+LAYOUT = ("blocks", "node", "weight", "groups", "_below")
+# Changed as a whole it is the same: only ratios of what it gives are used. Its width and reach are
+# changed with the source.
+ONLY_RATIOS = ("loudness", "smoothing")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def seconds(trial):
+    """How long its sound is."""
+    if not hasattr(trial.sound, "samples"):
+        return 0.0
+    fs = trial.options["fs"]
+    return trial.sound.samples(fs).shape[1] / fs
+
+
+def shortest_first(model):
+    return sorted(selftest.trials([model]), key=seconds)
+
+
+def first_failure(model, build=selftest.build):
+    """The first reading that fails, of short sounds first."""
+    for trial in shortest_first(model):
+        for result in trial.results(build):
+            if not result.passed:
+                return result
+    return None
+
+
+def tables(model):
+    """Places of the tables of all forms of a model that are tested, by stage and name."""
+    found = {}
+    for trial in selftest.trials([model]):
+        for path, stage in selftest.build(model, **trial.options).named_modules():
+            for name in getattr(stage, "_designs", ()):
+                if not any(part in name for part in LAYOUT) and (path, name) != ONLY_RATIOS:
+                    found[path, name] = None
+    return list(found)
+
+
+def built_with(place, factor):
+    """A builder of models one table of which is changed by a factor."""
+
+    def build(model, **options):
+        made = selftest.build(model, **options)
+        path, name = place
+        stage = dict(made.named_modules()).get(path)
+        if stage is not None and name in stage._designs:
+            stage._designs[name] = stage._designs[name] * factor
+            stage._buffers[name] = stage._table(name)
+        return made
+
+    return build
+
+
+COLUMNS = {
+    "moore2016": {
+        "moore_ear_transfer": (
+            "freq_hz",
+            "free_field_db",
+            "diffuse_field_db",
+            "middle_ear_db",
+        ),
+        "moore_threshold": ("freq_hz", "iso532_3_db"),
+        "moore_alpha": ("g_db", "alpha"),
+        "moore_a_iso": ("g_db", "iso532_3_a"),
+        "moore_a_ansi": ("g_db", "a"),
+        "moore_sone_phon": ("phon", "iso532_3_sone"),
+    },
+    "gm2002": {
+        "moore_ear_transfer": (
+            "freq_hz",
+            "free_field_db",
+            "diffuse_field_db",
+            "middle_ear_db",
+        ),
+        "moore_threshold": ("freq_hz", "ansi_s34_2007_db"),
+        "moore_alpha": ("g_db", "alpha"),
+        "moore_a_ansi": ("g_db", "a"),
+        "ansi_sone_phon": ("phon", "sone"),
+    },
+    "zwicker": {
+        "zwicker_filters": ("gain", *(f"da{k}_{s}" for k in (1, 2) for s in (1, 2, 3))),
+        "zwicker_bands": ("a0_db", "ddf_db", "ltq_db", "dcb_db", "zup_bark"),
+        # Those of 80, 160 and 250 Hz are 0.
+        "zwicker_dll": (
+            "rap_db",
+            *(f"dll_{f}" for f in ("25", "31.5", "40", "50", "63", "100", "125", "200")),
+        ),
+        "zwicker_slopes": ("rns", *(f"usl_{i}" for i in range(1, 9))),
+    },
+}
+ALL_COLUMNS = [
+    (model, name, column)
+    for model, names in COLUMNS.items()
+    for name, columns in names.items()
+    for column in columns
+]
+
+
+@pytest.mark.parametrize("model", selftest.MODELS)
+def test_every_model_passes(model):
+    """On short sounds; `tests/soak/test_constants.py` plays all."""
+    for trial in selftest.trials([model]):
+        if seconds(trial) <= 0.5:
+            for result in trial.results(selftest.build):
+                assert result.passed, result
+
+
+QUICK = [
+    ("moore2016", "excitation", "slope"),
+    ("moore2016", "loudness", "theta"),
+    ("gm2002", "spectrum", "cosine"),
+    ("gm2002", "loudness", "alpha"),
+    ("zwicker", "core", "adaptation"),
+    ("zwicker", "loudness", "decay"),
+    ("bs1770", "", "phases"),
+    ("spl", "", "coefficients"),
+]
+
+
+@pytest.mark.parametrize(("model", "path", "name"), QUICK)
+def test_a_changed_table_fails(model, path, name):
+    assert first_failure(model, built_with((path, name), 1.02)) is not None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("factor", [1.02, 0.98])
+@pytest.mark.parametrize(
+    ("model", "place"), [(model, place) for model in selftest.MODELS for place in tables(model)]
+)
+def test_each_changed_table_fails(model, place, factor):
+    assert first_failure(model, built_with(place, factor)) is not None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("factor", [1.02, 0.98])
+@pytest.mark.parametrize(("model", "name", "column"), ALL_COLUMNS)
+def test_each_changed_column_fails(monkeypatch, model, name, column, factor):
+    monkeypatch.setitem(table(name), column, table(name)[column] * factor)
+    assert first_failure(model) is not None
+
+
+def moore2016_calculated(trial):
+    stl, ltl = moore2016(trial.sound.samples(32000), trial.options.get("field", "free"))
+    return SimpleNamespace(stl=stl.sum(1), ltl=ltl.sum(1), stl_ears=stl.T)
+
+
+def gm2002_calculated(trial):
+    stl, ltl = glasberg2002(trial.sound.samples(32000)[0], trial.options.get("field", "free"))
+    return SimpleNamespace(stl=stl, ltl=ltl)
+
+
+def zwicker_calculated(trial):
+    field = trial.options.get("field", "free")
+    if hasattr(trial.sound, "level_db"):
+        return loudness(trial.sound.level_db, field)
+    return SimpleNamespace(n=over_time(trial.sound.samples(48000)[0], field)[None])
+
+
+def bs1770_calculated(trial):
+    return SimpleNamespace(reading=independent_programme.readings(trial.sound.samples(48000)))
+
+
+CALCULATED = [
+    pytest.param(trial, calculated, id=f"{model}-{trial.sound.words}")
+    for model, calculated in {
+        "moore2016": moore2016_calculated,
+        "gm2002": gm2002_calculated,
+        "zwicker": zwicker_calculated,
+        "bs1770": bs1770_calculated,
+    }.items()
+    for trial in selftest.trials([model])
+    if any("tests/data/independent_" in reading.source for reading in trial.readings)
+]
+FEW = [
+    trial
+    for trial in CALCULATED
+    if trial.id
+    in (
+        "moore2016-1000 Hz, 3 dB SPL",
+        "gm2002-1000 Hz, 60 dB SPL, 10 ms",
+        "zwicker-third-octave levels, 25 to 80 Hz",
+        "bs1770--20, -32.9 dBFS, 3 s each",
+    )
+]
+
+
+def agrees(trial, calculated):
+    y = calculated(trial)
+    for reading in trial.readings:
+        if "tests/data/independent_" in reading.source:
+            off = reading.deviation(reading.of(y))
+            assert abs(off) <= reading.tolerance / 10, (reading, off)
+
+
+@pytest.mark.parametrize(("trial", "calculated"), FEW)
+def test_some_values_are_as_calculated(trial, calculated):
+    agrees(trial, calculated)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("trial", "calculated"), CALCULATED)
+def test_every_value_is_as_calculated(trial, calculated):
+    agrees(trial, calculated)
