@@ -73,7 +73,7 @@ def test_an_explicit_field_wins():
 
 
 def test_a_field_that_a_model_has_not_is_refused():
-    with pytest.raises(ValueError, match="field is .eardrum.: give free or diffuse"):
+    with pytest.raises(ValueError, match=r"field is .eardrum.: give free or diffuse"):
         Preset(("spl", "zwicker"), field="eardrum").models(48000, 2)
 
 
