@@ -226,6 +226,7 @@ class Preset:
     step_ms: int = 100
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
+    uncertainty_db: float | None = None
 
     @property
     def name(self) -> str:
@@ -239,6 +240,10 @@ class Preset:
     def with_field(self, field: str | None) -> "Preset":
         """The same for another sound field; None leaves it."""
         return self if field is None else replace(self, field=field)
+
+    def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
+        """The same for a level known so well; it follows from the calibration, not from a file."""
+        return replace(self, uncertainty_db=uncertainty_db)
 
     @property
     def shows(self) -> Literal["loudness", "modulation", "readings"]:
@@ -268,7 +273,8 @@ class Preset:
 
         chosen: Any = {key: getattr(self, key) for key in SETTINGS.get(name, ())}
         if name == "moore2016":
-            return models.Moore2016(fs, **chosen, specific_loudness=specific_loudness)
+            chosen |= {"specific_loudness": specific_loudness}
+            return models.Moore2016(fs, **chosen, uncertainty_db=self.uncertainty_db)
         if name == "gm2002":
             return models.Glasberg2002(fs, **chosen)
         if name == "zwicker":

@@ -9,12 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
 from amt_stream.cli.files import written_whole
-from amt_stream.cli.inputs import most_channels
+from amt_stream.cli.inputs import most_channels, with_uncertainty
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import FORMATS, READINGS, JoinedRows, Writer, header
+from amt_stream.outputs import (
+    FORMATS,
+    JoinedRows,
+    Writer,
+    header,
+    readings_of,
+    uncertainty,
+)
 from amt_stream.outputs.rows import Row
 from amt_stream.presets import IN_FULL_SCALE, Preset
 
@@ -33,6 +40,8 @@ def run_analyze(args: argparse.Namespace) -> int:
             f"{preset.name} --source FILE --fast --format csv` writes its rows"
         )
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
+    calibration = with_uncertainty(calibration, args)
+    preset = preset.with_uncertainty(uncertainty_of([calibration]))
     if not calibration.calibrated and set(preset.names) - IN_FULL_SCALE:
         say(f"{calibration}: --full-scale-db DB gives the true level")
     _prepare_thread()
@@ -102,7 +111,7 @@ def _analyze_file(
         raise Mistake(f"{file}: {error}") from error
     if recording.replaced:
         say(f"{file}: {recording.replaced} invalid samples were read as 0")
-    readings = {name: READINGS[name](len(recording.channels)) for name in models}
+    readings = readings_of(models, len(recording.channels), preset.uncertainty_db is not None)
     table = JoinedRows(readings, step_ms)
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
@@ -120,6 +129,7 @@ def _analyze_file(
             **{name: _told(v) for one in readings.values() for name, v in one.summary().items()},
             "calibrated": calibration.calibrated,
             "full_scale_db_spl": calibration.full_scale_db_spl,
+            **uncertainty([calibration]),
             **preset.model_settings,
             "replaced_samples": recording.replaced,
         }

@@ -46,6 +46,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
             round(tone.level_dbfs, 4),
             round(tone.frequency, 3),
             utc_now(),
+            args.calibrator_uncertainty,
         )
         for channel, tone in found.items()
     ]
@@ -53,7 +54,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         print(
             f"{name} channel {record.channel}: full-scale sine = "
             f"{record.full_scale_db_spl:.3f} dB SPL ({record.measured_dbfs:.3f} dBFS at "
-            f"{record.frequency_hz:.2f} Hz)"
+            f"{record.frequency_hz:.2f} Hz) +- {record.calibrator_uncertainty_db:g} dB (k = 2)"
         )
     if given.is_microphone:
         say(f"kept in {write_records(records)}")

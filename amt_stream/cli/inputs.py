@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
@@ -41,6 +41,10 @@ class Input:
     channels: tuple[int, ...]
     calibration: list[Calibration]
     pick: tuple[int, ...] | None = None
+
+    def with_uncertainty(self, args: argparse.Namespace) -> "Input":
+        """The same with the uncertainties that were typed."""
+        return replace(self, calibration=[with_uncertainty(c, args) for c in self.calibration])
 
     @property
     def is_microphone(self) -> bool:
@@ -96,6 +100,16 @@ def open_input(
     else:
         calibration = opened.calibration or UNCALIBRATED
     return Input(opened, channels, [calibration], pick)
+
+
+def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Calibration:
+    """The same with the uncertainties that were typed."""
+    try:
+        return calibration.with_uncertainty(
+            args.calibration_uncertainty, args.microphone_uncertainty
+        )
+    except ValueError as error:
+        raise WrongUsage(f"--calibration-uncertainty, --microphone-uncertainty: {error}") from error
 
 
 def _standard_input(args: argparse.Namespace) -> StdinSource:

@@ -15,15 +15,19 @@ from amt_stream.cli.terminal import (
     level_words,
     status,
 )
-from amt_stream.outputs.words import HIGHEST_PHON, phon_text
+from amt_stream.outputs.words import HIGHEST_PHON, band_texts, phon_text
 from amt_stream.scales import sone_to_phon
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
 
+Band = tuple[float, float]
+"""What a loudness may be at least and at most, in sone."""
+
 # After a reset, rows of before are still on their way for a block or two.
 RESET_S = 0.25
 LEVELS_DB = (20.0, 130.0)
+BAND_OF_LTL = ("ltl_low", "ltl_high")
 LABEL = 9
 
 
@@ -34,25 +38,35 @@ class Reading(Condition):
     stl: float
     ltl: float
     max_ltl: float
+    stl_band: Band | None = None
+    ltl_band: Band | None = None
+    max_ltl_band: Band | None = None
+
+    def words(self, name: str) -> tuple[str, str]:
+        """One loudness by its name, in sone and in phon, with its band where there is one."""
+        sone, band = getattr(self, name), getattr(self, f"{name}_band")
+        texts = ("", "") if band is None else band_texts(sone, *band)
+        percent, phon = (f" +- {text}" if text else "" for text in texts)
+        return f"{sone:8.3f} sone{percent}", f"{phon_text(sone):>6}{phon} phon"
 
 
 def line(reading: Reading) -> str:
     """A reading in one line of plain text."""
-    return (
-        f"{reading.time_s:8.1f} s  LTL {reading.ltl:8.3f} sone {phon_text(reading.ltl):>6} phon  "
-        f"STL {reading.stl:8.3f} sone {phon_text(reading.stl):>6} phon  "
-        f"max LTL {reading.max_ltl:8.3f} sone {phon_text(reading.max_ltl):>6} phon  "
-        f"{level_words(reading)}"
-    )
+    told = [
+        f"{label} {' '.join(reading.words(name))}"
+        for label, name in (("LTL", "ltl"), ("STL", "stl"), ("max LTL", "max_ltl"))
+    ]
+    return "  ".join([f"{reading.time_s:8.1f} s", *told, level_words(reading)])
 
 
 def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
     """A reading as lines for a terminal `width` characters wide."""
 
-    def loudness(name: str, sone: float) -> str:
-        numbers = f"{sone:9.3f} sone  {phon_text(sone):>6} phon"
-        bar = _bar(sone_to_phon(sone) / HIGHEST_PHON, width - LABEL - len(numbers) - 2, block)
-        return f"{BOLD}{name:<{LABEL}}{numbers}{PLAIN}  {bar}"
+    def loudness(label: str, name: str) -> str:
+        numbers = " " + "  ".join(reading.words(name))
+        share = sone_to_phon(getattr(reading, name)) / HIGHEST_PHON
+        bar = _bar(share, width - LABEL - len(numbers) - 2, block)
+        return f"{BOLD}{label:<{LABEL}}{numbers}{PLAIN}  {bar}"
 
     def level(name: str, db: float) -> str:
         low, high = LEVELS_DB
@@ -63,9 +77,9 @@ def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
     return [
         heading(reading, width),
         "",
-        loudness("LTL", reading.ltl),
-        loudness("STL", reading.stl),
-        loudness("max LTL", reading.max_ltl),
+        loudness("LTL", "ltl"),
+        loudness("STL", "stl"),
+        loudness("max LTL", "max_ltl"),
         "",
         level("in left", reading.level_db[0]),
         level("in right", reading.level_db[1]),
@@ -84,18 +98,31 @@ class LoudnessTerminal(TerminalMeter[Reading]):
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         super().__init__(engine, stream)
         self._seen = 0
-        self._max_ltl = 0.0
+        self._forget()
         self._max_from_s = -math.inf
+
+    def _forget(self) -> None:
+        self._highest = dict.fromkeys(("ltl", *BAND_OF_LTL), 0.0)
 
     def read(self, row: np.record, condition: dict[str, Any]) -> Reading:
         history = self._engine.history
         count = history.count
         rows = history.since(self._seen)
         self._seen = count
-        counted = rows.ltl[(rows.time_s > self._max_from_s) & (rows.time_s <= self._end_s)]
-        self._max_ltl = max(self._max_ltl, float(counted.max(initial=0.0)))
+        counted = rows[(rows.time_s > self._max_from_s) & (rows.time_s <= self._end_s)]
+        banded = "ltl_low" in history.fields
+        for name in self._highest if banded else ("ltl",):
+            highest = float(counted[name].max(initial=0.0))
+            self._highest[name] = max(self._highest[name], highest)
+        bands: dict[str, Any] = {}
+        if banded:
+            bands = {
+                "stl_band": (float(row["stl_low"]), float(row["stl_high"])),
+                "ltl_band": (float(row["ltl_low"]), float(row["ltl_high"])),
+                "max_ltl_band": tuple(self._highest[name] for name in BAND_OF_LTL),
+            }
         stl, ltl = float(row["stl"]), float(row["ltl"])
-        return Reading(stl=stl, ltl=ltl, max_ltl=self._max_ltl, **condition)
+        return Reading(stl=stl, ltl=ltl, max_ltl=self._highest["ltl"], **bands, **condition)
 
     def line(self, reading: Reading) -> str:
         return line(reading)
@@ -107,6 +134,6 @@ class LoudnessTerminal(TerminalMeter[Reading]):
         """The model back to silence, the maximum forgotten."""
         super().reset()
         latest = self._engine.history.latest
-        self._max_ltl = 0.0
+        self._forget()
         if latest is not None:
             self._max_from_s = float(latest.time_s[-1]) + RESET_S

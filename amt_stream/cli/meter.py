@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amt_stream.calibration import utc_now
+from amt_stream.calibration import uncertainty_of, utc_now
 from amt_stream.cli.inputs import Input, most_channels, open_input, open_microphone
 from amt_stream.cli.loudness import LoudnessTerminal
 from amt_stream.cli.modulation import ModulationTerminal, Newest
@@ -20,11 +20,11 @@ from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import (
+    BAND_COLUMNS,
     COLUMNS,
     FORMATS,
     MARKS,
     MODULATION_COLUMNS,
-    READINGS,
     JoinedRows,
     LatestReadings,
     LiveRows,
@@ -34,6 +34,7 @@ from amt_stream.outputs import (
     Writer,
     header,
     loudness_rows,
+    readings_of,
 )
 from amt_stream.presets import Preset
 
@@ -59,6 +60,10 @@ def run_meter(args: argparse.Namespace) -> int:
 
 def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
     """The input asked for; by default the microphone, or the demo sound where there is none."""
+    return _input_or_demo(args, preset).with_uncertainty(args)
+
+
+def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
     if args.source is not None or args.device is not None:
         return open_input(args, args.source or "mic", preset.block_ms, most_channels(preset))
     if args.pcm is not None:
@@ -80,6 +85,8 @@ def input_from_window(device: str | int, args: argparse.Namespace, preset: Prese
         "--samplerate": args.samplerate,
         "--blocksize": args.blocksize,
         "--full-scale-db": args.full_scale_db,
+        "--calibration-uncertainty": args.calibration_uncertainty,
+        "--microphone-uncertainty": args.microphone_uncertainty,
     }
     unused = [name for name, value in typed.items() if value is not None]
     if unused:
@@ -91,7 +98,8 @@ def input_from_window(device: str | int, args: argparse.Namespace, preset: Prese
 
 
 def make_model(given: Input, preset: Preset, specific_loudness: bool = False) -> "Stage":
-    """The preset's model for an input."""
+    """The preset's model for an input; with a band where the input's level has an uncertainty."""
+    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
         return preset.model(given.source.fs, specific_loudness)
     except ValueError as error:
@@ -99,7 +107,8 @@ def make_model(given: Input, preset: Preset, specific_loudness: bool = False) ->
 
 
 def make_models(given: Input, preset: Preset) -> "dict[str, Stage]":
-    """The preset's models by name, for an input."""
+    """The preset's models by name, for an input; with a band as `make_model` has it."""
+    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
         return preset.models(given.source.fs, len(given.channels))
     except ValueError as error:
@@ -108,7 +117,8 @@ def make_models(given: Input, preset: Preset) -> "dict[str, Stage]":
 
 def make_readings(given: Input, preset: Preset) -> dict[str, Readings]:
     """What is told of each of the preset's models, for an input."""
-    return {name: READINGS[name](len(given.channels)) for name in preset.names}
+    band = uncertainty_of(given.calibration) is not None
+    return readings_of(preset.names, len(given.channels), band)
 
 
 def latest_readings(given: Input, preset: Preset, duration: float | None) -> LatestReadings:
@@ -174,6 +184,8 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     else:
         model = make_model(given, preset)
         columns, table = COLUMNS, SteppedRows(loudness_rows, step_ms)
+        if uncertainty_of(given.calibration) is not None:
+            columns += BAND_COLUMNS
 
     def begin() -> Writer:
         return FORMATS[args.format](sys.stdout, about, columns + MARKS)

@@ -15,15 +15,23 @@ from amt_stream.outputs.modulation import (
     hz_text,
     strongest,
 )
-from amt_stream.outputs.readings import READINGS, Readings
+from amt_stream.outputs.readings import READINGS, Readings, readings_of
 from amt_stream.outputs.recorder import TransitionRecorder
-from amt_stream.outputs.rows import COLUMNS, MARKS, Writer, header, rows
-from amt_stream.outputs.words import FAULT_WORDS, HIGHEST_PHON, fault_words, phon_text, reading_text
+from amt_stream.outputs.rows import BAND_COLUMNS, COLUMNS, MARKS, Writer, header, rows, uncertainty
+from amt_stream.outputs.words import (
+    FAULT_WORDS,
+    HIGHEST_PHON,
+    band_texts,
+    fault_words,
+    phon_text,
+    reading_text,
+)
 
 FORMATS: dict[str, type[Writer]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
 """Writers by the name of their format, which is also the ending of their files."""
 
 __all__ = [
+    "BAND_COLUMNS",
     "COLUMNS",
     "EARS",
     "FAULT_WORDS",
@@ -44,6 +52,7 @@ __all__ = [
     "Strongest",
     "TransitionRecorder",
     "Writer",
+    "band_texts",
     "below_db",
     "fault_words",
     "header",
@@ -51,6 +60,8 @@ __all__ = [
     "loudness_rows",
     "phon_text",
     "reading_text",
+    "readings_of",
     "rows",
     "strongest",
+    "uncertainty",
 ]

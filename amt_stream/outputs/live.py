@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.engine.frames import Frames
-from amt_stream.outputs.rows import Row, Writer, marks, rows
+from amt_stream.outputs.rows import EDGES, Row, Writer, marks, rows
 
 Tabled = Callable[[Frames, Sequence[int]], Iterable[list[Row]]]
 """Gives the rows of each of the chosen frames."""
 
 
 def loudness_rows(frames: Frames, chosen: Sequence[int]) -> Iterable[list[Row]]:
-    """COLUMNS of frames of `Moore2016Output`, a row each."""
-    values = frames.values
-    return ([row] for row in rows(frames.time_s[chosen], values.stl[chosen], values.ltl[chosen]))
+    """COLUMNS of frames of `Moore2016Output`, and BAND_COLUMNS where it has them, a row each."""
+    given = [getattr(frames.values, name) for name in ("stl", "ltl", *EDGES)]
+    there = [column[chosen] for column in given if column is not None]
+    return ([row] for row in rows(frames.time_s[chosen], *there))
 
 
 class Table(Protocol):

@@ -1,6 +1,6 @@
 """What is told of each model beside the others: columns while it runs, a summary at the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,10 +16,12 @@ from amt_stream.metering import (
 )
 from amt_stream.metering.loudness import PERCENTS
 from amt_stream.metering.sound_level import LEVELS, level_db
+from amt_stream.outputs.rows import EDGES
 from amt_stream.scales import sone_to_phon, zwicker_phon
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
+LOUDNESS = ("stl", "ltl")
 
 
 class Readings(Protocol):
@@ -50,11 +52,16 @@ class LoudnessReadings:
     """Short-term and long-term loudness of a model of the Moore family.
 
     prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
+    band: the model gives their band too, from the uncertainty of the level
     """
 
-    def __init__(self, prefix: str = "", edition: str = "iso532-3") -> None:
+    def __init__(self, prefix: str = "", edition: str = "iso532-3", band: bool = False) -> None:
+        self._names = (*LOUDNESS, *EDGES) if band else LOUDNESS
         self.columns = tuple(
-            f"{prefix}{name}_{unit}" for unit in ("sone", "phon") for name in ("stl", "ltl")
+            f"{prefix}{name}_{unit}"
+            for names in (self._names[:2], self._names[2:])
+            for unit in ("sone", "phon")
+            for name in names
         )
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
@@ -64,18 +71,18 @@ class LoudnessReadings:
 
     def reset(self) -> None:
         # Beside the maxima of the meter, which end where the table from sone to phon ends.
-        self._maxima = {"stl": Maximum(), "ltl": Maximum()}
+        self._maxima = {name: Maximum() for name in self._names}
         self._meter = LoudnessMeter()
 
     def take(self, frames: Frames) -> NDArray[np.floating]:
-        sone = np.stack([frames.values.stl, frames.values.ltl], axis=1)
+        sone = np.stack([getattr(frames.values, name) for name in self._names], axis=1)
         phon = sone_to_phon(sone, self._edition)
         there = heard(frames) & (not self.paused)
         for maximum, column in zip(self._maxima.values(), sone.T, strict=True):
             maximum.add(frames.time_s[there], column[there])
         self._meter.paused = self.paused
         self._meter.update(frames.time_s, phon[:, 0], phon[:, 1], there)
-        return np.concatenate([sone, phon], axis=1)
+        return np.concatenate([sone[:, :2], phon[:, :2], sone[:, 2:], phon[:, 2:]], axis=1)
 
     def summary(self) -> Summary:
         told: Summary = {}
@@ -83,7 +90,8 @@ class LoudnessReadings:
             sone = None if maximum.time_s is None else maximum.value
             told[f"max_{name}_sone"] = sone
             told[f"max_{name}_phon"] = _or_none(self._phon, sone)
-            told[f"t_max_{name}_s"] = maximum.time_s
+            if name in LOUDNESS:
+                told[f"t_max_{name}_s"] = maximum.time_s
         reading = self._meter.reading()
         told["event_max_ltl_phon"] = reading["event_max_ltl_phon"]
         told |= {f"ltl_n{p}_phon": reading[f"n{p}_phon"] for p in PERCENTS}
@@ -225,6 +233,14 @@ READINGS: dict[str, Callable[[int], Readings]] = {
     "spl": SoundLevelReadings,
 }
 """Of each model by its name, for so many channels of sound."""
+
+
+def readings_of(names: Iterable[str], channels: int, band: bool = False) -> dict[str, Readings]:
+    """Those of several models, for so many channels; with the band of the one that gives it."""
+    found = {name: READINGS[name](channels) for name in names}
+    if band and "moore2016" in found:
+        found["moore2016"] = LoudnessReadings(band=True)
+    return found
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

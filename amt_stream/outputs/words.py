@@ -24,3 +24,16 @@ def phon_text(sone: float) -> str:
     if sone > phon_to_sone(HIGHEST_PHON):
         return f">{HIGHEST_PHON:.0f}"
     return f"{sone_to_phon(sone):.1f}"
+
+
+def band_texts(sone: float, low: float, high: float) -> tuple[str, str]:
+    """How far `low` and `high` are from `sone`: the larger of both in percent, and in phon.
+
+    Empty where the standard's table has no phon for `sone`.
+    """
+    phon = sone_to_phon(sone)
+    if not 0.0 < phon < HIGHEST_PHON:
+        return "", ""
+    percent = 100.0 * max(high / sone - 1.0, 1.0 - low / sone)
+    wide = max(sone_to_phon(high) - phon, phon - sone_to_phon(low))
+    return f"{percent:.{0 if percent >= 0.95 else 1}f} %", f"{wide:.1f}"

@@ -1,0 +1,127 @@
+"""What the command makes of the uncertainty of a level: a band in rows, summaries and words."""
+
+import json
+
+import numpy as np
+import pytest
+
+from amt_stream.cli.loudness import line, screen
+from amt_stream.cli.options import build_parser
+from amt_stream.outputs import BAND_COLUMNS, band_texts
+from amt_stream.scales import phon_to_sone, sone_to_phon
+from tests.cli.conftest import Table
+from tests.cli.test_terminal import READING
+
+METER = ("meter", "--fast", "--source")
+TYPED = ("--full-scale-db", 100, "--calibration-uncertainty", 0.6, "--microphone-uncertainty", 0.8)
+
+
+@pytest.fixture
+def printed(capsys):
+    """What a command prints that runs here, where everything is imported already."""
+
+    def run(*arguments):
+        args = build_parser().parse_args([*map(str, arguments)])
+        assert args.run(args) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_rows_have_the_band_and_the_header_says_of_what(printed, sound_file, tone):
+    path = sound_file(tone(60.0, 0.7))
+    table = Table(printed(*METER, path, "--format", "csv", "--step-ms", 300, *TYPED))
+    assert "100.00 dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB" in table.about["calibration"]
+    keys = ("uncertainty_db", "uncertainty_k", "calibration_uncertainty_db")
+    assert [float(table.about[key]) for key in keys] == [1.0, 2.0, 0.6]
+    assert float(table.about["microphone_uncertainty_db"]) == 0.8
+    rows = table.rows
+    assert list(rows)[5:13] == list(BAND_COLUMNS)
+    # The tone of 1 kHz: a phon for each decibel.
+    for kind in ("stl", "ltl"):
+        low, middle, high = (rows[f"{kind}{edge}_phon"][1:] for edge in ("_low", "", "_high"))
+        np.testing.assert_allclose(middle - low, 1.0, atol=0.1)
+        np.testing.assert_allclose(high - middle, 1.0, atol=0.1)
+        np.testing.assert_allclose(sone_to_phon(rows[f"{kind}_low_sone"][1:]), low, atol=1e-4)
+
+
+def test_analyze_tells_the_same_and_a_summary_of_it(run, sound_file, tone):
+    path = sound_file(tone(60.0, 0.7))
+    done = run("analyze", path, "--summary", *TYPED)
+    told = json.loads(done.out)
+    assert told["uncertainty_db"] == 1.0
+    low, high = told["max_ltl_low_phon"], told["max_ltl_high_phon"]
+    assert told["max_ltl_phon"] - low == pytest.approx(1.0, abs=0.1)
+    assert high - told["max_ltl_phon"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_beside_other_models_too(printed, sound_file, tone):
+    wanted = ("--model", "moore2016,bs1770", "--format", "csv", "--step-ms", 100)
+    rows = Table(printed(*METER, sound_file(tone(60.0, 0.3)), *wanted, *TYPED)).rows
+    assert set(BAND_COLUMNS) < set(rows)
+    assert rows["stl_low_phon"][2] < rows["stl_phon"][2] - 0.8 < rows["stl_high_phon"][2] - 1.6
+
+
+@pytest.mark.parametrize("sound", ["file", "demo"])
+def test_a_level_of_unknown_or_no_doubt_has_no_band(printed, sound_file, tone, sound):
+    known = ["demo"] if sound == "demo" else [sound_file(tone(60.0, 0.1)), "--full-scale-db", 100]
+    table = Table(printed(*METER, *known, "--format", "csv", "--duration", 0.1))
+    assert not any("low" in name or "uncertainty" in name for name in [*table.rows, *table.about])
+    assert "+-" not in table.about["calibration"]
+
+
+def test_a_terminal_tells_it_beside_the_numbers(printed, sound_file, tone):
+    last = printed(*METER, sound_file(tone(40.0, 1.2)), "--terminal", *TYPED).splitlines()[-1]
+    ltl = last[last.index("LTL") : last.index("STL")]
+    assert " sone +- 8 % " in ltl
+    assert " 40.0 +- 1.0 phon" in ltl
+    assert last.count("+-") == 6
+
+
+def test_a_screen_and_a_line_of_it_in_words():
+    shown = {**vars(READING), "ltl_band": (0.92, 1.07)}
+    for text in ("\n".join(screen(type(READING)(**shown), 80)), line(type(READING)(**shown))):
+        assert "1.000 sone +- 8 %" in text
+        assert "40.0 +- 1.0 phon" in text
+        assert text.count("+-") == 2
+
+
+@pytest.mark.parametrize(
+    ("phon", "half", "percent", "wide"),
+    [(40.0, 1.0, "8 %", "1.0"), (60.0, 0.1, "0.7 %", "0.1"), (20.0, 2.0, "27 %", "2.0")],
+)
+def test_the_larger_side_is_told(phon, half, percent, wide):
+    sone, low, high = (float(phon_to_sone(v)) for v in (phon, phon - half, phon + half))
+    assert band_texts(sone, low, high) == (percent, wide)
+    assert band_texts(sone, sone, high)[1] == band_texts(sone, low, sone)[1] == wide
+
+
+@pytest.mark.parametrize("sone", [0.0, 1e-6, float(phon_to_sone(120.0)) * 1.1])
+def test_where_the_table_has_no_phon_no_band_is_told(sone):
+    assert band_texts(sone, 0.9 * sone, 1.1 * sone) == ("", "")
+
+
+@pytest.mark.parametrize("value", ["-0.5", "20.5", "nan", "inf", "loud"])
+@pytest.mark.parametrize("option", ["--calibration-uncertainty", "--microphone-uncertainty"])
+def test_what_is_no_uncertainty_is_refused(capsys, option, value):
+    with pytest.raises(SystemExit) as refused:
+        build_parser().parse_args(["meter", f"{option}={value}"])
+    assert refused.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {option}: '{value}' is not a number from 0 to 20 dB" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["--calibration-uncertainty", 1], "there is no calibration"),
+        (
+            ["--full-scale-db", 100, "--microphone-uncertainty", 1],
+            "that of the calibration is not known: give both",
+        ),
+    ],
+)
+def test_an_uncertainty_of_nothing_is_refused(run, sound_file, tone, typed, said):
+    done = run("analyze", sound_file(tone(60.0, 0.1)), *typed)
+    assert (done.status, done.out, len(done.lines)) == (2, "", 1)
+    assert said in done.err
