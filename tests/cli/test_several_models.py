@@ -120,6 +120,33 @@ def test_each_reads_as_if_it_were_alone(sound_file):
         assert {k: summary[k] for k in alone_summary} == alone_summary
 
 
+def test_a_pause_and_a_reset_leave_the_others_alone(sound_file):
+    """And of the one that is reset, what it reads at the moment."""
+    recording = Recording(sound_file(0.02 * np.random.default_rng(3).standard_normal(24000)))
+    models = Preset(METERS).models(recording.fs, 1)
+    frames = list(analyze(recording, models, Calibration(100.0)))
+
+    def read(halfway):
+        readings = {name: READINGS[name](1) for name in METERS}
+        table, rows = JoinedRows(readings, 10), []
+        for at, some in enumerate(frames):
+            if at == len(frames) // 2:
+                halfway(readings)
+            rows += table(some)
+        return rows, {name: one.summary() for name, one in readings.items()}
+
+    untouched_rows, untouched = read(lambda readings: None)
+    for touched in METERS:
+        for halfway in (
+            lambda readings: readings[touched].reset(),  # noqa: B023 (called in this turn)
+            lambda readings: setattr(readings[touched], "paused", True),  # noqa: B023
+        ):
+            rows, told = read(halfway)
+            assert rows == untouched_rows
+            assert told.pop(touched) != untouched[touched]
+            assert told == {name: v for name, v in untouched.items() if name != touched}
+
+
 def test_a_programme_has_up_to_six_channels(run, sound_file, tone):
     x = np.repeat(tone(77.0, 1.0)[:, :1], 6, axis=1)
     _, summary = measured(sound_file(x), ("bs1770",))
