@@ -3,7 +3,7 @@
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane, colors
-from amt_stream.outputs import phon_text
+from amt_stream.outputs import band_texts, phon_text
 
 
 def sone_text(sone: float) -> str:
@@ -19,28 +19,44 @@ class NumberPane(Pane):
         super().__init__(name, title, about)
         row = QtWidgets.QHBoxLayout()
         self._numbers = []
+        self._bands = []
         for unit in ("sone", "phon"):
             number, caption = QtWidgets.QLabel("-"), QtWidgets.QLabel(unit)
+            band = QtWidgets.QLabel()
             number.setObjectName(f"{name}_{unit}")
+            band.setObjectName(f"{name}_{unit}_band")
+            band.setToolTip("as far as the uncertainty of the level goes, k = 2")
+            band.hide()
             ignored = QtWidgets.QSizePolicy.Policy.Ignored
             number.setSizePolicy(ignored, ignored)
             bottom = QtCore.Qt.AlignmentFlag.AlignBottom
             number.setAlignment(QtCore.Qt.AlignmentFlag.AlignRight | bottom)
             caption.setAlignment(bottom)
+            beside = QtWidgets.QVBoxLayout()
+            beside.setSpacing(0)
+            beside.addStretch(1)
+            beside.addWidget(band)
+            beside.addWidget(caption)
             row.addWidget(number, 1)
-            row.addWidget(caption)
+            row.addLayout(beside)
             self._numbers.append((number, caption))
+            self._bands.append(band)
         self.body.addLayout(row, 1)
         # Below the numbers, where it is seen with them and has room for several words.
         self.head.removeWidget(self.badge)
         self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
         self.setMinimumSize(310, 110)
 
-    def show_sone(self, sone: float) -> None:
+    def show_sone(self, sone: float, band: tuple[float, float] | None = None) -> None:
+        """Write a loudness, and how far off it is at most where it lies in a band."""
         for (number, _), text in zip(
             self._numbers, (sone_text(sone), phon_text(sone)), strict=True
         ):
             number.setText(text)
+        widths = ("", "") if band is None else band_texts(sone, *band)
+        for label, width in zip(self._bands, widths, strict=True):
+            label.setText(width and f"± {width}")
+            label.setVisible(bool(width))
 
     def texts(self) -> tuple[str, str]:
         """What is written there now: sone, phon."""
@@ -53,15 +69,16 @@ class NumberPane(Pane):
         if grey or alarm:
             color = QtGui.QColor(colors().faint if grey else colors().alarm)
             palette.setColor(QtGui.QPalette.ColorRole.Text, color)
-        for number, _ in self._numbers:
-            if number.palette() != palette:
-                number.setPalette(palette)
+        for label in (*(number for number, _ in self._numbers), *self._bands):
+            if label.palette() != palette:
+                label.setPalette(palette)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         # "0.052" and its unit, twice, are nine times as wide as the digits are high.
         size = max(20, min(self.width() // 9, self.height() - 56))
-        for number, caption in self._numbers:
-            for label, pixels in ((number, size), (caption, max(12, size // 4))):
+        small = max(12, size // 4)
+        for (number, caption), band in zip(self._numbers, self._bands, strict=True):
+            for label, pixels in ((number, size), (caption, small), (band, max(12, size // 5))):
                 font = label.font()
                 font.setPixelSize(pixels)
                 font.setBold(label is number)

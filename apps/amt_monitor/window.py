@@ -43,8 +43,11 @@ class MonitorWindow(MeterWindow):
         self.levels.draw(frames.level_db[:, -1])
 
     def show_numbers(self, frames: "Frames", engine: "Engine") -> dict[str, tuple[str, ...]]:
-        self.ltl.show_sone(float(frames.values.ltl[-1]))
-        self.stl.show_sone(float(frames.values.stl[-1]))
+        values = frames.values
+        for pane, name in ((self.ltl, "ltl"), (self.stl, "stl")):
+            low, high = (getattr(values, f"{name}_{edge}") for edge in ("low", "high"))
+            band = None if low is None else (float(low[-1]), float(high[-1]))
+            pane.show_sone(float(getattr(values, name)[-1]), band)
         self.levels.show_numbers(frames.level_db[:, -1], alarm=not frames.calibrated)
         return {pane.objectName(): pane.texts() for pane in self.panes[:3]}
 

@@ -1,0 +1,55 @@
+"""The window of a level that is known within a decibel."""
+
+import pytest
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.numbers import NumberPane
+from amt_stream import Moore2016
+from amt_stream.calibration import Calibration
+
+
+@pytest.fixture(scope="module")
+def model():
+    """With a band, in the place of the one that has none."""
+    return Moore2016(fs=48000, specific_loudness=True, uncertainty_db=1.0)
+
+
+def label(window, name):
+    return window.findChild(QtWidgets.QLabel, name)
+
+
+def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone_engine):
+    # The source's tone has 40 dB SPL by its own calibration of 130 dB.
+    calibration = Calibration(130.0, calibration_uncertainty_db=0.6, microphone_uncertainty_db=0.8)
+    window = open_window(lambda device: tone_engine(calibration=calibration))
+    qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] > 1.5, timeout=10000)
+    for kind in ("ltl", "stl"):
+        texts = [label(window, f"{kind}_{unit}").text() for unit in ("sone", "phon")]
+        assert texts == ["1.00", "40.0"]
+        bands = [label(window, f"{kind}_{unit}_band") for unit in ("sone", "phon")]
+        assert all(band.isVisible() for band in bands)
+        assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
+        values = window.shown.frames.values
+        assert (
+            getattr(values, f"{kind}_low")[-1] < 0.93 < 1.07 < getattr(values, f"{kind}_high")[-1]
+        )
+    window._show_state()
+    assert "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB" in label(window, "status").text()
+    for size in ((1200, 800), (900, 640)):
+        window.resize(*size)
+        qtbot.wait(50)
+        for pane in (window.ltl, window.stl):
+            inside = pane.rect()
+            for found in pane.findChildren(QtWidgets.QLabel):
+                place = found.rect().translated(found.mapTo(pane, found.rect().topLeft()))
+                assert not found.isVisible() or inside.contains(place), (size, found.objectName())
+
+
+def test_where_nothing_is_known_of_it_nothing_stands_there(qtbot):
+    pane = NumberPane("ltl", "LTL", "")
+    qtbot.addWidget(pane)
+    pane.show()
+    bands = [label(pane, f"ltl_{unit}_band") for unit in ("sone", "phon")]
+    for band, shown in ((None, False), ((0.93, 1.07), True), (None, False)):
+        pane.show_sone(1.0, band)
+        assert [found.isVisible() for found in bands] == [shown, shown]
