@@ -2,18 +2,31 @@
 
 import argparse
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from amt_stream.cli.files import written_whole
 from amt_stream.cli.options import Mistake, WrongUsage, say
+from amt_stream.presets import METERS
 
 
 def run_selftest(args: argparse.Namespace) -> int:
     """Check the models and print a row per reading; 1 where any of them failed."""
+    models = args.model or tuple(METERS)
+    for name in models:
+        if name not in METERS:
+            raise WrongUsage(f"--model: {name} has no checks: give some of {', '.join(METERS)}")
     report = None if args.report is None else Path(args.report)
     if report is not None and report.exists() and not (args.force and report.is_file()):
         raise Mistake(f"{report} exists: say --force to overwrite it (nothing was tested)")
+    with contextlib.ExitStack() as stack:
+        # Opened first, so that one that cannot be written is told of at once.
+        stream = None if report is None else stack.enter_context(written_whole(report))
+        return _tested(models, stream)
 
+
+def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     import torch
 
     from amt_stream import selftest
@@ -28,25 +41,17 @@ def run_selftest(args: argparse.Namespace) -> int:
         summary,
     )
 
-    models = args.model or selftest.MODELS
-    try:
-        trials = selftest.trials(models)
-    except ValueError as error:
-        raise WrongUsage(f"--model: {error}") from error
     # Frames are too small to share among cores, and arithmetic on tiny numbers is slow.
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+    widths = column_widths(selftest.trials(models))
+    print(row(COLUMNS, widths))
     results = []
-    with contextlib.ExitStack() as stack:
-        # Opened first, so that one that cannot be written is told of at once.
-        stream = None if report is None else stack.enter_context(written_whole(report))
-        widths = column_widths(trials)
-        print(row(COLUMNS, widths))
-        for result in selftest.run(models):
-            results.append(result)
-            print(row(cells(result), widths), flush=True)
-        if stream is not None:
-            stream.write(markdown(results))
+    for result in selftest.run(models):
+        results.append(result)
+        print(row(cells(result), widths), flush=True)
+    if stream is not None:
+        stream.write(markdown(results))
     print()
     for model, of in by_model(results).items():
         print(f"{model}: {summary(of)}")

@@ -113,7 +113,7 @@ WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "ma
 
 
 def ebu(case: str, name: str, expected: float = -23.0) -> Reading:
-    return published(WORDS[name], of(name), expected, "LUFS", 0.1, TECH_3341.format(case))
+    return published(WORDS[name], of(name), expected, "LUFS", 0.1, TECH_3341.format(case), "LU")
 
 
 def lra(case: int, expected: float) -> Reading:
@@ -124,7 +124,7 @@ def lra(case: int, expected: float) -> Reading:
 
 def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Reading:
     """A loudness that nobody has printed to so many digits."""
-    return Reading(WORDS[name], of(name), expected, "LUFS", tolerance, source)
+    return Reading(WORDS[name], of(name), expected, "LUFS", tolerance, source, scale="LU")
 
 
 def trial(sound: Any, *readings: Reading, channels: int = 2, **options: Any) -> Trial:
@@ -145,8 +145,8 @@ def peak(
     source = TECH_3341.format(case)
     return trial(
         High(period, of_full, phase_deg),
-        published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source),
-        Reading("true peak", read, near_to, "dBTP", 0.01, PEAKS),
+        published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source, "dB"),
+        Reading("true peak", read, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
     )
 
 
@@ -157,7 +157,7 @@ def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> 
         for sign, weight in zip(signs, weights, strict=True)
     ]
     read = of("true_peak_dbtp")
-    reading = Reading("true peak", read, dbtp, "dBTP", 2e-5, PEAKS)
+    reading = Reading("true peak", read, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
     return trial(Click(words, values[::-1]), reading)
 
 
@@ -194,6 +194,7 @@ CHECKS = (
             "LUFS",
             0.1,
             TECH_3341.format(9),
+            "LU",
         ),
     ),
     trial(
@@ -205,6 +206,7 @@ CHECKS = (
             "LUFS",
             0.1,
             TECH_3341.format(12),
+            "LU",
         ),
     ),
     trial(
@@ -228,15 +230,15 @@ CHECKS = (
         "12 samples for phase 1", "++-+-++-+-+-", 6 * (0.25,) + (1.0,) + 5 * (0.25,), -5.290601
     ),
     made_most("12 samples for phase 2", "-+-+-++-+-+-", 12 * (1.0,), 0.0985756),
-    trial(in_one(0), published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.005, ITU), channels=5),
-    trial(in_one(3), published(WORDS[ALL], of(ALL), -1.52, "LUFS", 0.01, ITU), channels=5),
+    trial(in_one(0), published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.005, ITU, "LU"), channels=5),
+    trial(in_one(3), published(WORDS[ALL], of(ALL), -1.52, "LUFS", 0.01, ITU, "LU"), channels=5),
     weighted(30.0, -12.0051),
     weighted(100.0, -4.8348),
     weighted(2000.0, -0.6300),
     weighted(10000.0, 0.3406),
     trial(
         Sines("997 Hz, 0 dBFS, mono", [(0.0, 1.0)], 997.0, gains=(1.0,)),
-        published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.01, ITU),
+        published(WORDS[ALL], of(ALL), -3.01, "LUFS", 0.01, ITU, "LU"),
         channels=1,
         fs=44100,
     ),

@@ -74,6 +74,15 @@ class Trial:
     options: Mapping[str, Any] = field(default_factory=dict)
     hear: Callable[[Stage, Any, Mapping[str, Any]], Any] = played
 
+    @property
+    def words(self) -> str:
+        """The sound, and what is not as usual about the model."""
+        if not hasattr(self.sound, "samples"):
+            return self.sound.words
+        rest = [v for key, v in self.options.items() if key not in ("fs", "channels")]
+        told = [f"{self.options['fs'] / 1000:g} kHz", *rest]
+        return f"{self.sound.words} ({', '.join(told)})"
+
     def results(self, build: Build) -> Iterator["Result"]:
         """Each reading; where the model cannot be made or run, all have failed."""
         try:
@@ -82,7 +91,7 @@ class Trial:
             y, problem = None, f"{type(error).__name__}: {error}"
         for reading in self.readings:
             got = nan if problem else float(reading.of(y))
-            yield Result(self.model, self.sound.words, reading, got, problem)
+            yield Result(self.model, self.words, reading, got, problem)
 
 
 class Result(NamedTuple):

@@ -18,7 +18,8 @@ LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
 class Reading:
     """A number that a sound must give.
 
-    tolerance: in `scale`: "%" of what is expected, or the unit where that is empty
+    tolerance: in `scale`: "%" of what is expected, or what differences of the unit are told in,
+        where that is not the unit itself
     source: the standard or paper, and where in it; or the independent calculation
     published: whether it stands in the standard or paper itself
     """

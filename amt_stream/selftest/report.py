@@ -19,8 +19,9 @@ def cells(result: Result) -> tuple[str, ...]:
         result.model,
         f"{result.sound}: {reading.what}",
         f"{reading.expected:g} {reading.unit}",
-        f"{result.got:.6g}" if not result.problem else result.problem,
-        f"{result.deviation:+.2g} {of}",
+        # As wide as such a number can be.
+        f"{result.got:<11.6g}" if not result.problem else result.problem,
+        f"{result.deviation:<+8.2g} {of}",
         f"{reading.tolerance:g} {of}",
         reading.source,
     )
@@ -37,7 +38,7 @@ def column_widths(trials: Sequence[Trial]) -> list[int]:
     known: list[tuple[str, ...]] = [COLUMNS]
     for trial in trials:
         for reading in trial.readings:
-            known.append(cells(Result(trial.model, trial.sound.words, reading, reading.expected)))
+            known.append(cells(Result(trial.model, trial.words, reading, reading.expected)))
     columns = list(zip(*known, strict=True))[:-1]
     return [*(max(map(len, column)) for column in columns), 0]
 

@@ -74,7 +74,7 @@ def test_a_wrong_constant_fails_and_is_named(run, wrong, tmp_path):
     ("arguments", "status", "said"),
     [
         (["--model", "loud"], 2, "give one or more of moore2016"),
-        (["--model", "king2019"], 2, "no model 'king2019' to test: give some of moore2016"),
+        (["--model", "king2019"], 2, "king2019 has no checks: give some of moore2016"),
         (["--report", "there.md"], 1, "there.md exists: say --force to overwrite it"),
         (["--report", ".", "--force"], 1, ". exists"),
         (["--report", "there.md/out.md"], 1, "there.md/out.md cannot be written: "),

@@ -11,6 +11,7 @@ import torch
 
 from amt_stream import selftest
 from amt_stream.data import table
+from amt_stream.presets import METERS
 from tests.data import independent_programme
 from tests.data.independent_loudness import glasberg2002, moore2016
 from tests.data.independent_zwicker import loudness, over_time
@@ -120,6 +121,10 @@ ALL_COLUMNS = [
     for name, columns in names.items()
     for column in columns
 ]
+
+
+def test_every_meter_has_checks():
+    assert set(METERS) == set(selftest.MODELS)
 
 
 @pytest.mark.parametrize("model", selftest.MODELS)
