@@ -1,7 +1,7 @@
 """Banks of modulation filters: a low-pass, and complex one-poles or real band-passes beside it."""
 
 from math import pi, prod, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -109,7 +109,7 @@ def one_pole_bank(
     zi, zf: that of the bands (..., channel, band, 2), real and imaginary part
     """
     if compiled(x, low, *bands, readout.scale, *zi):
-        return _compiled(_one_pole_bank, x, low, bands, readout, zi)
+        return _compiled(x, low, bands, readout, zi)
     if not readout.scale.numel():
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     pole = 1 + torch.view_as_complex(bands.delta.double())
@@ -130,7 +130,7 @@ def band_pass_bank(
     zi, zf: that of the bands (..., channel, band, section, 2)
     """
     if compiled(x, low, *bands, readout.scale, *zi):
-        return _compiled(_band_pass_bank, x, low, bands, readout, zi)
+        return _compiled(x, low, bands, readout, zi)
     if not readout.scale.numel():
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     g, k, weight = bands
@@ -169,24 +169,26 @@ def _read(
 
 
 def _compiled(
-    form: Any, x: Tensor, low: Tensor, bands: OnePoles | BandPasses, readout: Readout, zi: State
+    x: Tensor, low: Tensor, bands: OnePoles | BandPasses, readout: Readout, zi: State
 ) -> tuple[Tensor, State]:
     rows = array(x).reshape(-1, x.shape[-1])
     filters = low.numel() + readout.scale.numel()
     y = x.new_empty(rows.shape[0], filters, rows.shape[1])
     zf = [z.clone(memory_format=torch.contiguous_format) for z in zi]
     states = [z.view(rows.shape[0], prod(z.shape[x.dim() - 1 :])).numpy() for z in zf]
-    coefficients = [array(t) for t in (low, *bands, *readout)]
-    form(rows, *coefficients, *states, y.numpy())
+    each = [array(t if t.dim() == 2 else t[:, None]) for t in bands]
+    each += each[:1] * (3 - len(each))  # one-poles have no third
+    _bank(rows, array(low), *each, *(array(t) for t in readout), *states, y.numpy())
     return y.view(*x.shape[:-1], filters, x.shape[-1]), (zf[0], zf[1])
 
 
 @recurrence
-def _one_pole_bank(
+def _bank(
     x: Array,
     low: Array,
-    delta: Array,
-    gain: Array,
+    a: Array,
+    b: Array,
+    c: Array,
     scale: Array,
     envelope: Array,
     counts: Array,
@@ -194,11 +196,11 @@ def _one_pole_bank(
     z: Array,
     y: Array,
 ) -> None:
-    """`z` (row, state) of both becomes the last state."""
+    """`z` (row, state) of both becomes the last state: two a complex one-pole, four a band-pass."""
     lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
-    first = low.size
-    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((2 * gain.size, lanes), x.dtype)
+    first, each = low.size, z.shape[1] // max(1, scale.size)
+    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((z.shape[1], lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
@@ -210,18 +212,20 @@ def _one_pole_bank(
             length = min(SPAN, x.shape[1] - begin)
             load(x, start, rows, begin, length, tile)
             for m in range(most):
+                n = m - first
+                own = s[each * n : each * n + each]
                 if m < first:
                     _low_pass(tile, length, low[m], lows[2 * m : 2 * m + 2], out)
+                elif each == 2:
+                    _one_pole(tile, length, a[n], b[n, 0], scale[n], envelope[n], own, out)
                 else:
-                    b = m - first
-                    own = s[2 * b : 2 * b + 2]
-                    _one_pole(tile, length, delta[b], gain[b], scale[b], envelope[b], own, out)
+                    _band_pass(tile, length, a[n], b[n], c[n], scale[n], envelope[n], own, out)
                 _store(out, start, rows, m, begin, length, y)
         for i in range(rows):
-            n = counts[(start + i) % counts.size]
-            y[start + i, n:] = 0
+            there = counts[(start + i) % counts.size]
+            y[start + i, there:] = 0
             _give(lows, i, low_z[start + i], 2 * first)
-            _give(s, i, z[start + i], 2 * (n - first))
+            _give(s, i, z[start + i], each * (there - first))
 
 
 @recurrence
@@ -284,50 +288,6 @@ def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, 
         out = y[start + i, m, begin : begin + length]
         for t in range(length):
             out[t] = tile[t, i]
-
-
-@recurrence
-def _band_pass_bank(
-    x: Array,
-    low: Array,
-    g: Array,
-    k: Array,
-    weight: Array,
-    scale: Array,
-    envelope: Array,
-    counts: Array,
-    low_z: Array,
-    z: Array,
-    y: Array,
-) -> None:
-    """`z` (row, state) of both becomes the last state."""
-    lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
-    tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
-    first = low.size
-    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((4 * scale.size, lanes), x.dtype)
-    for start in range(0, x.shape[0], lanes):
-        rows = min(lanes, x.shape[0] - start)
-        most = 0
-        for i in range(rows):
-            most = max(most, counts[(start + i) % counts.size])
-        _take(low_z, start, rows, lows)
-        _take(z, start, rows, s)
-        for begin in range(0, x.shape[1], SPAN):
-            length = min(SPAN, x.shape[1] - begin)
-            load(x, start, rows, begin, length, tile)
-            for m in range(most):
-                if m < first:
-                    _low_pass(tile, length, low[m], lows[2 * m : 2 * m + 2], out)
-                else:
-                    b = m - first
-                    own = s[4 * b : 4 * b + 4]
-                    _band_pass(tile, length, g[b], k[b], weight[b], scale[b], envelope[b], own, out)
-                _store(out, start, rows, m, begin, length, y)
-        for i in range(rows):
-            n = counts[(start + i) % counts.size]
-            y[start + i, n:] = 0
-            _give(lows, i, low_z[start + i], 2 * first)
-            _give(s, i, z[start + i], 4 * (n - first))
 
 
 @recurrence
