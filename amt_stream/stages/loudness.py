@@ -1,6 +1,6 @@
 """Excitation of both ears to short-term and long-term loudness."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -141,9 +141,8 @@ class BinauralLoudness(Stage):
     def out_shape(self, shape: Shape) -> Moore2016Output:
         rows = shape[:-3] if self.gives_band else shape[:-2]
         ears, channels = (*rows, 2), (*rows, *shape[-2:])
-        return Moore2016Output(  # type: ignore[arg-type]
-            rows, rows, ears, ears, channels, channels, rows, rows, rows, rows
-        )
+        shapes: Any = (rows, rows, ears, ears, channels, channels, rows, rows, rows, rows)
+        return Moore2016Output(*shapes)
 
     def extra_repr(self) -> str:
         return (
