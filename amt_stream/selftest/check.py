@@ -84,14 +84,23 @@ class Trial:
         return f"{self.sound.words} ({', '.join(told)})"
 
     def results(self, build: Build) -> Iterator["Result"]:
-        """Each reading; where the model cannot be made or run, all have failed."""
+        """Each reading; those that an error prevents have failed, and the others are taken."""
         try:
             y, problem = self.hear(build(self.model, **self.options), self.sound, self.options), ""
-        except Exception as error:  # whatever it is, the other trials are still to be run
-            y, problem = None, f"{type(error).__name__}: {error}"
+        except Exception as error:
+            y, problem = None, _told(error)
         for reading in self.readings:
-            got = nan if problem else float(reading.of(y))
-            yield Result(self.model, self.words, reading, got, problem)
+            got, why = nan, problem
+            if not problem:
+                try:
+                    got = float(reading.of(y))
+                except Exception as error:
+                    why = _told(error)
+            yield Result(self.model, self.words, reading, got, why)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 class Result(NamedTuple):
