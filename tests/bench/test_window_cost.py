@@ -10,15 +10,16 @@ from amt_stream.presets import load_preset
 WARM_MS, MEASURED_MS = 6000, 20000
 
 
-def window_cost(qtbot):
+def window_cost(qtbot, uncertainty_db=None):
     """CPU share of window, engine and demo source together, in words and as a number.
 
-    The X server is another process.
+    The X server is another process. With an uncertainty there is a band around the loudness.
     """
     from amt_monitor.window import MonitorWindow
 
     def make_engine(device):
-        source, preset = demo_source(), load_preset("moore2016")
+        source = demo_source()
+        preset = load_preset("moore2016").with_uncertainty(uncertainty_db)
         model = preset.model(source.fs, specific_loudness=True)
         return Engine(source, model, **preset.engine_settings)
 
@@ -44,6 +45,8 @@ def window_cost(qtbot):
 
 
 @pytest.mark.bench
-def test_cpu_of_window_and_engine(qtbot):
-    words, _ = window_cost(qtbot)
-    print(f"\nwindow, {words}")
+@pytest.mark.parametrize("uncertainty_db", [None, 1.0])
+def test_cpu_of_window_and_engine(qtbot, uncertainty_db):
+    words, _ = window_cost(qtbot, uncertainty_db)
+    about = "" if uncertainty_db is None else f" with a band for {uncertainty_db:g} dB"
+    print(f"\nwindow{about}, {words}")
