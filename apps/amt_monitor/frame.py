@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -38,6 +38,16 @@ class Doubts:
     settling: Sequence[str]
     held: Sequence[str]
     alarm: bool
+
+    @classmethod
+    def of(cls, frames: "Frames", held: Sequence[str]) -> Self:
+        """Those that the last of some frames tells."""
+        return cls(
+            calibration=[] if frames.calibrated else ["uncalibrated"],
+            settling=["settling"] if frames.settling[-1] else [],
+            held=held,
+            alarm=not frames.calibrated,
+        )
 
     def words(self, fault: int) -> list[str]:
         """All of them, and the faults of the input."""
@@ -84,9 +94,9 @@ class MeterWindow(QtWidgets.QWidget):
         self.start_or_stop()
 
     def _build(self) -> None:
-        self.start_button = _button("start_stop", "Stop", "Space", self.start_or_stop)
-        self.reset_button = _button("reset", "Reset", "R", self.reset)
-        self.freeze_button = _button("freeze", "Freeze", "P", self.freeze)
+        self.start_button = button("start_stop", "Stop", "Space", self.start_or_stop)
+        self.reset_button = button("reset", "Reset", "R", self.reset)
+        self.freeze_button = button("freeze", "Freeze", "P", self.freeze)
         self.freeze_button.setCheckable(True)
         self.device = DeviceChoice()
         self.device.chosen.connect(self._listen_to_choice)
@@ -94,17 +104,17 @@ class MeterWindow(QtWidgets.QWidget):
         self.message.setObjectName("message")
         self.message.setWordWrap(True)
         self.message.setStyleSheet(f"color: {colors().alarm}; font-weight: bold")
-        bar = QtWidgets.QHBoxLayout()
+        self.bar = QtWidgets.QHBoxLayout()
         for widget in (self.start_button, self.reset_button, self.freeze_button):
-            bar.addWidget(widget)
-        bar.addWidget(QtWidgets.QLabel("  Input"))
-        bar.addWidget(self.device)
-        bar.addStretch(1)
+            self.bar.addWidget(widget)
+        self.bar.addWidget(QtWidgets.QLabel("  Input"))
+        self.bar.addWidget(self.device)
+        self.bar.addStretch(1)
         self.status = QtWidgets.QLabel()
         self.status.setObjectName("status")
         self.status.setWordWrap(True)
         layout = QtWidgets.QVBoxLayout(self)
-        layout.addLayout(bar)
+        layout.addLayout(self.bar)
         self.add_panes(layout)
         layout.addWidget(self.message)
         layout.addWidget(self.status)
@@ -124,6 +134,9 @@ class MeterWindow(QtWidgets.QWidget):
     def mark(self, doubts: Doubts) -> None:
         """Say beside every reading why it is to be doubted."""
         raise NotImplementedError
+
+    def engine_changed(self, engine: "Engine") -> None:
+        """Follow what has become of the engine, now and then, also while nothing is drawn."""
 
     @property
     def on_screen(self) -> bool:
@@ -179,15 +192,9 @@ class MeterWindow(QtWidgets.QWidget):
     def _mark(self) -> None:
         if self.shown is None:
             return
-        frames, state = self.shown.frames, self.switch.state
-        self.mark(
-            Doubts(
-                calibration=[] if frames.calibrated else ["uncalibrated"],
-                settling=["settling"] if frames.settling[-1] else [],
-                held=([] if state == "running" else [state]) + (["frozen"] if self.frozen else []),
-                alarm=not frames.calibrated,
-            )
-        )
+        state = self.switch.state
+        held = ([] if state == "running" else [state]) + (["frozen"] if self.frozen else [])
+        self.mark(Doubts.of(self.shown.frames, held))
 
     def _show_state(self) -> None:
         """Also while hidden: an engine that has ended by itself must be put away."""
@@ -208,6 +215,7 @@ class MeterWindow(QtWidgets.QWidget):
         if switch.measuring and self.device.device is None:
             self.device.name_first(engine.source.name)
         self.status.setText(status_text(engine, switch.state))
+        self.engine_changed(engine)
         if not switch.measuring:
             self._mark()
 
@@ -228,7 +236,8 @@ class MeterWindow(QtWidgets.QWidget):
         return LOST if lost else FAILED
 
 
-def _button(name: str, text: str, key: str, action: Any) -> QtWidgets.QPushButton:
+def button(name: str, text: str, key: str, action: Any) -> QtWidgets.QPushButton:
+    """A button that tells its key."""
     button = QtWidgets.QPushButton(text)
     button.setObjectName(name)
     button.setToolTip(f"Key: {key}")

@@ -1,0 +1,116 @@
+"""A level as a bar along a scale."""
+
+from typing import Literal, NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import colors
+
+Tint = Literal["cool", "warm", "alarm"]
+
+
+class Scale(NamedTuple):
+    """From `low` to `high`, with a number at each tick; with its sign where that says more."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    signed: bool = False
+
+    def place(self, level: float) -> float:
+        """Where on the scale, from 0 to 1."""
+        return min(1.0, max(0.0, (level - self.low) / (self.high - self.low)))
+
+
+class Bar(QtWidgets.QWidget):
+    """Caption and text above, the scale below, the level between.
+
+    limit: a line is drawn there, and what is above it is painted in the tint `over`
+    """
+
+    def __init__(
+        self,
+        name: str,
+        caption: str,
+        scale: Scale,
+        tint: Tint = "cool",
+        limit: float | None = None,
+        over: Tint = "alarm",
+    ) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.caption, self.scale = caption, scale
+        self.text, self.alarm = "-", False
+        self.level, self.held = scale.low, scale.low
+        self._tint, self._limit, self._over = tint, limit, over
+
+    def set_level(self, level: float, held: float | None = None) -> None:
+        """Move the bar, and the line of what is held."""
+        held = self.scale.low if held is None else held
+        if (round(level, 1), round(held, 1)) != (round(self.level, 1), round(self.held, 1)):
+            self.level, self.held = level, held
+            self.update()
+
+    def set_text(self, text: str, alarm: bool) -> None:
+        if (text, alarm) != (self.text, self.alarm):
+            self.text, self.alarm = text, alarm
+            self.update()
+
+    def set_scale(self, scale: Scale) -> None:
+        self.scale = scale
+        self.update()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        tints, align = colors(), QtCore.Qt.AlignmentFlag
+        painter = QtGui.QPainter(self)
+        line = self.fontMetrics().height()
+        head = QtCore.QRect(0, 0, self.width(), line)
+        painter.setPen(self.palette().windowText().color())
+        painter.drawText(head, align.AlignLeft, self.caption)
+        if self.alarm:
+            painter.setPen(QtGui.QColor(tints.alarm))
+        painter.drawText(head, align.AlignRight, self.text)
+        groove = QtCore.QRect(0, line + 1, self.width() - 1, max(6, self.height() - 2 * line - 4))
+        painter.fillRect(groove, QtGui.QColor(tints.ground))
+        self._paint_level(painter, groove)
+        painter.setPen(QtGui.QColor(tints.faint))
+        painter.drawRect(groove)
+        for tick in self.scale.ticks:
+            x = self._x(tick, groove)
+            painter.drawLine(x, groove.bottom() - 3, x, groove.bottom())
+            label = QtCore.QRect(x - 20, groove.bottom() + 1, 40, line)
+            side = align.AlignHCenter
+            if tick == self.scale.low:
+                label.moveLeft(0)
+                side = align.AlignLeft
+            elif tick == self.scale.high:
+                label.moveRight(self.width() - 1)
+                side = align.AlignRight
+            painter.drawText(
+                label, side, f"{tick:+g}" if self.scale.signed and tick else f"{tick:g}"
+            )
+
+    def _paint_level(self, painter: QtGui.QPainter, groove: QtCore.QRect) -> None:
+        pattern = QtCore.Qt.BrushStyle
+        style = pattern.BDiagPattern if self.alarm else pattern.SolidPattern
+        bar = QtCore.QRect(groove)
+        bar.setWidth(self._x(self.level, groove))
+        painter.fillRect(bar, QtGui.QBrush(self._color(self._tint), style))
+        if self._limit is not None:
+            x = self._x(self._limit, groove)
+            if bar.width() > x:
+                bar.setLeft(x)
+                painter.fillRect(bar, QtGui.QBrush(self._color(self._over), style))
+            painter.fillRect(x - 1, groove.top(), 2, groove.height(), QtGui.QColor(colors().ink))
+        if self.held > self.scale.low:
+            over = self._limit is not None and self.held > self._limit
+            color = self._color(self._over if over else self._tint)
+            x = self._x(self.held, groove)
+            painter.fillRect(x - 1, groove.top(), 3, groove.height(), color)
+
+    def _x(self, level: float, groove: QtCore.QRect) -> int:
+        return round(self.scale.place(level) * groove.width())
+
+    @staticmethod
+    def _color(tint: Tint) -> QtGui.QColor:
+        return QtGui.QColor(getattr(colors(), tint))
