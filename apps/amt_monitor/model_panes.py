@@ -1,0 +1,202 @@
+"""A pane for each model that runs beside others."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.bar import Bar, Scale
+from amt_monitor.numbers import sone_text
+from amt_monitor.pane import colors
+from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
+from amt_stream.metering import EBU_9, EBU_18
+from amt_stream.outputs import HIGHEST_PHON
+
+TARGET_LUFS = -23.0
+"""What is 0 LU (EBU R 128)."""
+
+PEAK_LIMIT_DBTP = -1.0
+"""What no true peak is to exceed (EBU R 128)."""
+
+EBU_SCALES = {
+    "EBU +9": Scale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
+    "EBU +18": Scale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
+}
+PEAK_SCALE = Scale(-40.0, 3.0, (-40, -30, -20, -10, 0))
+
+
+def lu_text(level_lufs: float) -> str:
+    """A loudness relative to the target, with its sign."""
+    return f"{round(level_lufs - TARGET_LUFS, 1) + 0.0:+.1f}"
+
+
+def table_phon(phon: float) -> str:
+    """Loudness level by a table that ends at 120 phon."""
+    return f">{HIGHEST_PHON:.0f}" if phon >= HIGHEST_PHON else tenths(phon)
+
+
+def _loudness(
+    name: str, title: str, about: str, prefix: str, ltl: str, stl: str
+) -> Callable[[Collection[str]], ReadingPane]:
+    """A model of the Moore family; `ltl` and `stl` are time constants in words."""
+
+    def pair(caption: str, reading: str, about: str = "") -> list[Cell]:
+        return [
+            Cell(caption, f"{prefix}{reading}_sone", "sone", sone_text, about),
+            Cell("", f"{prefix}{reading}_phon", "phon", table_phon),
+        ]
+
+    rows = (
+        Row(1, pair("LTL", "ltl", f"long-term, {ltl}")),
+        Row(1, pair("STL", "stl", f"short-term, {stl}")),
+    )
+    small = (
+        *pair("max LTL", "max_ltl"),
+        *pair("max STL", "max_stl"),
+        Cell("LTL N5", f"{prefix}ltl_n5_phon", "phon", table_phon),
+    )
+    return lambda names: ReadingPane(name, title, about, rows, small, 2, 3, names)
+
+
+def _zwicker(names: Collection[str]) -> ReadingPane:
+    both = "louder of both channels" if "zwicker_n_left_sone" in names else ""
+
+    def sone(caption: str, reading: str, about: str = "") -> Cell:
+        return Cell(caption, f"zwicker_{reading}_sone", "sone", sone_text, about)
+
+    def phon(caption: str, reading: str) -> Cell:
+        return Cell(caption, f"zwicker_{reading}_phon", "phon")
+
+    rows = (
+        Row(1, (sone("N", "n", both), phon("", "n"))),
+        Row(1, (sone("N5", "n5", "exceeded 5 % of time"), sone("Nmax", "nmax"))),
+    )
+    small = (
+        *(phon("N5", "n5"), sone("N50", "n50")),
+        *(sone("N left", "n_left"), phon("", "n_left")),
+        *(sone("N right", "n_right"), phon("", "n_right")),
+    )
+    about = "ISO 532-1, time-varying"
+    return ReadingPane("zwicker", "Zwicker", about, rows, small, 2, 3, names)
+
+
+def _sound_level(names: Collection[str]) -> ReadingPane:
+    two = "laf_left_db" in names
+    both = ", higher of both channels" if two else ""
+    rows = (
+        Row(5, [Cell("LAF", "laf_db", "dB", about=f"A-weighted, fast{both}")]),
+        Row(
+            4,
+            (
+                Cell("LAeq", "laeq_db", "dB"),
+                Cell("LAFmax", "lafmax_db", "dB"),
+                Cell("LCpeak", "lcpeak_db", "dB"),
+            ),
+        ),
+        Row(
+            3,
+            (
+                Cell("LAF10", "laf10_db", "dB", about="exceeded 10 %"),
+                Cell("LAF50", "laf50_db", "dB", about="50 %"),
+                Cell("LAF90", "laf90_db", "dB", about="90 % of time"),
+            ),
+        ),
+    )
+    small = [
+        Cell(caption, f"{caption.lower().replace(' ', '_')}_db", "dB")
+        for caption in ("LAF left", "LAS", "LCF", "LZF", "LAF right", "LAI", "LCS", "LZS")
+    ]
+    across = 4 if two else 3
+    return ReadingPane("spl", "Sound level", "IEC 61672", rows, small, across, 4, names)
+
+
+class ProgrammePane(ReadingPane):
+    """Programme loudness, with bars for momentary loudness and true peak."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        main = (
+            ("M", "momentary", "momentary, 0.4 s"),
+            ("S", "short_term", "short-term, 3 s"),
+            ("I", "integrated", "integrated"),
+        )
+        lufs = [Cell(c, f"{name}_lufs", "LUFS", about=about) for c, name, about in main]
+        lu = [Cell("", f"{name}_lufs", "LU", lu_text, label=f"{name}_lu") for _, name, _ in main]
+        rows = (
+            Row(5, lufs),
+            Row(2, lu, largest=0.6),
+            Row(
+                4,
+                (
+                    Cell("LRA", "lra_lu", "LU"),
+                    Cell("True peak", "true_peak_dbtp", "dBTP"),
+                    Cell("max M", "max_momentary_lufs", "LUFS"),
+                    Cell("max S", "max_short_term_lufs", "LUFS"),
+                ),
+            ),
+        )
+        about = f"ITU-R BS.1770, EBU R 128; 0 LU = {TARGET_LUFS:g} LUFS"
+        super().__init__("bs1770", "Programme loudness", about, rows, (), 1, 4, names)
+        self.scale = QtWidgets.QComboBox()
+        self.scale.setObjectName("scale")
+        self.scale.addItems(list(EBU_SCALES))
+        self.scale.currentTextChanged.connect(self._rescale)
+        self.head.addWidget(self.scale)
+        first = EBU_SCALES[self.scale.currentText()]
+        self.momentary = Bar("bar_momentary", "M in LU", first, limit=0.0, over="warm")
+        self.peak = Bar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
+        for bar in (self.momentary, self.peak):
+            bar.setMinimumHeight(2 * bar.fontMetrics().height() + 10)
+            self.body.insertWidget(self.body.indexOf(self.badge) - 1, bar, 3 * FIRST)
+        self._peak_number = self.findChild(QtWidgets.QLabel, "true_peak_dbtp")
+        self._over = False
+
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        super().show_readings(found)
+        self.draw(found)
+
+    def draw(self, found: Mapping[str, Any]) -> None:
+        """Move the bars; the lines in them are the maxima."""
+        now, highest = found.get("momentary_lufs"), found.get("max_momentary_lufs")
+        peak = found.get("true_peak_dbtp")
+        low = self.momentary.scale.low
+        self.momentary.set_level(
+            low if now is None else now - TARGET_LUFS,
+            None if highest is None else highest - TARGET_LUFS,
+        )
+        self.momentary.set_text("" if highest is None else f"max {lu_text(highest)}", False)
+        self.peak.set_level(PEAK_SCALE.low if peak is None else peak)
+        self._over = peak is not None and peak > PEAK_LIMIT_DBTP
+        limit = f"limit {PEAK_LIMIT_DBTP:g} dBTP"
+        self.peak.set_text(f"over the {limit}" if self._over else limit, False)
+
+    def doubt(self, grey: bool, alarm: bool) -> None:
+        super().doubt(grey, alarm)
+        if self._over and not grey:
+            tint(self._peak_number, colors().alarm)
+
+    def _rescale(self, name: str) -> None:
+        self.momentary.set_scale(EBU_SCALES[name])
+
+
+PANES: dict[str, Callable[[Collection[str]], ReadingPane]] = {
+    "moore2016": _loudness(
+        "moore2016",
+        "Moore 2016",
+        "ISO 532-3, both ears",
+        "",
+        "99 ms up, 0.75 s down",
+        "22 ms up, 30 ms down",
+    ),
+    "gm2002": _loudness(
+        "gm2002",
+        "Glasberg &amp; Moore 2002",
+        "ANSI S3.4-2007",
+        "gm2002_",
+        "99 ms up, 2 s down",
+        "22 ms up, 50 ms down",
+    ),
+    "zwicker": _zwicker,
+    "bs1770": ProgrammePane,
+    "spl": _sound_level,
+}
+"""Of each model by its name, made with the names of its readings."""

@@ -1,0 +1,199 @@
+"""The readings of one model: what a person looks for large, the rest small."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import Pane, colors
+
+NONE = "---"
+WIDEST = ("888.8", "-88.8", "+88.8", "0.888")
+SMALLEST, LARGEST = 14, 130
+LINE_HEIGHT = 1.2
+MARGINS = 16
+FIRST = 100
+"""Rows have what room they can use before any is left between them."""
+SMALLEST_UNIT, UNIT_ROOM = 12, 40
+
+
+def tenths(value: float) -> str:
+    """Two digits after a rounding to tenths never read -0.0."""
+    return f"{round(value, 1) + 0.0:.1f}"
+
+
+class Cell(NamedTuple):
+    """A reading by its name in the sink, and how it is written.
+
+    `about` stands beside the caption; without both it goes with the cell before. `label` is the
+    name of the widget where that of the reading is taken.
+    """
+
+    caption: str
+    name: str
+    unit: str
+    text: Callable[[float], str] = tenths
+    about: str = ""
+    label: str = ""
+
+
+class Row(NamedTuple):
+    """Cells beside each other, and how high they are compared with other rows.
+
+    largest: size of the numbers, as a fraction of what would fill the width
+    """
+
+    weight: int
+    cells: Sequence[Cell]
+    largest: float = 1.0
+
+
+class ReadingPane(Pane):
+    """Rows of large numbers, below them small ones, `across` in a line.
+
+    share: of the window's height
+    names: of all readings that there are; cells of others are left out
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        about: str,
+        rows: Sequence[Row],
+        small: Sequence[Cell],
+        across: int,
+        share: int,
+        names: Collection[str],
+    ) -> None:
+        super().__init__(name, f"<big>{title}</big>", about)
+        self.share = share
+        self._rows: list[_LargeRow] = []
+        self._numbers: list[tuple[Cell, QtWidgets.QLabel]] = []
+        for row in rows:
+            cells = [cell for cell in row.cells if cell.name in names]
+            widget = _LargeRow(cells, row.largest)
+            self._rows.append(widget)
+            self._numbers += widget.numbers
+            self.body.addWidget(widget, FIRST * row.weight)
+            self.body.addStretch(1)
+        grid = QtWidgets.QGridLayout()
+        grid.setHorizontalSpacing(4)
+        grid.setVerticalSpacing(0)
+        for place, cell in enumerate(cell for cell in small if cell.name in names):
+            number = _number(cell)
+            number.setMinimumWidth(number.fontMetrics().horizontalAdvance("-888.8"))
+            self._numbers.append((cell, number))
+            labels = QtWidgets.QLabel(cell.caption), number, QtWidgets.QLabel(cell.unit)
+            for i, label in enumerate(labels):
+                grid.addWidget(label, place // across, 4 * (place % across) + i)
+            grid.setColumnMinimumWidth(4 * (place % across) + 3, 16)
+        grid.setColumnStretch(4 * across, 1)
+        self.body.addLayout(grid)
+        # Below the numbers, where it is seen with them and has room for several words.
+        self.head.removeWidget(self.badge)
+        self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
+        narrow = max(len(row.cells) for row in rows) * (round(3.4 * SMALLEST) + UNIT_ROOM)
+        self.setMinimumWidth(MARGINS + max(narrow, grid.minimumSize().width()))
+
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        """Write the readings that were found; those that are None are not there yet."""
+        for cell, number in self._numbers:
+            value = found.get(cell.name)
+            number.setText(NONE if value is None else cell.text(value))
+
+    def texts(self) -> tuple[str, ...]:
+        """What is written there now."""
+        return tuple(number.text() for _, number in self._numbers)
+
+    def doubt(self, grey: bool, alarm: bool) -> None:
+        """Grey numbers are not to be read off; red ones have no calibration."""
+        for _, number in self._numbers:
+            tint(number, colors().faint if grey else colors().alarm if alarm else None)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        for row in self._rows:
+            row.limit_height(self.contentsRect().width() - MARGINS)
+
+
+class _LargeRow(QtWidgets.QWidget):
+    """Large numbers with their units, each below its caption, as large as there is room."""
+
+    def __init__(self, cells: Sequence[Cell], largest: float) -> None:
+        super().__init__()
+        self._largest = largest
+        self._parts = []
+        faint = colors().faint
+        for cell in cells:
+            heading = f'<b>{cell.caption}</b> <span style="color: {faint}">{cell.about}</span>'
+            caption = QtWidgets.QLabel(heading if cell.caption else "")
+            labels = caption, _number(cell), QtWidgets.QLabel(cell.unit)
+            for label in labels:
+                label.setParent(self)
+            self._parts.append((cell, *labels))
+        self._line = self.fontMetrics().height() if any(cell.caption for cell in cells) else 0
+        ignored = QtWidgets.QSizePolicy.Policy.Ignored
+        self.setSizePolicy(ignored, ignored)
+        self.setMinimumHeight(self._line + SMALLEST + 4)
+
+    @property
+    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+        return [(cell, number) for cell, _, number, _ in self._parts]
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        step = self.width() // len(self._parts)
+        high = (self.height() - self._line) / LINE_HEIGHT
+        size = max(SMALLEST, min(self._widest(self.width()), int(high)))
+        for place, (_, caption, number, unit) in enumerate(self._parts):
+            left = place * step
+            caption.setGeometry(left, 0, self._captioned(place) * step - 4, self._line)
+            _resize(number, size, bold=True)
+            _resize(unit, max(SMALLEST_UNIT, size // 4))
+            metrics, small = number.fontMetrics(), unit.fontMetrics()
+            width = max(map(metrics.horizontalAdvance, WIDEST))
+            # Numbers of several rows end below each other; one that is alone begins at the left.
+            before = width if len(self._parts) == 1 else step - max(UNIT_ROOM, int(0.7 * size))
+            number.setGeometry(left + before - width, self._line, width, metrics.height())
+            top = self._line + metrics.ascent() - small.ascent()
+            unit.setGeometry(left + before + 4, top, step - before - 4, small.height())
+
+    def limit_height(self, width: int) -> None:
+        """No higher than numbers are that fill the width."""
+        self.setMaximumHeight(self._line + math.ceil(LINE_HEIGHT * self._widest(width)))
+
+    def _widest(self, width: int) -> int:
+        """Size of the digits that fill a width."""
+        step = width // len(self._parts)
+        # A bold number is at most 3.4 times as wide as high, a unit of a quarter of its size 0.7.
+        size = self._largest * min((step - 8) / 4.1, (step - UNIT_ROOM) / 3.4, LARGEST)
+        return max(SMALLEST, int(size))
+
+    def _captioned(self, place: int) -> int:
+        """How many cells the caption of one goes for."""
+        following = [bool(cell.caption) for cell, *_ in self._parts[place + 1 :]]
+        return 1 + (following.index(True) if True in following else len(following))
+
+
+def tint(label: QtWidgets.QLabel, color: str | None) -> None:
+    """Write in a color; None is that of the desktop."""
+    palette = QtGui.QPalette(QtWidgets.QApplication.palette())
+    if color is not None:
+        palette.setColor(label.foregroundRole(), QtGui.QColor(color))
+    if label.palette() != palette:
+        label.setPalette(palette)
+
+
+def _number(cell: Cell) -> QtWidgets.QLabel:
+    number = QtWidgets.QLabel(NONE)
+    number.setObjectName(cell.label or cell.name)
+    align = QtCore.Qt.AlignmentFlag
+    number.setAlignment(align.AlignRight | align.AlignTop)
+    return number
+
+
+def _resize(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
+    font = label.font()
+    font.setPixelSize(pixels)
+    font.setBold(bold)
+    label.setFont(font)

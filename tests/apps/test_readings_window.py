@@ -1,0 +1,233 @@
+"""The window of several models: what is on its labels is what the sink has."""
+
+import numpy as np
+import pytest
+import soundfile
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor import run_window
+from amt_monitor.model_panes import PANES, lu_text
+from amt_monitor.pane import colors
+from amt_monitor.readings import ReadingsWindow, found
+from amt_stream.calibration import UNCALIBRATED
+from amt_stream.engine import Engine, FileSource, SignalSource, Tone
+from amt_stream.outputs import READINGS, LatestReadings
+from amt_stream.outputs.latest import SUMMARY_S
+from amt_stream.presets import METERS, Preset
+
+Key = QtCore.Qt.Key
+FS = 48000
+LOUD_THEN_SOFT = [Tone(1000.0, level_db=70.0, duration=0.2), Tone(1000.0, level_db=60.0, start=0.2)]
+
+
+@pytest.fixture(scope="module")
+def stages():
+    """The models, which keep no state, each made when it is first asked for."""
+    made = {}
+
+    def make(names, channels):
+        for name in names:
+            if (name, channels) not in made:
+                made[name, channels] = Preset((name,)).models(FS, channels)[name]
+        return {name: made[name, channels] for name in names}
+
+    return make
+
+
+@pytest.fixture
+def engine_of(stages):
+    """Makes a function that makes engines, as the command line does."""
+
+    def make(source, *names, end_s=np.inf, **settings):
+        def make_engine(device=None):
+            heard = source()
+            sink = LatestReadings({n: READINGS[n](heard.channels) for n in names}, end_s)
+            return Engine(heard, stages(names, heard.channels), [sink], **settings)
+
+        return make_engine
+
+    return make
+
+
+@pytest.fixture
+def open_readings(qtbot, open_window):
+    """Opens a window and waits for the first readings."""
+
+    def make(make_engine):
+        window = open_window(make_engine, readings=False, kind=ReadingsWindow)
+        wait_until(qtbot, window, lambda: window.shown is not None)
+        return window
+
+    return make
+
+
+def wait_until(qtbot, window, true):
+    """Until `true()`, of a window that looks at its engine again and again."""
+
+    def look():
+        window._show_state()
+        window._show_numbers()
+        return true()
+
+    qtbot.waitUntil(look, timeout=15000)
+
+
+def label(window, name):
+    return window.findChild(QtWidgets.QLabel, name)
+
+
+def text(window, name):
+    return label(window, name).text()
+
+
+def ink(window, name):
+    number = label(window, name)
+    return number.palette().color(number.foregroundRole()).name()
+
+
+def wait_for_the_end(qtbot, window):
+    """Until the source has ended and the last readings are on the labels."""
+    wait_until(qtbot, window, lambda: window.switch.state == "stopped")
+    window._show_numbers()
+
+
+def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
+    tone = Tone(1000.0, level_db=60.0)
+    source = lambda: SignalSource([tone], FS, 1.0, paced=False)  # noqa: E731
+    window = open_readings(engine_of(source, *METERS, end_s=0.9))
+    wait_for_the_end(qtbot, window)
+    for name in ("ltl_phon", "stl_phon", "zwicker_n_phon", "laf_db", "laeq_db"):
+        assert float(text(window, name)) == pytest.approx(60.0, abs=0.15), name
+    assert float(text(window, "gm2002_stl_phon")) == pytest.approx(60.0, abs=0.3)
+    assert window.shown.texts["levels"] == ("60.0", "60.0")
+    shown = found(window.switch.engine.sinks[0])
+    for pane in window.panes.values():
+        for cell, number in pane._numbers:
+            value = shown[cell.name]
+            assert number.text() == ("---" if value is None else cell.text(value)), cell.name
+    assert text(window, "short_term_lufs") == text(window, "lra_lu") == "---"
+    assert text(window, "momentary_lufs") == f"{shown['momentary_lufs']:.1f}"
+    assert text(window, "momentary_lu") == f"{shown['momentary_lufs'] + 23:+.1f}"
+    assert window.shown.texts["moore2016"] == window.panes["moore2016"].texts()
+    assert "settling" in window.panes["gm2002"].badge.text
+    assert "settling" not in window.panes["zwicker"].badge.text
+    assert all("stopped" in pane.badge.text for pane in window.panes.values())
+
+
+def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of):
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_THEN_SOFT, FS), "bs1770", "spl"))
+    sink, badge = window.switch.engine.sinks[0], window.panes["spl"].badge
+    now_and_most = lambda: (text(window, "laf_db"), text(window, "lafmax_db"))  # noqa: E731
+    wait_until(qtbot, window, lambda: now_and_most()[0] == "60.0" and not badge.text)
+    loudest = sink.totals["lafmax_db"]
+    assert loudest > 65
+    assert now_and_most() == ("60.0", f"{loudest:.1f}")
+    qtbot.keyClick(window, Key.Key_R)
+    wait_until(qtbot, window, lambda: now_and_most()[1] == "60.0")
+    assert now_and_most()[0] == "60.0"
+    assert not badge.text
+    qtbot.mouseClick(window.pause_button, QtCore.Qt.MouseButton.LeftButton)
+    assert window.pause_button.text() == "Continue"
+    assert all("paused" in pane.badge.text for pane in window.panes.values())
+    qtbot.keyClick(window, Key.Key_R)
+    before = sink.row["time_s"]
+    wait_until(qtbot, window, lambda: sink.row["time_s"] > before + SUMMARY_S)
+    assert now_and_most() == ("60.0", "---")
+    assert text(window, "integrated_lufs") == text(window, "true_peak_dbtp") == "---"
+    qtbot.keyClick(window, Key.Key_C)
+    assert window.pause_button.text() == "Pause"
+    wait_until(qtbot, window, lambda: now_and_most() == ("60.0", "60.0"))
+    assert not badge.text
+
+
+def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, engine_of):
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_THEN_SOFT, FS), "spl"))
+    wait_until(qtbot, window, lambda: text(window, "laf_db") != "---")
+    qtbot.keyClick(window, Key.Key_P)
+    before, shown = window.panes["spl"].texts(), window.shown
+    sink = window.switch.engine.sinks[0]
+    wait_until(qtbot, window, lambda: sink.row["laf_db"] < 60.05)
+    assert window.panes["spl"].texts() == before == shown.texts["spl"]
+    assert window.shown is shown
+    assert "frozen" in window.panes["spl"].badge.text
+    assert ink(window, "laf_db") == colors().faint
+    qtbot.mouseClick(window.freeze_button, QtCore.Qt.MouseButton.LeftButton)
+    wait_until(qtbot, window, lambda: text(window, "laf_db") == "60.0")
+
+
+def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readings, engine_of):
+    source = lambda: SignalSource([Tone(1000.0, level_db=60.0)], FS)  # noqa: E731
+    window = open_readings(engine_of(source, "bs1770", "spl", calibration=UNCALIBRATED))
+    level, programme = window.panes["spl"], window.panes["bs1770"]
+    wait_until(qtbot, window, lambda: level.badge.text == "uncalibrated")
+    assert window.levels.badge.text == "uncalibrated"
+    assert ink(window, "laf_db") == ink(window, "lcpeak_db") == colors().alarm
+    assert not programme.badge.text
+    assert ink(window, "momentary_lufs") != colors().alarm
+
+
+@pytest.mark.parametrize("channels", [1, 6])
+def test_a_programme_needs_no_level_and_no_calibration(
+    qtbot, open_readings, engine_of, tmp_path, channels
+):
+    sine = np.sin(2 * np.pi * 997 * np.arange(FS) / FS)
+    sound = np.zeros((FS, channels))
+    # A full-scale sine of 997 Hz in one front channel reads -3.01 LUFS (BS.1770-5, Annex 1). The
+    # low-frequency channel, the fourth, counts for no loudness, but its peak clips as any other.
+    if channels == 6:
+        sound[:, 2], sound[:, 3] = 0.1 * sine, 0.95 * sine
+    else:
+        sound[:, 0] = 0.1 * sine
+    soundfile.write(tmp_path / "tone.wav", sound, FS, subtype="FLOAT")
+    source = lambda: FileSource(tmp_path / "tone.wav", paced=False)  # noqa: E731
+    window = open_readings(engine_of(source, "bs1770"))
+    wait_for_the_end(qtbot, window)
+    pane = window.panes["bs1770"]
+    assert list(window.panes) == ["bs1770"]
+    assert window.levels is None
+    assert pane.badge.text == "stopped"
+    for name in ("momentary", "integrated", "max_momentary"):
+        assert float(text(window, f"{name}_lufs")) == pytest.approx(-23.0, abs=0.1), name
+    for name in ("momentary_lu", "integrated_lu"):
+        assert float(text(window, name)) == pytest.approx(0.0, abs=0.1), name
+    assert text(window, "short_term_lufs") == "---"
+    peak_db, words = ("-0.4", "over the limit") if channels == 6 else ("-20.0", "limit")
+    assert text(window, "true_peak_dbtp") == peak_db
+    assert pane.peak.text == f"{words} -1 dBTP"
+    assert pane.momentary.level == pytest.approx(0.0, abs=0.1)
+    pane.scale.setCurrentText("EBU +18")
+    assert (pane.momentary.scale.low, pane.momentary.scale.high) == (-36, 18)
+
+
+def test_a_peak_above_the_limit_is_told_in_words_and_in_color(qtbot):
+    pane = PANES["bs1770"]([*READINGS["bs1770"](2).columns, *READINGS["bs1770"](2).headlines])
+    qtbot.addWidget(pane)
+    for peak, over in ((-1.0, False), (-0.9, True)):
+        pane.show_readings({"true_peak_dbtp": peak, "momentary_lufs": -23.04})
+        pane.doubt(grey=False, alarm=False)
+        assert (ink(pane, "true_peak_dbtp") == colors().alarm) == over
+        assert pane.peak.text == ("over the limit -1 dBTP" if over else "limit -1 dBTP")
+    assert text(pane, "momentary_lu") == lu_text(-23.04) == "+0.0"
+
+
+@pytest.mark.parametrize("size", [(0, 0), (390, 274), (585, 366), (1176, 640)])
+@pytest.mark.parametrize("model", METERS)
+def test_no_number_is_cut_off(qtbot, model, size):
+    readings = READINGS[model](2)
+    pane = PANES[model]([*readings.columns, *readings.headlines])
+    qtbot.addWidget(pane)
+    pane.resize(QtCore.QSize(*size).expandedTo(pane.minimumSizeHint()))
+    pane.show()
+    qtbot.waitExposed(pane)
+    wide = {"sone": "0.888", "phon": ">120", "LU": "+88.8", "LUFS": "-88.8", "dBTP": "-88.8"}
+    area = QtCore.QRect(QtCore.QPoint(), pane.size())
+    for cell, number in pane._numbers:
+        metrics = number.fontMetrics()
+        assert metrics.horizontalAdvance(wide.get(cell.unit, "188.8")) <= number.width(), cell.name
+        assert metrics.tightBoundingRect("0").height() <= number.height(), cell.name
+        assert area.contains(QtCore.QRect(number.mapTo(pane, QtCore.QPoint()), number.size()))
+
+
+def test_run_window_shows_readings(qapp, engine_of):
+    make_engine = engine_of(lambda: SignalSource([], FS), "bs1770")
+    assert run_window(make_engine, duration=0.05, shows="readings") == 0
