@@ -88,9 +88,8 @@ class BinauralLoudness(Stage):
         self.register_table("theta", np.array(THETA))
         self.register_table("short_term", np.array(SHORT_TERM))
         self.register_table("long_term", np.array(LONG_TERM))
-        self.out_time_dim = Moore2016Output(  # type: ignore[arg-type]
-            -1, -1, -1, -1, -2, -2, -1, -1, -1, -1
-        )
+        dims: Any = (-1, -1, -1, -1, -2, -2, -1, -1, -1, -1)
+        self.out_time_dim = Moore2016Output(*dims)
 
     def channels(self) -> Channels:
         """The tables that specific loudness needs."""
