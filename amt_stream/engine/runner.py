@@ -187,7 +187,10 @@ class Engine:
             measurement.commands.put(measurement.reset)
 
     def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
-        """Read with another calibration from the next block on [any-thread]."""
+        """Read with another calibration from the next block on [any-thread].
+
+        The band of a model that gives one stays that of the uncertainty it was made with.
+        """
         each_ear(calibration)
         for measurement in self._measurements.values():
             measurement.commands.put(partial(measurement.recalibrate, calibration))

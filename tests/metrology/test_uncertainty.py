@@ -105,6 +105,18 @@ def test_loudness_changes_by_seven_percent_per_decibel(models):
     assert float(y.stl_high[0, 90] / y.stl[0, 90]) == pytest.approx(1.072, abs=0.01)
 
 
+def test_the_width_is_that_of_the_sound_and_not_of_its_loudness(models):
+    # As loud as each other, yet noise that grows out of the threshold in more channels grows
+    # faster: a table of slopes by loudness would be 40 % off.
+    widths = []
+    for name, level_db in (("tone", 57.5), ("noise", 40)):
+        y = models[1.0](pascal(name, level_db))
+        middle, high = (float(sone_to_phon(v[0, 90])) for v in (y.stl, y.stl_high))
+        assert middle == pytest.approx(56.8, abs=0.3)
+        widths.append(high - middle)
+    assert widths == pytest.approx([1.0, 1.4], abs=0.03)
+
+
 @pytest.mark.parametrize("uncertainty_db", [-0.1, 20.1, math.nan, math.inf])
 def test_an_uncertainty_that_cannot_be_is_refused(uncertainty_db):
     with pytest.raises(ValueError, match=f"uncertainty_db is {uncertainty_db}: give 0 to 20 dB"):
