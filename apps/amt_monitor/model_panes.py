@@ -1,6 +1,7 @@
 """A pane for each model that runs beside others."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from pyqtgraph.Qt import QtWidgets
@@ -10,7 +11,7 @@ from amt_monitor.numbers import sone_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
 from amt_stream.metering import EBU_9, EBU_18
-from amt_stream.outputs import HIGHEST_PHON
+from amt_stream.outputs import HIGHEST_PHON, band_texts
 
 TARGET_LUFS = -23.0
 """What is 0 LU (EBU R 128)."""
@@ -35,27 +36,40 @@ def table_phon(phon: float) -> str:
     return f">{HIGHEST_PHON:.0f}" if phon >= HIGHEST_PHON else tenths(phon)
 
 
-def _loudness(
-    name: str, title: str, about: str, prefix: str, ltl: str, stl: str
-) -> Callable[[Collection[str]], ReadingPane]:
+class LoudnessPane(ReadingPane):
     """A model of the Moore family; `ltl` and `stl` are time constants in words."""
 
-    def pair(caption: str, reading: str, about: str = "") -> list[Cell]:
+    def __init__(
+        self, name: str, title: str, about: str, ltl: str, stl: str, names: Collection[str]
+    ) -> None:
+        self._prefix = "" if "ltl_sone" in names else f"{name}_"
+        rows = (
+            Row(1, self._pair("LTL", "ltl", f"long-term, {ltl}")),
+            Row(1, self._pair("STL", "stl", f"short-term, {stl}")),
+        )
+        small = (
+            *self._pair("max LTL", "max_ltl"),
+            *self._pair("max STL", "max_stl"),
+            Cell("LTL N5", f"{self._prefix}ltl_n5_phon", "phon", table_phon),
+        )
+        super().__init__(name, title, about, rows, small, 2, 3, names)
+
+    def _pair(self, caption: str, reading: str, about: str = "") -> list[Cell]:
         return [
-            Cell(caption, f"{prefix}{reading}_sone", "sone", sone_text, about),
-            Cell("", f"{prefix}{reading}_phon", "phon", table_phon),
+            Cell(caption, f"{self._prefix}{reading}_sone", "sone", sone_text, about),
+            Cell("", f"{self._prefix}{reading}_phon", "phon", table_phon),
         ]
 
-    rows = (
-        Row(1, pair("LTL", "ltl", f"long-term, {ltl}")),
-        Row(1, pair("STL", "stl", f"short-term, {stl}")),
-    )
-    small = (
-        *pair("max LTL", "max_ltl"),
-        *pair("max STL", "max_stl"),
-        Cell("LTL N5", f"{prefix}ltl_n5_phon", "phon", table_phon),
-    )
-    return lambda names: ReadingPane(name, title, about, rows, small, 2, 3, names)
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        super().show_readings(found)
+        for name in ("ltl", "stl"):
+            stem = f"{self._prefix}{name}"
+            sone, low, high = (found.get(f"{stem}{edge}_sone") for edge in ("", "_low", "_high"))
+            widths = ("", "")
+            if sone is not None and low is not None and high is not None:
+                widths = band_texts(sone, low, high)
+            for unit, width in zip(("sone", "phon"), widths, strict=True):
+                self.show_band(f"{stem}_{unit}", width)
 
 
 def _zwicker(names: Collection[str]) -> ReadingPane:
@@ -69,7 +83,7 @@ def _zwicker(names: Collection[str]) -> ReadingPane:
 
     rows = (
         Row(1, (sone("N", "n", both), phon("", "n"))),
-        Row(1, (sone("N5", "n5", "exceeded 5 % of time"), sone("Nmax", "nmax"))),
+        Row(1, (sone("N5", "n5", "5 % of time"), sone("Nmax", "nmax"))),
     )
     small = (
         *(phon("N5", "n5"), sone("N50", "n50")),
@@ -96,8 +110,8 @@ def _sound_level(names: Collection[str]) -> ReadingPane:
         Row(
             3,
             (
-                Cell("LAF10", "laf10_db", "dB", about="exceeded 10 %"),
-                Cell("LAF50", "laf50_db", "dB", about="50 %"),
+                Cell("LAF10", "laf10_db", "dB", about="10 % of time"),
+                Cell("LAF50", "laf50_db", "dB", about="50 % of time"),
                 Cell("LAF90", "laf90_db", "dB", about="90 % of time"),
             ),
         ),
@@ -179,19 +193,19 @@ class ProgrammePane(ReadingPane):
 
 
 PANES: dict[str, Callable[[Collection[str]], ReadingPane]] = {
-    "moore2016": _loudness(
+    "moore2016": partial(
+        LoudnessPane,
         "moore2016",
         "Moore 2016",
         "ISO 532-3, both ears",
-        "",
         "99 ms up, 0.75 s down",
         "22 ms up, 30 ms down",
     ),
-    "gm2002": _loudness(
+    "gm2002": partial(
+        LoudnessPane,
         "gm2002",
         "Glasberg &amp; Moore 2002",
         "ANSI S3.4-2007",
-        "gm2002_",
         "99 ms up, 2 s down",
         "22 ms up, 50 ms down",
     ),

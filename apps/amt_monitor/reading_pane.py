@@ -15,7 +15,8 @@ LINE_HEIGHT = 1.2
 MARGINS = 16
 FIRST = 100
 """Rows have what room they can use before any is left between them."""
-SMALLEST_UNIT, UNIT_ROOM = 12, 40
+SMALLEST_UNIT, UNIT_ROOM = 12, 46
+SMALLEST_BAND = 11
 
 
 def tenths(value: float) -> str:
@@ -70,12 +71,14 @@ class ReadingPane(Pane):
         super().__init__(name, f"<big>{title}</big>", about)
         self.share = share
         self._rows: list[_LargeRow] = []
+        self._bands: dict[str, QtWidgets.QLabel] = {}
         self._numbers: list[tuple[Cell, QtWidgets.QLabel]] = []
         for row in rows:
             cells = [cell for cell in row.cells if cell.name in names]
             widget = _LargeRow(cells, row.largest)
             self._rows.append(widget)
             self._numbers += widget.numbers
+            self._bands |= widget.bands
             self.body.addWidget(widget, FIRST * row.weight)
             self.body.addStretch(1)
         grid = QtWidgets.QGridLayout()
@@ -107,14 +110,19 @@ class ReadingPane(Pane):
         """What is written there now."""
         return tuple(number.text() for _, number in self._numbers)
 
+    def show_band(self, name: str, text: str) -> None:
+        """Write beside a large number how far it may be off; nothing where that is not known."""
+        self._bands[name].setText(text and f"± {text}")
+
     def doubt(self, grey: bool, alarm: bool) -> None:
         """Grey numbers are not to be read off; red ones have no calibration."""
-        for _, number in self._numbers:
-            tint(number, colors().faint if grey else colors().alarm if alarm else None)
+        color = colors().faint if grey else colors().alarm if alarm else None
+        for label in (*(number for _, number in self._numbers), *self._bands.values()):
+            tint(label, color)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         for row in self._rows:
-            row.limit_height(self.contentsRect().width() - MARGINS)
+            row.fit(self.width() - MARGINS, self.height())
 
 
 class _LargeRow(QtWidgets.QWidget):
@@ -122,13 +130,16 @@ class _LargeRow(QtWidgets.QWidget):
 
     def __init__(self, cells: Sequence[Cell], largest: float) -> None:
         super().__init__()
-        self._largest = largest
+        self._largest, self._widest_step = largest, 0
         self._parts = []
         faint = colors().faint
         for cell in cells:
             heading = f'<b>{cell.caption}</b> <span style="color: {faint}">{cell.about}</span>'
             caption = QtWidgets.QLabel(heading if cell.caption else "")
-            labels = caption, _number(cell), QtWidgets.QLabel(cell.unit)
+            band = QtWidgets.QLabel()
+            band.setObjectName(f"{cell.name}_band")
+            band.setToolTip("as far as the uncertainty of the level goes, k = 2")
+            labels = caption, _number(cell), QtWidgets.QLabel(cell.unit), band
             for label in labels:
                 label.setParent(self)
             self._parts.append((cell, *labels))
@@ -139,13 +150,27 @@ class _LargeRow(QtWidgets.QWidget):
 
     @property
     def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
-        return [(cell, number) for cell, _, number, _ in self._parts]
+        return [(cell, number) for cell, _, number, *_ in self._parts]
+
+    @property
+    def bands(self) -> dict[str, QtWidgets.QLabel]:
+        return {cell.name: band for cell, *_, band in self._parts}
+
+    def fit(self, width: int, height: int) -> None:
+        """No higher than numbers are that fill their columns, in a pane of that size."""
+        # In a wide and low pane numbers would stand far from their captions.
+        self._widest_step = height
+        self.setMaximumHeight(self._line + math.ceil(LINE_HEIGHT * self._widest(width)))
+        self._arrange()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        step = self.width() // len(self._parts)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        step = self._step(self.width())
         high = (self.height() - self._line) / LINE_HEIGHT
         size = max(SMALLEST, min(self._widest(self.width()), int(high)))
-        for place, (_, caption, number, unit) in enumerate(self._parts):
+        for place, (_, caption, number, unit, band) in enumerate(self._parts):
             left = place * step
             caption.setGeometry(left, 0, self._captioned(place) * step - 4, self._line)
             _resize(number, size, bold=True)
@@ -156,15 +181,19 @@ class _LargeRow(QtWidgets.QWidget):
             before = width if len(self._parts) == 1 else step - max(UNIT_ROOM, int(0.7 * size))
             number.setGeometry(left + before - width, self._line, width, metrics.height())
             top = self._line + metrics.ascent() - small.ascent()
-            unit.setGeometry(left + before + 4, top, step - before - 4, small.height())
+            room = step - before - 4
+            unit.setGeometry(left + before + 4, top, room, small.height())
+            _resize(band, max(SMALLEST_BAND, size // 5))
+            line = band.fontMetrics().height()
+            band.setGeometry(left + before + 4, top - line, room, line)
 
-    def limit_height(self, width: int) -> None:
-        """No higher than numbers are that fill the width."""
-        self.setMaximumHeight(self._line + math.ceil(LINE_HEIGHT * self._widest(width)))
+    def _step(self, width: int) -> int:
+        """From one column to the next."""
+        return min(width // len(self._parts), self._widest_step)
 
     def _widest(self, width: int) -> int:
-        """Size of the digits that fill a width."""
-        step = width // len(self._parts)
+        """Size of the digits that fill a column."""
+        step = self._step(width)
         # A bold number is at most 3.4 times as wide as high, a unit of a quarter of its size 0.7.
         size = self._largest * min((step - 8) / 4.1, (step - UNIT_ROOM) / 3.4, LARGEST)
         return max(SMALLEST, int(size))

@@ -121,7 +121,7 @@ class ReadingsWindow(MeterWindow):
         _clear(self._area)
         self.panes = {model: PANES[model](names) for model, names in self._names.items()}
         panes = list(self.panes.values())
-        first = len(panes) if len(panes) < 3 else (len(panes) + 1) // 2
+        first = (len(panes) + 1) // 2
         for row in (panes[:first], panes[first:]):
             beside = QtWidgets.QHBoxLayout()
             beside.setSpacing(SPACE)

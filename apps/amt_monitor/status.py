@@ -3,18 +3,20 @@
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import in_words
+from amt_stream.presets import IN_FULL_SCALE
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
 
 
 def status_text(engine: "Engine", state: str) -> str:
-    """Device, calibration and health in one line."""
+    """Device, calibration and health in one line; no calibration where none is needed."""
     source, health = engine.source, engine.health
+    calibration = [in_words(engine.calibration)] if set(engine.models) - IN_FULL_SCALE else []
     return "   |   ".join(
         (
             f"{source.name}, {source.fs} Hz: {state}",
-            in_words(engine.calibration),
+            *calibration,
             f"load {100 * health.load:.0f} %",
             f"latency {1000 * health.latency_s:.0f} ms",
             f"overruns {health.overruns}",

@@ -13,6 +13,7 @@ from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.outputs import READINGS, LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
+from amt_stream.outputs.readings import LoudnessReadings
 from amt_stream.presets import METERS, Preset
 
 Key = QtCore.Qt.Key
@@ -93,8 +94,8 @@ def wait_for_the_end(qtbot, window):
 
 def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     tone = Tone(1000.0, level_db=60.0)
-    source = lambda: SignalSource([tone], FS, 1.0, paced=False)  # noqa: E731
-    window = open_readings(engine_of(source, *METERS, end_s=0.9))
+    source = lambda: SignalSource([tone], FS, 0.7, paced=False)  # noqa: E731
+    window = open_readings(engine_of(source, *METERS, end_s=0.6))
     wait_for_the_end(qtbot, window)
     for name in ("ltl_phon", "stl_phon", "zwicker_n_phon", "laf_db", "laeq_db"):
         assert float(text(window, name)) == pytest.approx(60.0, abs=0.15), name
@@ -142,17 +143,19 @@ def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of)
 
 def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, engine_of):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_THEN_SOFT, FS), "spl"))
-    wait_until(qtbot, window, lambda: text(window, "laf_db") != "---")
+    wait_until(qtbot, window, lambda: text(window, "lafmax_db") != "---")
     qtbot.keyClick(window, Key.Key_P)
     before, shown = window.panes["spl"].texts(), window.shown
     sink = window.switch.engine.sinks[0]
-    wait_until(qtbot, window, lambda: sink.row["laf_db"] < 60.05)
+    loudest = sink.totals["lafmax_db"]
+    wait_until(qtbot, window, lambda: sink.totals["lafmax_db"] > loudest)
     assert window.panes["spl"].texts() == before == shown.texts["spl"]
     assert window.shown is shown
     assert "frozen" in window.panes["spl"].badge.text
     assert ink(window, "laf_db") == colors().faint
     qtbot.mouseClick(window.freeze_button, QtCore.Qt.MouseButton.LeftButton)
-    wait_until(qtbot, window, lambda: text(window, "laf_db") == "60.0")
+    wait_until(qtbot, window, lambda: window.shown is not shown)
+    assert text(window, "lafmax_db") == f"{sink.totals['lafmax_db']:.1f}"
 
 
 def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readings, engine_of):
@@ -186,6 +189,7 @@ def test_a_programme_needs_no_level_and_no_calibration(
     assert list(window.panes) == ["bs1770"]
     assert window.levels is None
     assert pane.badge.text == "stopped"
+    assert "calibrated" not in text(window, "status")
     for name in ("momentary", "integrated", "max_momentary"):
         assert float(text(window, f"{name}_lufs")) == pytest.approx(-23.0, abs=0.1), name
     for name in ("momentary_lu", "integrated_lu"):
@@ -208,6 +212,21 @@ def test_a_peak_above_the_limit_is_told_in_words_and_in_color(qtbot):
         assert (ink(pane, "true_peak_dbtp") == colors().alarm) == over
         assert pane.peak.text == ("over the limit -1 dBTP" if over else "limit -1 dBTP")
     assert text(pane, "momentary_lu") == lu_text(-23.04) == "+0.0"
+
+
+def test_a_band_stands_beside_the_number(qtbot):
+    pane = PANES["moore2016"](LoudnessReadings(band=True).columns)
+    qtbot.addWidget(pane)
+    pane.resize(390, 274)
+    pane.show()
+    pane.show_readings({"ltl_sone": 1.0, "ltl_low_sone": 0.93, "ltl_high_sone": 1.12})
+    assert text(pane, "ltl_sone_band") == "± 12 %"
+    assert text(pane, "ltl_phon_band").startswith("± 1.")
+    assert text(pane, "stl_sone_band") == ""
+    band = label(pane, "ltl_sone_band")
+    assert band.fontMetrics().horizontalAdvance(band.text()) <= band.width()
+    pane.show_readings({"ltl_sone": 1.0})
+    assert text(pane, "ltl_sone_band") == text(pane, "ltl_phon_band") == ""
 
 
 @pytest.mark.parametrize("size", [(0, 0), (390, 274), (585, 366), (1176, 640)])
