@@ -30,7 +30,7 @@ class Moore2016(Chain):
     specific_loudness, excitation_db: whether to give these as well
     uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`: the
         loudness for that much less and that much more is then given too, as of runs of their own
-        (within 1e-4 sone below 40 phon, 1e-5 of the loudness above)
+        (within 1e-4 sone below 40 phon, 2e-5 of the loudness above)
 
     Raises ValueError for a value that is none of these.
 
