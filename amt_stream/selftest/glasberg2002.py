@@ -104,6 +104,7 @@ CHECKS = (
     trial(steady(3000, 60, 1), max_stl(6.84041), field="diffuse"),
     trial(steady(1000, 3, 1), max_stl(0.00236368)),
     trial(steady(1000, 112, 1), max_stl(160.991)),
+    # Just above the level below which nothing is heard.
     trial(steady(1000, -20.96, 1), max_stl(8.66751e-10, percent=2.0)),
     # The slopes of masking are at their flattest.
     trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001)),

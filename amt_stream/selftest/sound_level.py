@@ -18,6 +18,7 @@ from amt_stream.streaming import Stage
 TABLE_3 = "IEC 61672-1:2013, Table 3 (as transcribed in jmrplens/phonometry)"
 TABLE_4 = "IEC 61672-1:2013, Table 4"
 ANNEX_E = "IEC 61672-1:2013, Annex E, formula"
+INTERPOLATED = "independent calculation, with the interpolator of ITU-R BS.1770-5"
 DEFINITION = "IEC 61672-1:2013, clause 3"
 FORMULA = "IEC 61672-1:2013, formula"
 IMPULSE = "IEC 60651:1979, formula"
@@ -118,6 +119,8 @@ def pascal() -> Iterator[Reading]:
     for name in ("laf", "lcf", "lzf"):
         yield published(name.upper(), of(name), 93.98, "dB", 0.01, DEFINITION)
     yield published("LCpeak", of("lcpeak"), 96.99, "dB", 0.02, DEFINITION)
+    # Between the samples, of which the highest is 96.979 dB.
+    yield Reading("LCpeak", of("lcpeak"), 96.995, "dB", 0.005, INTERPOLATED)
 
 
 ONSET = Sound(
