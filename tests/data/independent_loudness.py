@@ -89,13 +89,19 @@ def excitation(kept, f=F):
     return np.where(g <= 4, w(z), 0) @ power
 
 
+# Column of the threshold, its value from 500 Hz, and C, by the name of the constants.
+EDITIONS = {
+    "iso": ("iso532_3_db", 3.63, 0.063),
+    "author": ("iso532_3_db", 3.63, 0.0631),
+    "ansi": ("ansi_s34_2007_db", 3.73, 0.046871),
+}
+
+
 def specific(e, edition):
     """Specific loudness (150,) of the excitation `e` (150,)."""
+    column, top, c = EDITIONS[edition]
     rows = published_table("moore_threshold")
-    level = np.interp(
-        FC, rows["freq_hz"], rows["iso532_3_db" if edition == "iso" else "ansi_s34_2007_db"]
-    )
-    top, c = (3.63, 0.063) if edition == "iso" else (3.73, 0.046871)
+    level = np.interp(FC, rows["freq_hz"], rows[column])
     g_db = top - level
     rows = published_table("moore_alpha")
     alpha = np.interp(g_db, rows["g_db"], rows["alpha"])
@@ -127,7 +133,7 @@ def inhibited(left, right):
     return 0.25 * (gains[0] * left).sum(), 0.25 * (gains[1] * right).sum()
 
 
-def moore2016(pascal, field="free"):
+def moore2016(pascal, field="free", constants="iso"):
     """Short-term and long-term loudness of the ears (frame, 2) in sone of `pascal` (2, time)."""
     left, right = (intensities(x, field, 3.32) for x in pascal)
     short, long = np.zeros((2, 150)), np.zeros(2)
@@ -135,7 +141,7 @@ def moore2016(pascal, field="free"):
     for a, b in zip(left, right, strict=True):
         floor = max(a.max(), b.max())
         for ear, i in enumerate((a, b)):
-            n = specific(excitation(kept(i, floor)), "iso")
+            n = specific(excitation(kept(i, floor)), constants)
             short[ear] += np.where(n > short[ear], 0.045, 0.033) * (n - short[ear])
         ears = np.array(inhibited(*short))
         long = long + np.where(ears > long, 0.01, 0.00133) * (ears - long)

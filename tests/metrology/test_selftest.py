@@ -191,7 +191,8 @@ def test_each_changed_column_fails(monkeypatch, model, name, column, factor):
 
 
 def moore2016_calculated(trial):
-    stl, ltl = moore2016(trial.sound.samples(32000), trial.options.get("field", "free"))
+    options = {key: v for key, v in trial.options.items() if key in ("field", "constants")}
+    stl, ltl = moore2016(trial.sound.samples(32000), **options)
     return SimpleNamespace(stl=stl.sum(1), ltl=ltl.sum(1), stl_ears=stl.T)
 
 
