@@ -16,6 +16,7 @@ from amt_stream.selftest.report import markdown, statement, summary
 from tests.data import independent_programme
 from tests.data.independent_loudness import glasberg2002, moore2016
 from tests.data.independent_zwicker import loudness, over_time
+from tests.soak.test_constants import PACKAGE, mutants
 
 # Where things lie and how they are joined: no constants, and some cannot be 2 % off.
 LAYOUT = ("blocks", "node", "weight", "groups", "_below")
@@ -150,6 +151,12 @@ def test_a_model_that_cannot_run_fails():
     assert "not verified" in statement(results)
     assert summary(results).startswith(f"0 of {len(results)} passed, worst deviation inf %")
     assert "| FAIL | zwicker |" in markdown(results)
+
+
+def test_the_long_run_finds_each_constant():
+    for mutant in mutants():
+        _, file, piece, _ = mutant.values
+        assert (PACKAGE / file).read_text(encoding="utf-8").count(piece) == 1, (file, piece)
 
 
 def test_an_unknown_model_is_refused():
