@@ -179,7 +179,7 @@ def two_percent_more(number, whole):
     return str(max(int(number) + 1, round(value))) if whole else repr(value)
 
 
-@pytest.mark.parametrize(("model", "file", "piece", "span"), mutants())
+@pytest.mark.parametrize(("model", "file", "piece", "span"), list(mutants()))
 def test_a_constant(copy, model, file, piece, span):
     path = copy / "amt_stream" / file
     source = path.read_text(encoding="utf-8")
