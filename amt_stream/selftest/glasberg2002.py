@@ -104,8 +104,9 @@ CHECKS = (
     trial(steady(3000, 60, 1), max_stl(6.84041), field="diffuse"),
     trial(steady(1000, 3, 1), max_stl(0.00236368)),
     trial(steady(1000, 112, 1), max_stl(160.991)),
-    # Just above the level below which nothing is heard.
+    # Next to where a component reaches the level below which nothing is heard.
     trial(steady(1000, -20.96, 1), max_stl(8.66751e-10, percent=2.0)),
+    trial(steady(1000, -21.05, 1), max_stl(6.20088e-11, percent=2.0)),
     # The slopes of masking are at their flattest.
     trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001)),
     trial(steady(14900, 80, 1), max_stl(1.41736)),

@@ -97,8 +97,9 @@ CHECKS = (
     trial(steady(3000, 60), max_stl(6.86297), field="diffuse"),
     trial(steady(1000, 3), max_stl(0.00238179)),
     trial(steady(1000, 112), max_stl(161.168)),
-    # Just above the level below which nothing is heard.
+    # Next to where a component reaches the level below which nothing is heard.
     trial(steady(1000, -20.88), max_stl(9.15873e-10, percent=2.0)),
+    trial(steady(1000, -20.96), max_stl(6.59044e-11, percent=2.0)),
     # The slopes of masking are at their flattest.
     trial(steady(1000, 145), max_stl(1783.2015, percent=0.001)),
     trial(steady(14900, 80), max_stl(1.42302)),

@@ -146,6 +146,7 @@ CHECKS = (
     weighted(10000, -2.5, -4.4),
     weighted(16000, -6.6, -8.5),
     weighted(16000, -6.6, -8.5, fs=44100),
+    weighted(12500, -4.3, -6.2, fs=44100, tolerance=0.035),
     weighted(10000, -2.5, -4.4, fs=32000, tolerance=0.02),
     weighted(12500, -4.3, -6.2, fs=32000, tolerance=0.02),
     weighted(16000, -6.6, -8.5, fs=88200, tolerance=0.006),
