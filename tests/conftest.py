@@ -43,6 +43,13 @@ LIVE_PLACES = (
 )
 
 
+def pytest_configure(config):
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        import torch
+
+        torch.set_num_threads(1)  # the workers share the cores
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         place = item.path.relative_to(item.config.rootpath).as_posix()

@@ -11,6 +11,7 @@ from amt_monitor.pane import colors
 from amt_monitor.readings import ReadingsWindow, found
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
+from amt_stream.engine.measurement import Line
 from amt_stream.outputs import READINGS, LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
 from amt_stream.outputs.readings import LoudnessReadings
@@ -23,13 +24,14 @@ LOUD_THEN_SOFT = [Tone(1000.0, level_db=70.0, duration=0.2), Tone(1000.0, level_
 
 @pytest.fixture(scope="module")
 def stages():
-    """The models, which keep no state, each made when it is first asked for."""
+    """The models, which keep no state, each made and compiled when it is first asked for."""
     made = {}
 
     def make(names, channels):
         for name in names:
             if (name, channels) not in made:
                 made[name, channels] = Preset((name,)).models(FS, channels)[name]
+                Line(made[name, channels], FS, 10.0, channels).warm()
         return {name: made[name, channels] for name in names}
 
     return make

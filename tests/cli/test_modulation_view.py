@@ -166,13 +166,13 @@ def test_cells_that_the_model_does_not_have_give_no_rows():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["meter", "--model", "king2019", "--field", "free"], "--field is for moore2016: king2019"),
+        (["meter", "--model", "king2019", "--field", "free"], "king2019 hears the sound as it"),
         (
             ["meter", "--model", "king2019", "--preset", "low-power"],
             "--preset low-power is for the model moore2016, and --model is king2019",
         ),
         (["analyze", "a.wav", "--model", "dau1997"], "amt-stream meter --model dau1997 --source"),
-        (["meter", "--model", "moore"], "invalid choice: 'moore'"),
+        (["meter", "--model", "moore"], "'moore': give one or more of moore2016"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(run, arguments, said):
