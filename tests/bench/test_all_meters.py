@@ -15,21 +15,22 @@ from tests.bench.machine import machine, summary
 
 pytestmark = pytest.mark.bench
 
-FS, SECONDS, BLOCK_MS = 48000, 10, 10
+FS, SECONDS, BLOCK_MS = 48000, 4, 10
 NOISE = 0.02 * np.random.default_rng(0).standard_normal((FS * SECONDS, 2)).astype(np.float32)
 
 
-def shares(names):
-    """CPU share of each block of stereo white noise at 70 dB SPL: models, readings and rows."""
+def shares(names, readings):
+    """CPU share of each block of stereo white noise at 70 dB SPL, with readings and rows or not."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     table = JoinedRows({name: READINGS[name](2) for name in names}, 10)
+    emit = table if readings else lambda frames: None
     measurements = [
         Measurement(
             Line(model, FS, BLOCK_MS),
             Calibration(107.0),
             slice(0, 2),
-            emit=table,
+            emit=emit,
             epoch=lambda audio_s: math.nan,
             line_changed=lambda line: None,
             name=name,
@@ -47,10 +48,15 @@ def shares(names):
 
 
 def test_all_meters():
-    runs = {name: shares([name]) for name in METERS}
-    runs["all of them"] = shares(METERS)
+    meters = {name: [name] for name in METERS} | {"all of them": METERS}
+    runs = {(name, readings): [] for name in meters for readings in (False, True)}
+    for _ in range(3):
+        for (name, readings), taken in runs.items():
+            taken += shares(meters[name], readings)
     print(f"\n{machine()}")
-    print("stereo white noise, 48 kHz, 10 ms blocks, with readings and a row per 10 ms")
-    for name, taken in runs.items():
-        print(f"  {name:12} {summary(taken)}   mean {np.mean(taken):.4f}")
-        assert len(taken) > 2
+    print("stereo white noise, 48 kHz, 10 ms blocks, thread CPU seconds per second of audio")
+    print(f"  {'':12} {'models':28}   with readings and a row per 10 ms")
+    for name in meters:
+        alone, told = (summary(runs[name, readings]) for readings in (False, True))
+        print(f"  {name:12} {alone}   {told}")
+    assert all(len(taken) > 2 for taken in runs.values())
