@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Events, Hold, Maximum, TimeAbove
 from amt_stream.metering.histogram import Histogram, RollingHistogram
+from amt_stream.metering.pausable import Pausable
 
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
 
 
-class LoudnessMeter:
+class LoudnessMeter(Pausable):
     """Maxima, percentiles and time above a limit of loudness level in phon, since the last reset.
 
     frame_rate: frames per second of what is given to `update`
@@ -42,7 +43,6 @@ class LoudnessMeter:
             "hold_s": hold_s,
             "window_s": window_s,
         }
-        self.paused = False
         self.reset()
 
     def reset(self) -> None:
@@ -56,14 +56,6 @@ class LoudnessMeter:
         limit = settings["limit_phon"]
         self.above = None if limit is None else TimeAbove(limit, period_s)
         self._counted = self._excluded = 0
-
-    def pause(self) -> None:
-        """Count nothing until `resume`."""
-        self.paused = True
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self.paused = False
 
     def update(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Maximum
+from amt_stream.metering.pausable import Pausable
 
 FRAME_RATE = 100
 MOMENTARY, SHORT_TERM = 40, 300
@@ -102,7 +103,7 @@ class GatedEnergies:
         return float(high - low)
 
 
-class ProgrammeLoudness:
+class ProgrammeLoudness(Pausable):
     """Readings of programme loudness (ITU-R BS.1770-5, EBU R 128, Tech 3341 and 3342).
 
     target_lufs: what is 0 LU
@@ -118,7 +119,6 @@ class ProgrammeLoudness:
 
     def __init__(self, target_lufs: float = -23.0, scale: Scale = EBU_9) -> None:
         self.target_lufs, self.scale = target_lufs, scale
-        self.paused = False
         # The frames before these, oldest first: unknown until the sound has lasted that long.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
         self._count = 0
@@ -134,14 +134,6 @@ class ProgrammeLoudness:
         self._measured = self._excluded = 0
         # So many frames had come when the last one came that is not measured.
         self._unmeasured = self._count
-
-    def pause(self) -> None:
-        """Measure nothing until `resume`."""
-        self.paused = True
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self.paused = False
 
     def relative(self, level_lufs: Any) -> Any:
         """A loudness in LU, about the target."""

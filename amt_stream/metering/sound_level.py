@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.metering.histogram import Histogram
+from amt_stream.metering.pausable import Pausable
 from amt_stream.scales import P0
 
 FRAME_S = 0.01
@@ -23,7 +24,7 @@ PERCENTS = (1, 5, 10, 50, 90, 95, 99)
 Powers = NDArray[np.floating]
 
 
-class SoundLevelMeter:
+class SoundLevelMeter(Pausable):
     """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
 
     short_s: length of the short equivalent levels, a multiple of 0.01 s
@@ -50,7 +51,6 @@ class SoundLevelMeter:
         self._short = np.full(len(WEIGHTINGS), np.nan)
         self._now = np.full(len(LEVELS), np.nan)
         self._sounding = 0  # frames since the sound began, or since one that was not valid
-        self.paused = False
         self.reset()
 
     def reset(self) -> None:
@@ -62,14 +62,6 @@ class SoundLevelMeter:
         self._lowest = np.full(len(SETTLED), np.inf)
         self._peak = 0.0
         self._measured = self._excluded = 0
-
-    def pause(self) -> None:
-        """Measure nothing until `resume`."""
-        self.paused = True
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self.paused = False
 
     def update(
         self,
