@@ -259,8 +259,12 @@ class Stream(nn.Module):
                 f"time, given {length}: put a Rebuffer before it"
             )
         before = self.state
-        grad = torch.is_grad_enabled()
-        y, after = stage.step(x, {k: v.clone() for k, v in before.items()} if grad else before)
+        if not torch.is_grad_enabled():
+            y, after = stage.step(x, before)
+            for key, buffer in before.items():
+                buffer.copy_(after[key])
+            return y
+        y, after = stage.step(x, {key: v.clone() for key, v in before.items()})
         with torch.no_grad():
             for key, buffer in before.items():
                 buffer.copy_(after[key])

@@ -1,6 +1,6 @@
 """Banks of modulation filters: a low-pass, and complex one-poles or real band-passes beside it."""
 
-from math import pi, prod, sqrt
+from math import pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -173,13 +173,16 @@ def _compiled(
 ) -> tuple[Tensor, State]:
     rows = array(x).reshape(-1, x.shape[-1])
     filters = low.numel() + readout.scale.numel()
-    y = x.new_empty(rows.shape[0], filters, rows.shape[1])
+    y = x.new_empty((*x.shape[:-1], filters, x.shape[-1]))
     zf = [z.clone(memory_format=torch.contiguous_format) for z in zi]
-    states = [z.view(rows.shape[0], prod(z.shape[x.dim() - 1 :])).numpy() for z in zf]
-    each = [array(t if t.dim() == 2 else t[:, None]) for t in bands]
+    count = len(rows)
+    states = [z.numpy().reshape(count, z.numel() // max(1, count)) for z in zf]
+    given = [array(t) for t in bands]
+    each = [a if a.ndim == 2 else a[:, None] for a in given]
     each += each[:1] * (3 - len(each))  # one-poles have no third
-    _bank(rows, array(low), *each, *(array(t) for t in readout), *states, y.numpy())
-    return y.view(*x.shape[:-1], filters, x.shape[-1]), (zf[0], zf[1])
+    out = y.numpy().reshape(count, filters, x.shape[-1])
+    _bank(rows, array(low), *each, *(array(t) for t in readout), *states, out)
+    return y, (zf[0], zf[1])
 
 
 @recurrence
