@@ -160,7 +160,7 @@ def copy(tmp_path):
     return tmp_path
 
 
-def tested(folder, model):
+def outcome_of(folder, model):
     """What the package in `folder` finds wrong with itself."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, model],
@@ -187,9 +187,9 @@ def test_a_constant(copy, model, file, piece, span):
     start, stop = span
     changed = piece[:start] + two_percent_more(piece[start:stop], piece in WHOLE) + piece[stop:]
     path.write_text(source.replace(piece, changed), encoding="utf-8")
-    assert tested(copy, model), changed
+    assert outcome_of(copy, model), changed
 
 
 @pytest.mark.parametrize("model", CONSTANTS)
 def test_an_unchanged_copy_passes(copy, model):
-    assert tested(copy, model) == ""
+    assert outcome_of(copy, model) == ""
