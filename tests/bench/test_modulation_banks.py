@@ -34,6 +34,7 @@ def shares(bank, plain: bool, seconds: int = 2) -> list[float]:
     # The plain form is the one that runs where a gradient is wanted.
     with torch.inference_mode(not plain):
         for block in noise.requires_grad_(plain).split(FS * BLOCK_MS // 1000, -1):
+            block = block.contiguous()  # as the stage before hands it on
             start = time.thread_time_ns()
             live(block)
             taken.append((time.thread_time_ns() - start) / 1e6 / BLOCK_MS)
