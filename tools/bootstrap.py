@@ -21,7 +21,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]),
     "soak": ("app,dev,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
-    "bench": ("app,dev,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
+    "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "setup": ("app,dev,rl", []),
 }
 # Debian package=the library, program or file that shows it is there. Only Linux needs any of them.

@@ -2,7 +2,7 @@
 
 Ours is everything, block by block: momentary and short-term loudness every 10 ms, integrated
 loudness, loudness range, true and sample peaks, read once a second. pyloudnorm computes the
-integrated loudness of a whole sound; it is measured where `pip install pyloudnorm` was run.
+integrated loudness of a whole sound; it is measured where the extra `peers` is installed.
 """
 
 import time

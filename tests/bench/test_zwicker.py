@@ -1,6 +1,6 @@
 """Thread CPU seconds per second of audio of Zwicker loudness over time, beside that of MoSQITo.
 
-MoSQITo computes whole files. It is measured where `pip install mosqito matplotlib` was run.
+MoSQITo computes whole files. It is measured where the extra `peers` is installed.
 """
 
 import time
