@@ -103,15 +103,13 @@ class Measurement:
         self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
         self._stretch = 0
         self._zeros_run = 0
-        self._energy = np.zeros(line.rows)
-        self._heard = 0
         # One channel is told as both ears.
         self._level_db = np.full((max(2, line.rows), 1), LOWEST_DB, np.float32)
         self._end: int | None = None
         self._next_line: Line | None = None
+        self.calibration = each_ear(calibration)
         self._set_line(line)
         self._first = line.clock.first_from(0)
-        self.set_calibration(calibration)
         self.marks = Marks(line.clock, line.settle)
         self.marks.add(0, 0, 0)
 
@@ -131,14 +129,16 @@ class Measurement:
         self._index = int(self.position * line.clock.ratio)
         self._input = np.zeros((line.rows, line.block), np.float32)
         self._tensor = torch.from_numpy(self._input)[None]
+        self._energy = np.zeros(line.rows)
+        self._heard = 0
+        self._set_scale()
 
-    def set_calibration(self, calibration: Calibration | Sequence[Calibration]) -> None:
-        """One calibration for both ears, or one each."""
+    def _set_scale(self) -> None:
+        """What the line takes a full-scale sample for, in each of its rows."""
         if self.line.in_pascal:
-            self._scale, self._reference = pascal_per_ear(calibration)[: self.line.rows], P0
+            self._scale, self._reference = pascal_per_ear(self.calibration)[: self.line.rows], P0
         else:
             self._scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
-        self.calibration = each_ear(calibration)
 
     def reset(self) -> None:
         """The model back to silence; the clock goes on [engine-thread]."""
@@ -146,8 +146,12 @@ class Measurement:
         self._begin_anew()
 
     def recalibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
-        """From here on; a step in level, so readings settle anew [engine-thread]."""
-        self.set_calibration(calibration)
+        """One for both ears, or one each, from here on [engine-thread].
+
+        A step in level, so readings settle anew.
+        """
+        self.calibration = each_ear(calibration)
+        self._set_scale()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -157,7 +161,7 @@ class Measurement:
     def swap(self, line: Line) -> None:
         """Go on with another model from the next place where its blocks fit [engine-thread].
 
-        It has as many rows, in the same unit.
+        It hears as many channels, in the same unit.
         """
         self._next_line = line
 

@@ -104,6 +104,34 @@ def test_one_of_them_can_be_swapped(scripted, power_meter, noise, until):
         engine.swap(new, "c")
 
 
+def test_on_one_channel_a_meter_of_channels_and_one_of_ears_take_turns(
+    scripted, power_meter, noise, until
+):
+    sink = ByModel()
+    x = noise(4800, channels=1)
+    models = [ZwickerTimeVarying(FS), power_meter(), ZwickerTimeVarying(FS)]
+
+    def script(deliver):
+        for swapped, model in enumerate(models):
+            if swapped:
+                engine.swap(model)
+            deliver(x)
+            deliver(x)
+            until(lambda: sink.frames and sink.frames[""][-1].stretch >= swapped)  # noqa: B023
+
+    source = scripted(script, channels=1, live=False)
+    both = [Calibration(100.0), Calibration(106.0)]
+    with Engine(source, models[0], [sink], calibration=both) as engine:
+        assert engine.wait(30), engine.error
+    frames = sink.frames[""]
+    assert [frames[k].stretch for k in (0, -1)] == [0, 2]
+    ears = next(f for f in frames if f.stretch == 1)
+    assert np.ptp(ears.level_db, axis=0)[-1] == pytest.approx(6.0, abs=0.01)
+    for one in (frames[0], frames[-1]):
+        assert one.values.n.shape[0] == 1
+        np.testing.assert_array_equal(one.level_db[0], one.level_db[1])
+
+
 def test_one_channel_is_one_meter_where_each_channel_has_its_own():
     tone = [Tone(1000.0, level_db=60.0)]
     sink = ByModel()
