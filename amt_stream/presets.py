@@ -261,12 +261,12 @@ class Preset:
             return self._chain(fs)
         return self._model(self.name, fs, 2, specific_loudness)
 
-    def models(self, fs: int, channels: int, specific_loudness: bool = False) -> "dict[str, Stage]":
+    def models(self, fs: int, channels: int) -> "dict[str, Stage]":
         """New models by name, for so many channels of sound at `fs` Hz.
 
         Raises ValueError for one that there is not, at this rate or in this field.
         """
-        return {n: self._model(n, fs, channels, specific_loudness) for n in self.names}
+        return {n: self._model(n, fs, channels, False) for n in self.names}
 
     def _model(self, name: str, fs: int, channels: int, specific_loudness: bool) -> "Stage":
         from amt_stream import models, stages

@@ -22,7 +22,7 @@ from amt_stream.outputs import (
     readings_of,
     uncertainty,
 )
-from amt_stream.outputs.rows import Row
+from amt_stream.outputs.rows import Row, seven_digits
 from amt_stream.presets import IN_FULL_SCALE, Preset
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _analyze_file(
         summary = {
             "file": str(file),
             "duration_s": round(recording.duration_s, 6),
-            **{name: _told(v) for one in readings.values() for name, v in one.summary().items()},
+            **{k: seven_digits(v) for one in readings.values() for k, v in one.summary().items()},
             "calibrated": calibration.calibrated,
             "full_scale_db_spl": calibration.full_scale_db_spl,
             **uncertainty([calibration]),
@@ -141,10 +141,6 @@ def _write(writer: Writer | None, table: JoinedRows, rows: list[Row]) -> None:
     """Rows without the marks, which are for sound as it arrives."""
     if writer is not None:
         writer.write(row[: len(table.columns)] for row in rows)
-
-
-def _told(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.7g}")
 
 
 def _about(recording: "Recording", step_ms: int) -> dict[str, Any]:

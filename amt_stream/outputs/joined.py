@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from amt_stream.engine.frames import Frames
 from amt_stream.outputs.readings import Readings
-from amt_stream.outputs.rows import Row, marks
+from amt_stream.outputs.rows import Row, marks, seven_digits
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
@@ -53,7 +53,7 @@ class JoinedRows:
         calibrated = True
         for track in self._tracks.values():
             values, faults, unsettled = track.until(time_s + SAME_TIME_S)
-            columns += map(told, values.T)
+            columns += [[seven_digits(v) for v in column] for column in values.T.tolist()]
             fault |= faults
             settling |= unsettled
             calibrated &= track.calibrated
@@ -96,8 +96,3 @@ class _Track:
         self._fault, self._settling = self._fault[last:].copy(), self._settling[last:]
         self._fault[0] = 0
         return values, fault, settling
-
-
-def told(values: NDArray[np.floating]) -> list[float | None]:
-    """Readings to seven digits; None where there is none, as of silence in decibels."""
-    return [float(f"{v:.7g}") if math.isfinite(v) else None for v in values.tolist()]

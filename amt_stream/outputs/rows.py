@@ -1,5 +1,6 @@
 """What a row of readings is, whatever it is written as."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TextIO
 
@@ -65,6 +66,11 @@ def uncertainty(calibration: Sequence[Calibration]) -> dict[str, Any]:
         "calibration_uncertainty_db": larger.calibration_uncertainty_db,
         "microphone_uncertainty_db": larger.microphone_uncertainty_db,
     }
+
+
+def seven_digits(value: float | None) -> float | None:
+    """A reading as it is written; None where there is none, as of silence in decibels."""
+    return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None
 
 
 def marks(fault: int, settling: bool, calibrated: bool) -> Row:
