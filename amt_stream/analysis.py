@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine.frames import Frames
 from amt_stream.engine.measurement import Line, Measurement
 from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, channel_slice
+from amt_stream.frames import Frames
 from amt_stream.streaming import Stage
 
 BLOCK_MS = 100.0

@@ -14,20 +14,14 @@ from amt_stream.cli.files import written_whole
 from amt_stream.cli.inputs import most_channels, with_uncertainty
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import (
-    FORMATS,
-    JoinedRows,
-    Writer,
-    header,
-    readings_of,
-    uncertainty,
-)
-from amt_stream.outputs.rows import Row, seven_digits
+from amt_stream.outputs import FORMATS
 from amt_stream.presets import IN_FULL_SCALE, Preset
+from amt_stream.rows import JoinedRows, Writer, header, readings_of, uncertainty
+from amt_stream.rows.row import Row, seven_digits
 
 if TYPE_CHECKING:
     from amt_stream.analysis import Recording
-    from amt_stream.engine.frames import Frames
+    from amt_stream.frames import Frames
 
 
 def run_analyze(args: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from amt_stream.cli.terminal import (
     level_words,
     status,
 )
-from amt_stream.outputs.words import HIGHEST_PHON, band_texts, phon_text
+from amt_stream.rows.words import HIGHEST_PHON, band_texts, phon_text
 from amt_stream.scales import sone_to_phon
 
 if TYPE_CHECKING:

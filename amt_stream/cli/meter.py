@@ -19,28 +19,24 @@ from amt_stream.cli.readings import ReadingsTerminal
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import (
+from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, SteppedRows, loudness_rows
+from amt_stream.presets import Preset
+from amt_stream.rows import (
     BAND_COLUMNS,
     COLUMNS,
-    FORMATS,
     MARKS,
     MODULATION_COLUMNS,
     JoinedRows,
-    LatestReadings,
-    LiveRows,
     ModulationRows,
     Readings,
-    SteppedRows,
     Writer,
     header,
-    loudness_rows,
     readings_of,
 )
-from amt_stream.presets import Preset
 
 if TYPE_CHECKING:
-    from amt_stream.engine.frames import Frames
     from amt_stream.engine.runner import Engine
+    from amt_stream.frames import Frames
     from amt_stream.streaming import Stage
 
 TURN_S = 0.05

@@ -17,11 +17,11 @@ from amt_stream.cli.terminal import (
     level_words,
     status,
 )
-from amt_stream.outputs import EARS, Strongest, below_db, hz_text, strongest
+from amt_stream.rows import EARS, Strongest, below_db, hz_text, strongest
 
 if TYPE_CHECKING:
-    from amt_stream.engine.frames import Frames
     from amt_stream.engine.runner import Engine
+    from amt_stream.frames import Frames
 
 SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
 ASCII_SHADES = {"#": -3.0, "+": -9.0, ":": -15.0, ".": -24.0}

@@ -15,7 +15,8 @@ from amt_stream.cli.terminal import (
     status,
     warning_words,
 )
-from amt_stream.outputs import LatestReadings, reading_text
+from amt_stream.outputs import LatestReadings
+from amt_stream.rows import reading_text
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
 import numpy as np
 
 from amt_stream.calibration import in_words
-from amt_stream.outputs.words import fault_words
+from amt_stream.rows.words import fault_words
 
 if TYPE_CHECKING:
     from amt_stream.engine.health import Health

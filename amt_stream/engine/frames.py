@@ -1,53 +1,12 @@
-"""What the engine hands on: frames, their time, their marks, and the last minute of them."""
+"""The time of frames, their marks, and the last minute of them."""
 
-import enum
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Fault(enum.IntFlag):
-    """What was wrong with the input that a frame has heard, or with the way it came."""
-
-    GAP = 1
-    CLIP = 2
-    NON_FINITE = 4
-    OVERLOAD = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Frames:
-    """A block of n rows, one per frame of the model.
-
-    `values` is the model's output with the batch row removed: its NamedTuple of arrays, time on the
-    axis that the model declares. `sample` is the input sample that a row stands for, `time_s` the
-    same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears in dB SPL
-    over the block of input that completed these rows, or over the last one where the source has
-    ended (-100 for digital silence); of a model that takes fractions of full scale it is that of
-    its channels, two at least, in dB relative to a full-scale sine. `model` is the name of the
-    model where the engine runs several. `missed` rows before these did not reach this sink because
-    it was too slow. `stretch` counts on with a reset or swap of the model and with another
-    calibration.
-    """
-
-    time_s: NDArray[np.float64]
-    sample: NDArray[np.int64]
-    utc: NDArray[np.float64]
-    values: Any
-    fault: NDArray[np.uint8]
-    settling: NDArray[np.bool_]
-    level_db: NDArray[np.float32]
-    calibrated: bool
-    missed: int = 0
-    stretch: int = 0
-    model: str = ""
-
-    def __len__(self) -> int:
-        return len(self.time_s)
+from amt_stream.frames import Fault, Frames, scalar_field
 
 
 class FrameClock:
@@ -205,8 +164,3 @@ class History:
             rows = self._ring[np.arange(start, end) % size]
             if self._claimed - start <= size:
                 return rows.view(np.recarray)
-
-
-def scalar_field(values: Any, name: str) -> NDArray[np.float32]:
-    """Column `name` of a model's output; a model without names has one, "value"."""
-    return values if name == "value" and isinstance(values, np.ndarray) else getattr(values, name)

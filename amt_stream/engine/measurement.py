@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
-from amt_stream.engine.frames import Fault, FrameClock, Frames, Marks
+from amt_stream.engine.frames import FrameClock, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
+from amt_stream.frames import Fault, Frames
 from amt_stream.scales import P0
 from amt_stream.streaming import Stage, Stream
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from amt_stream.engine.frames import Fault, Frames
+from amt_stream.frames import Fault, Frames
 
 Sink = Callable[[Frames], None]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.frames import Fault
+from amt_stream.frames import Fault
 
 NOTES = 64
 

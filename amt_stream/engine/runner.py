@@ -12,12 +12,13 @@ import numpy as np
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.engine.frames import Fault, Frames, History
+from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
 from amt_stream.engine.measurement import Line, Measurement, each_ear, takes_pascal
 from amt_stream.engine.outlet import GRACE_S, Outlet, Sink
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import Block, DeviceLost, Source, channel_slice
+from amt_stream.frames import Fault, Frames
 from amt_stream.streaming import Stage
 
 POLL_S = 0.003

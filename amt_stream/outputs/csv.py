@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from amt_stream.outputs.rows import COLUMNS, Row
+from amt_stream.rows.row import COLUMNS, Row
 
 
 class CsvWriter:

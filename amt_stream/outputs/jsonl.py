@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from amt_stream.outputs.rows import COLUMNS, Row
+from amt_stream.rows.row import COLUMNS, Row
 
 
 class JsonLinesWriter:

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from amt_stream.engine.frames import Frames
-from amt_stream.outputs.joined import JoinedRows
-from amt_stream.outputs.readings import Readings, Summary
+from amt_stream.frames import Frames
+from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.readings import Readings, Summary
 
 SUMMARY_S = 0.5
 

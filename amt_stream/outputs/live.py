@@ -8,8 +8,8 @@ from typing import Protocol, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.frames import Frames
-from amt_stream.outputs.rows import EDGES, Row, Writer, marks, rows
+from amt_stream.frames import Frames
+from amt_stream.rows.row import EDGES, Row, Writer, marks, rows
 
 Tabled = Callable[[Frames, Sequence[int]], Iterable[list[Row]]]
 """Gives the rows of each of the chosen frames."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from amt_stream.engine.frames import Fault, Frames, scalar_field
+from amt_stream.frames import Fault, Frames, scalar_field
 
 if TYPE_CHECKING:
     from tensordict import TensorDict

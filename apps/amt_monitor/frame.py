@@ -10,7 +10,7 @@ from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.pane import colors
 from amt_monitor.status import status_text
 from amt_monitor.switch import MakeEngine, Switch
-from amt_stream.outputs import fault_words
+from amt_stream.rows import fault_words
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames

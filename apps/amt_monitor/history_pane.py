@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.envelope import Columns, Envelope, stretches
 from amt_monitor.pane import Pane, Plot, colors, thin_pen
-from amt_stream.outputs import FAULT_WORDS
+from amt_stream.rows import FAULT_WORDS
 from amt_stream.scales import sone_to_phon
 
 SECONDS = 60.0

@@ -11,7 +11,7 @@ from amt_monitor.numbers import sone_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
 from amt_stream.metering import EBU_9, EBU_18
-from amt_stream.outputs import HIGHEST_PHON, band_texts
+from amt_stream.rows import HIGHEST_PHON, band_texts
 
 TARGET_LUFS = -23.0
 """What is 0 LU (EBU R 128)."""

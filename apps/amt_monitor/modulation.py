@@ -9,7 +9,7 @@ from amt_monitor.frame import Doubts, MeterWindow
 from amt_monitor.levels import LevelPane
 from amt_monitor.modulation_pane import ColorScale, ModulationPane
 from amt_monitor.pane import Pane, colors
-from amt_stream.outputs import EARS, Strongest, below_db, strongest
+from amt_stream.rows import EARS, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames

@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.pane import Pane, Plot, colors, thin_pen
-from amt_stream.outputs import RANGE_DB, hz_text
+from amt_stream.rows import RANGE_DB, hz_text
 
 HZ_TICKS = (100, 200, 500, 1000, 2000, 5000, 10000)
 # Even in lightness, and the color-blind see the same steps (Nunez, Anderton & Renslow 2018).

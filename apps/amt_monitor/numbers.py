@@ -3,7 +3,7 @@
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane, colors
-from amt_stream.outputs import band_texts, phon_text
+from amt_stream.rows import band_texts, phon_text
 
 
 def sone_text(sone: float) -> str:

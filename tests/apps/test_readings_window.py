@@ -12,10 +12,11 @@ from amt_monitor.readings import ReadingsWindow, found
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.engine.measurement import Line
-from amt_stream.outputs import READINGS, LatestReadings
+from amt_stream.outputs import LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
-from amt_stream.outputs.readings import LoudnessReadings
 from amt_stream.presets import METERS, Preset
+from amt_stream.rows import READINGS
+from amt_stream.rows.readings import LoudnessReadings
 
 Key = QtCore.Qt.Key
 FS = 48000

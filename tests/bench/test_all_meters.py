@@ -9,8 +9,8 @@ import torch
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Line, Measurement
-from amt_stream.outputs import READINGS, JoinedRows
 from amt_stream.presets import METERS, Preset
+from amt_stream.rows import READINGS, JoinedRows
 from tests.bench.machine import machine, summary
 
 pytestmark = pytest.mark.bench

@@ -13,7 +13,7 @@ from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.compose import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.models import Moore2016
-from amt_stream.outputs.readings import LoudnessReadings
+from amt_stream.rows.readings import LoudnessReadings
 
 COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.modulation import ASCII_SHADES, SHADES, Reading, line, screen
-from amt_stream.outputs import ModulationRows, below_db, hz_text, strongest
+from amt_stream.rows import ModulationRows, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
 MFC = np.array([2.0, 5.236, 13.708, 35.889, 93.957])

@@ -8,8 +8,8 @@ import pytest
 
 from amt_stream.analysis import Recording, analyze
 from amt_stream.calibration import Calibration
-from amt_stream.outputs import READINGS, JoinedRows
 from amt_stream.presets import METERS, Preset
+from amt_stream.rows import READINGS, JoinedRows
 
 ALL = ",".join(METERS)
 MOORE = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]

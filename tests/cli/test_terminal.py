@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.loudness import Reading, line, screen
-from amt_stream.outputs import fault_words, phon_text
+from amt_stream.rows import fault_words, phon_text
 from amt_stream.scales import phon_to_sone
 
 HEALTH = SimpleNamespace(

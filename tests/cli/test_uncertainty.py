@@ -7,7 +7,7 @@ import pytest
 
 from amt_stream.cli.loudness import line, screen
 from amt_stream.cli.options import build_parser
-from amt_stream.outputs import BAND_COLUMNS, band_texts
+from amt_stream.rows import BAND_COLUMNS, band_texts
 from amt_stream.scales import phon_to_sone, sone_to_phon
 from tests.cli.conftest import Table
 from tests.cli.test_terminal import READING

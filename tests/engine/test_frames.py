@@ -4,7 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from amt_stream.engine.frames import Fault, FrameClock, Frames, History, Marks
+from amt_stream.engine.frames import FrameClock, History, Marks
+from amt_stream.frames import Fault, Frames
 
 
 @pytest.mark.parametrize(

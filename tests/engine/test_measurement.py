@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.engine.frames import Fault
 from amt_stream.engine.measurement import Line, Measurement
 from amt_stream.engine.sources import LARGEST_SAMPLE
+from amt_stream.frames import Fault
 
 FULL_SCALE = Calibration(130.0, source="test")
 

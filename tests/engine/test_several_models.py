@@ -5,7 +5,7 @@ import pytest
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.engine.frames import Fault
+from amt_stream.frames import Fault
 from amt_stream.models import ZwickerTimeVarying
 
 FS = 48000

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from amt_stream.engine.frames import Fault, Frames
-from amt_stream.outputs import JoinedRows, LatestReadings
+from amt_stream.frames import Fault, Frames
+from amt_stream.outputs import LatestReadings
+from amt_stream.rows import JoinedRows
 
 
 class Given:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.frames import Frames
-from amt_stream.outputs.readings import Readings
-from amt_stream.outputs.rows import Row, marks, seven_digits
+from amt_stream.frames import Frames
+from amt_stream.rows.readings import Readings
+from amt_stream.rows.row import Row, marks, seven_digits
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6

@@ -1,6 +1,6 @@
 """Readings in words, the same wherever they are shown."""
 
-from amt_stream.engine.frames import Fault
+from amt_stream.frames import Fault
 from amt_stream.scales import phon_to_sone, sone_to_phon
 
 FAULT_WORDS = {bit: str(bit.name).lower().replace("_", " ") for bit in Fault}

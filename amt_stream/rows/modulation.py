@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.frames import Frames
-from amt_stream.outputs.rows import Row
+from amt_stream.frames import Frames
+from amt_stream.rows.row import Row
 
 MODULATION_COLUMNS = ("time_s", "ear", "band_hz", "modulation_hz", "rms")
 EARS = ("left", "right")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream import __version__
 from amt_stream.calibration import COVERAGE, Calibration, uncertainty_of
-from amt_stream.outputs.words import fault_words
+from amt_stream.rows.words import fault_words
 from amt_stream.scales import sone_to_phon
 
 SCHEMA = 1

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.frames import Fault, Frames
+from amt_stream.frames import Fault, Frames
 from amt_stream.metering import (
     Histogram,
     LoudnessMeter,
@@ -16,7 +16,7 @@ from amt_stream.metering import (
 )
 from amt_stream.metering.loudness import PERCENTS
 from amt_stream.metering.sound_level import LEVELS, level_db
-from amt_stream.outputs.rows import EDGES
+from amt_stream.rows.row import EDGES
 from amt_stream.scales import sone_to_phon, zwicker_phon
 
 Summary = dict[str, float | None]
