@@ -6,7 +6,7 @@ python apps/embed.py speech.wav     a sound file, played as if it came live
 
 import sys
 
-from amt_stream.engine import Engine, FileSource, Frames, SignalSource, Tone
+from amt_stream.engine import Engine, FileSource, Frames, SignalSource, Source, Tone
 from amt_stream.models import Moore2016
 from amt_stream.scales import sone_to_phon
 
@@ -24,6 +24,7 @@ def show(frames: Frames) -> None:
 
 
 def main() -> int:
+    source: Source
     if len(sys.argv) > 1:
         source = FileSource(sys.argv[1])
     else:

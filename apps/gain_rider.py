@@ -48,7 +48,8 @@ def distance(frames: Frames) -> dict[str, np.ndarray]:
 
 
 def minus_phon(transitions: TensorDict) -> Tensor:
-    return -10.0 * transitions["next", "distance"][:, 1].abs()
+    phon: Tensor = -10.0 * transitions["next", "distance"][:, 1].abs()
+    return phon
 
 
 def ride(move: Move, seconds: float = 32.0) -> TensorDict:
@@ -63,8 +64,10 @@ def ride(move: Move, seconds: float = 32.0) -> TensorDict:
     recorder = TransitionRecorder(distance, minus_phon, act=act, every=STEP_MS)
     model = Moore2016(FS, accuracy="grouped")
     # Nothing is paced: the short queue keeps the sound within a few blocks of the rider.
-    near = {"block_ms": STEP_MS, "run_in": "callback", "sink_slack_s": STEP_MS / 1000}
-    with Engine(source, model, [recorder], **near) as engine:
+    slack_s = STEP_MS / 1000
+    with Engine(
+        source, model, [recorder], block_ms=STEP_MS, run_in="callback", sink_slack_s=slack_s
+    ) as engine:
         engine.wait()
     return recorder.take(ended=True)
 
@@ -84,7 +87,7 @@ def learn(value: nn.Module, buffer: ReplayBuffer, optimizer: Optimizer, steps: i
         goal = batch["next", "reward"] / 10.0 + batch["gamma"][:, None] * best
         worth = value(batch["distance"]).gather(1, batch["action"])
         optimizer.zero_grad()
-        nn.functional.smooth_l1_loss(worth, goal).backward()
+        torch.autograd.backward(nn.functional.smooth_l1_loss(worth, goal))
         optimizer.step()
 
 

@@ -61,7 +61,8 @@ print(*sorted(pathlib.Path(amt_stream.presets.presets_folder()).glob("*.toml")))
 def test_the_wheel_carries_nothing_else(installed):
     folders = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert folders == {"amt_stream", "amt_monitor", "bin"}
-    assert (installed / "amt_stream" / "py.typed").exists()
+    for name in ("py.typed", "__init__.pyi", "engine/__init__.pyi"):
+        assert (installed / "amt_stream" / name).exists(), name
 
 
 def test_the_installed_meter_measures_the_demo_sound(run, installed):

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Fault, Frames, scalar_field
 
+__all__ = ["Fault", "FrameClock", "Frames", "History", "Marks"]
+
 
 class FrameClock:
     """Time of a frame from its index n: (n / ratio - latency) / fs, exact in integers."""

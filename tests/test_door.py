@@ -1,0 +1,96 @@
+"""The public names: what is exported, what each resolves to, and that a type checker sees them."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ["amt_stream", "amt_stream.engine"]
+EXAMPLES = sorted((ROOT / "apps").glob("*.py"))
+REFUSED = {  # what a program may get wrong: the sort of error that mypy has to report
+    "from amt_stream import NoSuchThing": "attr-defined",
+    "from amt_stream.engine import NoSuchSource": "attr-defined",
+    'Moore2016(fs="banana")': "arg-type",
+    'Moore2016(feild="free")': "call-arg",
+    'Moore2016(field="fre")': "arg-type",
+    "Engine(SignalSource([Tone(1000.0)]), Moore2016(), blocks_ms=10.0)": "call-arg",
+    'Engine("mic", Moore2016())': "arg-type",
+    "Stream(1, (1, 2))": "arg-type",
+    'Calibration("94")': "arg-type",
+}
+
+
+def stub(package: str) -> dict[str, str]:
+    """Public names of a package, each with the module that has it, from the package's stub."""
+    path = ROOT.joinpath(*package.split("."), "__init__.pyi")
+    return {
+        alias.name: ".".join([package, *([node.module] if node.module else [])])
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_stub_and_exports_are_equal(package):
+    names, module = stub(package), importlib.import_module(package)
+    assert sorted(names) == sorted(module.__all__) == sorted(dir(module))
+    for name, home in names.items():
+        if home == package:
+            assert getattr(module, name) is importlib.import_module(f"{package}.{name}")
+        else:
+            assert getattr(module, name) is getattr(importlib.import_module(home), name), name
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        module.NoSuchThing  # noqa: B018
+
+
+def test_every_module_of_the_package_is_reached_by_its_name():
+    folder = ROOT / "amt_stream"
+    parts = [path for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()]
+    modules = {path.stem for path in parts if not path.name.startswith("_")}
+    assert modules == {name for name, home in stub("amt_stream").items() if home == "amt_stream"}
+
+
+def test_a_submodule_is_an_attribute_from_the_start():
+    program = "import amt_stream; print(amt_stream.metering.Maximum, amt_stream.selftest.run)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "amt_stream", "--version"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("amt-stream ")
+
+
+def test_a_type_checker_sees_the_names(tmp_path):
+    """In one run of mypy: every public name, the examples, and lines that are wrong."""
+    public = [(package, name) for package in PACKAGES for name in stub(package)]
+    lines = [f"from {package} import {name} as n{i}" for i, (package, name) in enumerate(public)]
+    lines += [f"reveal_type(n{i})" for i in range(len(public))]
+    (tmp_path / "every_name.py").write_text("\n".join(lines))
+    head = [
+        "from amt_stream import Calibration, Engine, Moore2016, SignalSource, Stream",
+        "from amt_stream.engine import Tone",
+    ]
+    (tmp_path / "wrong.py").write_text("\n".join([*head, *REFUSED]))
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
+    command += ["--cache-dir", str(ROOT / ".mypy_cache" / "door"), "--hide-error-context"]
+    files = [*EXAMPLES, tmp_path / "every_name.py", tmp_path / "wrong.py"]
+    done = subprocess.run(
+        [*command, *map(str, files)], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    told = done.stdout.splitlines()
+    revealed = [line for line in told if "note: Revealed type is" in line]
+    untyped = [public[i] for i, line in enumerate(revealed) if line.endswith('is "Any"')]
+    assert (len(revealed), untyped) == (len(public), []), done.stdout + done.stderr
+    errors = [line for line in told if re.match(r"[^:]+:\d+: error: ", line)]
+    wrong = {int(line.split(":")[1]): line for line in errors if "wrong.py" in line}
+    for number, (text, code) in enumerate(REFUSED.items(), start=len(head) + 1):
+        assert f"[{code}]" in wrong.pop(number, ""), f"{text}\n{done.stdout}"
+    assert (wrong, [line for line in errors if "wrong.py" not in line]) == ({}, [])
