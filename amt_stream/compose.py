@@ -1,7 +1,7 @@
 """Stages put together: one after another, side by side, behind a door that takes any chunk."""
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, lcm
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import RULES
 from amt_stream.pointwise import PointwiseModule
 from amt_stream.streaming import (
     Shape,
@@ -82,6 +83,55 @@ class _Compound(Stage):
         """The stages by name, in order."""
         return {name: self._modules[name] for name in self._names}
 
+    def _say_of_members(self, serial: bool) -> None:
+        """Declare what follows from the members, unless the class declares it itself."""
+        members = self.stages().values()
+        longest = sum if serial else max
+        follows: dict[str, Any] = {
+            "fs": _rate(type(self).__name__, self.stages(), serial),
+            "input_unit": _first(member.input_unit for member in members),
+            "channels": _first(member.channels for member in members),
+            "per_channel": any(member.per_channel for member in members),
+            "settle_s": longest(member.settle_s for member in members),
+            "frames_stand_for_end": any(member.frames_stand_for_end for member in members),
+        }
+        above_stage = type(self).__mro__[: type(self).__mro__.index(Stage)]
+        for name in RULES:
+            if not any(name in vars(kind) for kind in above_stage):
+                setattr(self, name, follows[name])
+
+
+def _first(values: Iterable[Any]) -> Any:
+    """The first that is not None."""
+    return next((value for value in values if value is not None), None)
+
+
+def _rate(kind: str, stages: Mapping[str, Stage], serial: bool) -> float | None:
+    """The rate for which all stages that take sound were built, brought to the input of the first.
+
+    A stage that has time on another axis than the last takes frames: its `fs` is that of the sound
+    they came from, and says nothing of its own input. Raises ValueError where two rates differ.
+    """
+    found: tuple[float, str] | None = None
+    ratio = Fraction(1)
+    for name, stage in stages.items():
+        if stage.fs is not None and stage.time_dim == -1:
+            rate = float(stage.fs / ratio)
+            if found is None:
+                found = rate, name
+            elif abs(rate - found[0]) > 1e-6 * rate:
+                due = float(found[0] * ratio)
+                raise ValueError(
+                    f"{kind}: {name!r} was built for {stage.fs:g} Hz and gets {due:g} Hz, as "
+                    f"{found[1]!r} was built for {stages[found[1]].fs:g} Hz: build it with "
+                    f"fs={due:g}, or put a Resample before it"
+                )
+        if serial:
+            ratio *= stage.ratio
+    if found is None:
+        return None
+    return int(found[0]) if found[0].is_integer() else found[0]
+
 
 class Chain(_Compound):
     """Stages one after another: `Chain(name=stage, ...)`.
@@ -89,6 +139,10 @@ class Chain(_Compound):
     One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
     brought to the chain's input rate; the block is the least common one. A plain torch module that
     treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`.
+
+    What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
+    those of the first that names them, `settle_s` is the sum, `per_channel` and
+    `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
     """
 
     def __init__(self, **modules: nn.Module) -> None:
@@ -118,6 +172,7 @@ class Chain(_Compound):
         first = next(iter(stages.values()))
         self.ratio, self.latency, self.block_size = ratio, latency, block
         self.time_dim, self.out_time_dim = first.time_dim, previous.out_time_dim
+        self._say_of_members(serial=True)
 
     def initial_state(self, shape: Shape) -> State:
         state: State = {}
@@ -178,6 +233,7 @@ class Parallel(_Compound):
                 raise ValueError(f"Parallel: {name!r} would have to wait {late} outputs: {remedy}")
             wait = Delay(int(late), stage.out_time_dim)
             self.add_module(f"{name}+wait", wait.to(self.device, self.dtype))
+        self._say_of_members(serial=False)
 
     @property
     def out_time_dim(self) -> Any:

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import InputUnit, refuse, refuse_class
+
 State = dict[str, Tensor]
 """State of a stage between two blocks; keys, shapes and dtypes never change."""
 
@@ -67,6 +69,21 @@ class Stage(nn.Module):
     time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
         same NamedTuple holding ints
     keeps_double: names of the buffers and state entries that stay float64 in a float32 module
+
+    Whoever runs it as a model, such as an `Engine`, reads these besides. Each has a default that is
+    right for a stage of which nothing of the kind is known:
+
+    fs: sampling rate in Hz of the sound that it was built for; None: any
+    input_unit: of the sound, "pascal" or "full scale" (a fraction of it); None: it does not matter,
+        and a source's sound comes in pascal
+    channels: how many channels of sound (axis -2 of the input) it was built for; None: any
+    per_channel: takes as many channels as the sound has; otherwise they are the two ears of one
+        listener, and a sound of one channel goes to both
+    settle_s: seconds until what a fault left behind, or the start from silence, no longer matters
+    frames_stand_for_end: a frame stands for the end of the sound that it takes in, not its begin
+
+    Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
+    one of these, and ValueError for a value that has no meaning.
     """
 
     block_size: int = 1
@@ -76,7 +93,24 @@ class Stage(nn.Module):
     out_time_dim: Any = -1
     keeps_double: tuple[str, ...] = ()
 
+    fs: float | None = None
+    input_unit: InputUnit | None = None
+    channels: int | None = None
+    per_channel: bool = False
+    settle_s: float = 0.0
+    frames_stand_for_end: bool = False
+
     _probe: Tensor
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        refuse_class(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A member may have any name that the stage itself does not need.
+        if not isinstance(value, nn.Module):
+            refuse(type(self).__name__, name, value)
+        super().__setattr__(name, value)
 
     def __init__(self) -> None:
         super().__init__()

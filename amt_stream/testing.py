@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.compose import Rebuffer, aligned
+from amt_stream.contract import check_contract
 from amt_stream.streaming import Stage, Stream, fields, joined, map_fields, with_time, without
 
 
@@ -56,6 +57,7 @@ class _Check:
             raise ValueError("check_stage needs an input of two rows or more on its first axis")
         if self.blocks < 8:
             raise ValueError(f"check_stage needs 8 blocks of input or more, given {self.blocks}")
+        self.contract()
         self.declarations()
         self.expected = self.run(self.stage.whole, x)
         tail = self.zeros(ceil(self.stage.latency))
@@ -98,6 +100,29 @@ class _Check:
 
     def until(self, position: int) -> Tensor:
         return self.x.narrow(self.dim, 0, position)
+
+    def contract(self) -> None:
+        """What it says of itself as a model has a meaning, and holds for the channels it takes."""
+        stage = self.stage
+        try:
+            check_contract(stage)
+        except ValueError as refusal:
+            raise AssertionError(str(refusal)) from refusal
+        if self.dim != -1:
+            return
+        takes = self.shape[-1]
+        self.fail_unless(
+            stage.channels in (None, takes), f"declares {stage.channels} channels and takes {takes}"
+        )
+        if stage.per_channel:
+            one = self.until(self.block)[..., :1, :]
+            try:
+                stage.step(one, stage.initial_state(without(one.shape, -1)))
+            except (RuntimeError, ValueError) as refusal:
+                raise AssertionError(
+                    f"{type(stage).__name__}: declares per_channel and refuses one channel: "
+                    f"{refusal}"
+                ) from refusal
 
     def declarations(self) -> None:
         """Ratio, shapes and state are what the stage says."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
+from amt_stream.contract import check_contract
 from amt_stream.engine.frames import FrameClock, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
@@ -40,9 +41,10 @@ class Line:
                 f"{name} is on the device {model.device}: the engine runs on the CPU for now, "
                 "give model.cpu()"
             )
-        if getattr(model, "fs", fs) != fs:
+        check_contract(model)
+        if model.fs not in (None, fs):
             raise ValueError(
-                f"{name} was built for {getattr(model, 'fs', fs)} Hz and the source gives {fs} Hz: "
+                f"{name} was built for {model.fs} Hz and the source gives {fs} Hz: "
                 f"build it with fs={fs}"
             )
         if not 1.0 <= block_ms <= 1000.0:
@@ -50,9 +52,9 @@ class Line:
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
         self.model = model
         self.block = blocks * model.block_size
-        lead = 1 / model.ratio if getattr(model, "frames_stand_for_end", False) else Fraction(0)
+        lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
-        self.settle = round(getattr(model, "settle_s", 0.0) * fs)
+        self.settle = round(model.settle_s * fs)
         self.heard, self.in_pascal = heard, takes_pascal(model)
         self.rows = rows_of(model, heard)
         if heard > self.rows or (heard < self.rows and not self.in_pascal):
@@ -308,16 +310,17 @@ class Measurement:
 def rows_of(model: Stage, heard: int) -> int:
     """How many rows a model runs on that is to hear so many channels of a source.
 
-    Both ears; or one a channel, of a model that says `per_channel`; or those it was built for.
+    Those it was built for; or as many, of a model that says `per_channel` or takes fractions of
+    full scale; or both ears.
     """
-    if takes_pascal(model):
-        return heard if getattr(model, "per_channel", False) else 2
-    return int(getattr(model, "channels", heard))
+    if model.channels is not None:
+        return model.channels
+    return heard if model.per_channel or not takes_pascal(model) else 2
 
 
 def takes_pascal(model: Stage) -> bool:
-    """Whether a model takes pascal; else it takes fractions of full scale."""
-    return getattr(model, "input_unit", "pascal") == "pascal"
+    """Whether a model is fed pascal, as one is that says no unit; else fractions of full scale."""
+    return model.input_unit != "full scale"
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:

@@ -37,6 +37,8 @@ class ModulationSpectrum(Chain):
     torch.Size([1, 2, 50, 31, 5])
     """
 
+    input_unit = "pascal"
+
     auditory: King2019 | Dau1997
     readings: ModulationRms
 
@@ -56,8 +58,6 @@ class ModulationSpectrum(Chain):
         super().__init__(units=Gain(PER_PASCAL), auditory=auditory, readings=readings)
         self.fs, self.model = fs, model
         self.frame_rate = readings.frame_rate
-        # After six time constants of both its poles, 2 % of a mean square remains.
-        self.settle_s = auditory.settle_s + 6 * time_constant
 
     @property
     def fc(self) -> Tensor:

@@ -54,7 +54,7 @@ def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:
 
 def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
     """Sound (1, channel, time) as it comes to a model from a source of float32 samples."""
-    if getattr(model, "input_unit", "pascal") == "full_scale":
+    if model.input_unit == "full scale":
         return torch.from_numpy(samples.astype(np.float32))[None]
     scale = np.float32(CALIBRATION.pascal_per_unit)
     recorded = (samples / CALIBRATION.pascal_per_unit).astype(np.float32)

@@ -45,6 +45,7 @@ class AdaptLoop(Stage):
     range, and another number of channels than `minlvl_per_channel` has.
     """
 
+    fs: float
     corr: Tensor
     mult: Tensor
     floor: Tensor

@@ -64,7 +64,7 @@ class BS1770(Stage):
 
     out_time_dim = BS1770Output(-1, -1, -1)
     keeps_double = ("sections", "weights", "filters")
-    input_unit = "full_scale"
+    input_unit = "full scale"
     frame_rate = FRAME_RATE
     frames_stand_for_end = True
     # Of an offset the high-pass at 38 Hz leaves 1e-9 of the energy.

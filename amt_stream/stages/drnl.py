@@ -114,6 +114,7 @@ class DRNLFilterbank(Stage):
     b = _Vector("Factor of its power law for loud ones, (m/s)^(1 - c).")
     c = _Vector("Exponent of that power law.")
 
+    fs: float
     fc: Tensor
 
     def __init__(

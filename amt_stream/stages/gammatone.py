@@ -69,6 +69,7 @@ class GammatoneFilterbank(Stage):
     Raises ValueError for centers above fs / 2. The output is in the stage's dtype.
     """
 
+    fs: float
     betamul: Tensor
     centers: Tensor
     fixed: Tensor

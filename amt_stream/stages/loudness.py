@@ -91,7 +91,7 @@ class BinauralLoudness(Stage):
         dims: Any = (-1, -1, -1, -1, -2, -2, -1, -1, -1, -1)
         self.out_time_dim = Moore2016Output(*dims)
 
-    def channels(self) -> Channels:
+    def tables(self) -> Channels:
         """The tables that specific loudness needs."""
         return Channels(*(getattr(self, name) for name in Channels._fields))
 
@@ -107,7 +107,7 @@ class BinauralLoudness(Stage):
         before = state["before"]
         (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
             x,
-            self.channels(),
+            self.tables(),
             self.smoothing,
             self.theta,
             CAM_STEP,

@@ -64,6 +64,7 @@ def modulation_centers(limit: float, Q: float = 2.0) -> list[float]:
 class _Bank(Stage):
     """Filters on each channel: `x` (..., channel, time) to (..., channel, filter, time)."""
 
+    fs: float
     low: Tensor
     scale: Tensor
     envelope: Tensor

@@ -33,12 +33,15 @@ class ModulationRms(Stage):
     """
 
     out_time_dim = ModulationSpectrumOutput(-3)
+    fs: int
 
     def __init__(
         self, fs: int, frame_ms: float = FRAME_MS, time_constant: float = TIME_CONSTANT
     ) -> None:
         super().__init__()
         self.fs, self.frame_ms, self.time_constant = fs, frame_ms, time_constant
+        # After six time constants of both poles, 2 % of a mean square remains.
+        self.settle_s = 6 * time_constant
         self.block_size = round(fs * frame_ms / 1000)
         if self.block_size < 1:
             raise ValueError(

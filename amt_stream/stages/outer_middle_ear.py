@@ -24,6 +24,7 @@ class _TabulatedFilter(Stage):
         order
     """
 
+    fs: float
     fir_coeffs: Tensor
 
     def __init__(self, fs: float, order: int, phase_type: Phase, learnable: bool) -> None:

@@ -27,6 +27,7 @@ class Resample(Stage):
     def __init__(self, fs_in: int, fs_out: int) -> None:
         super().__init__()
         self.fs_in, self.fs_out = _whole(fs_in), _whole(fs_out)
+        self.fs = self.fs_in
         self.ratio = Fraction(self.fs_out, self.fs_in)
         if not _serves(self.fs_in, self.fs_out):
             below = next(f for f in count(self.fs_in, -1) if _serves(f, self.fs_out))

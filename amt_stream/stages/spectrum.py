@@ -48,6 +48,8 @@ class RunningSpectrum(Stage):
     # The block that ends at sample 32 (n + 1) completes the window centered on 32 (n - 31).
     latency = Fraction(POINTS // 2 - HOP)
     out_time_dim = -2
+    fs = FS
+    input_unit = "pascal"
 
     cosine: Tensor
     sine: Tensor

@@ -45,6 +45,8 @@ class ThirdOctaveLevels(Stage):
     ratio = Fraction(1, STEP)
     out_time_dim = -2
     keeps_double = ("poles", "gain", "smoothing", "filters")
+    fs = FS
+    input_unit = "pascal"
 
     poles: Tensor
     gain: Tensor

@@ -89,7 +89,7 @@ def test_channel_constants(cam, gain_db, alpha, a, threshold_db):
 
 
 def specific(excitation):
-    return specific_loudness(excitation, BinauralLoudness().double().channels())
+    return specific_loudness(excitation, BinauralLoudness().double().tables())
 
 
 def test_specific_loudness():
