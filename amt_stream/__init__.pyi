@@ -3,6 +3,7 @@ from . import calibration as calibration
 from . import calibrator as calibrator
 from . import cli as cli
 from . import compose as compose
+from . import contract as contract
 from . import data as data
 from . import design as design
 from . import engine as engine
