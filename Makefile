@@ -2,7 +2,7 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: meter test soak bench setup lint clean
+.PHONY: meter test soak bench setup lint docs clean
 
 meter test soak bench setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
@@ -11,6 +11,9 @@ lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+docs: setup
+	.venv/bin/python tools/docs.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist

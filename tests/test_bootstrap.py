@@ -222,6 +222,13 @@ def test_the_second_start_runs_no_pip(checkout, tmp_path):
 
 
 @linux_only
+def test_setup_ends_by_saying_what_to_type(checkout):
+    done, _ = checkout("setup")
+    assert done.stderr.splitlines()[-1].startswith("[set-up] ready: type .venv/bin/amt-stream ")
+    assert done.stdout == ""
+
+
+@linux_only
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
 def test_a_changed_requirement_runs_pip_again(checkout, tmp_path, name):
     checkout("setup")

@@ -67,13 +67,13 @@ def install_system(needs):
     if sys.platform != "linux":
         return
     missing = [need.split("=")[0] for need in needs.split() if not present(need.split("=")[1])]
-    reason = refusal(missing) if missing else ""
+    reason = install_packages(missing) if missing else ""
     if reason:
         say(f"going on without {', '.join(missing)}: {reason}")
 
 
-def refusal(packages):
-    """Install `packages` if that asks for no password and removes nothing; else tell why not."""
+def install_packages(packages):
+    """Install if that asks for no password and removes nothing; gives the reason if it did not."""
     install = ["apt-get", "install", "--no-install-recommends", *packages]
     if "pulseaudio" in packages and shutil.which("pipewire-pulse"):
         # apt-get may see no conflict, yet the two would compete for the user's audio.
@@ -134,6 +134,8 @@ def main(verb="", *arguments):
         install_system(TEST_MICROPHONE)  # apart: where it is refused, the others still go in
     install_python(extras)
     if not command:
+        meter = VENV_PYTHON.relative_to(ROOT).with_name("amt-stream")
+        say(f"ready: type {meter} --help, or make meter ARGS=--help, or make test")
         return
     if verb != "meter":
         os.chdir(ROOT)

@@ -1,0 +1,140 @@
+"""What the texts say is so: their examples run, and what they name and link is there."""
+
+import doctest
+import importlib
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "amt_stream").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.fixture(scope="module")
+def docs():
+    """The program of `make docs`."""
+    spec = importlib.util.spec_from_file_location("docs", ROOT / "tools" / "docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples_of_docstrings(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted
+    assert not result.failed
+
+
+def test_no_text_names_what_is_not_there(docs):
+    assert docs.broken() == []
+
+
+@pytest.fixture(scope="module")
+def references(docs):
+    return docs.References()
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("`Stream.reset` and `Stage.block_size`, `Frames.values` and `Moore2016`", []),
+        ("`amt_stream/engine/devices.py`, `torch.nn.Module`, `time_s`, `--format csv`", []),
+        ("`test_door.py::test_the_package_runs_as_the_command`", []),
+        ("`test_door.py::test_nothing`", ["test_door.py::test_nothing"]),
+        ("`Stream.restart`", ["Stream.restart"]),
+        ("`NoSuchStage` reads `no_such_column`", ["NoSuchStage", "no_such_column"]),
+        ("`amt_stream/engine/nowhere.py`", ["amt_stream/engine/nowhere.py"]),
+        ("`torch.nn.NoSuchModule`", ["torch.nn.NoSuchModule"]),
+    ],
+)
+def test_a_broken_reference_is_seen(references, text, broken):
+    assert [word for _, word in references.broken(text, "amt_stream.engine")] == broken
+
+
+def test_a_broken_link_is_seen(docs, tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("# One title\n\n[good](#one-title) [bad](#another) [gone](gone.md)\n")
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "sources", list)
+    monkeypatch.setattr(docs, "pages", lambda: [page])
+    monkeypatch.setattr(docs, "WORDS", ())
+    assert docs.broken() == ["page.md:3 links #another", "page.md:3 links gone.md"]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def run(*command: str, cwd: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "apps")))}
+    done = subprocess.run(
+        [sys.executable, *command],
+        check=False,
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the blocks of Python in README have run, top to bottom as one program."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "readme.py").write_text("\n".join(blocks("python")), encoding="utf-8")
+    run("-W", "error", "readme.py", cwd=folder)
+    return folder
+
+
+def test_the_python_of_readme_runs(folder):
+    assert (folder / "tone.wav").exists()
+
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def same(printed: str, expected: str) -> bool:
+    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 0.002."""
+    numbers = [[float(n) for n in NUMBER.findall(line)] for line in (printed, expected)]
+    return NUMBER.sub("#", printed) == NUMBER.sub("#", expected) and numbers[0] == pytest.approx(
+        numbers[1], rel=1e-3, abs=2e-3
+    )
+
+
+TYPED = [block for block in blocks("") if block.startswith("$ amt-stream ")]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, marks=[pytest.mark.soak] if "selftest" in block[:30] else [])
+        for block in TYPED
+    ],
+    ids=[block.partition("\n")[0].removeprefix("$ amt-stream ") for block in TYPED],
+)
+def test_what_readme_types_gives_what_it_shows(folder, block):
+    """Line for line, where "..." stands for any number of lines."""
+    command, *shown = block.splitlines()
+    words = shlex.split(command.removeprefix("$ amt-stream "))
+    printed = run("-m", "amt_stream", *words, cwd=folder).splitlines()
+    for i, line in enumerate(shown):
+        if line == "...":
+            rest = len(shown) - i - 1
+            printed[i : len(printed) - rest] = ["..."]
+        assert i < len(printed), f"{line!r} is shown and nothing printed"
+        assert same(printed[i], line), f"{line!r} is shown, {printed[i]!r} printed"
+    assert len(printed) == len(shown)
