@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.contract import RULES
+from amt_stream.functional.threads import one_thread
 from amt_stream.pointwise import PointwiseModule
 from amt_stream.streaming import (
     Shape,
@@ -341,7 +342,8 @@ class Rebuffer(nn.Module):
         self.count.fill_(count)
         if len(outputs) < 2:
             return outputs[0] if outputs else None
-        return joined(*outputs, dims=stage.out_time_dim)
+        with one_thread(x):
+            return joined(*outputs, dims=stage.out_time_dim)
 
     def flush(self) -> Any:
         """What is still inside: output after `latency` of zeros, the last block filled with zeros.

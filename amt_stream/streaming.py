@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.contract import InputUnit, refuse, refuse_class
+from amt_stream.functional.threads import one_thread
 
 State = dict[str, Tensor]
 """State of a stage between two blocks; keys, shapes and dtypes never change."""
@@ -153,7 +154,8 @@ class Stage(nn.Module):
             )
         length = x.shape[self.time_dim]
         state = self.initial_state(without(x.shape, self.time_dim))
-        y, _ = self.step(pad_end(x, self.time_dim, -length % self.block_size), state)
+        with one_thread(x):
+            y, _ = self.step(pad_end(x, self.time_dim, -length % self.block_size), state)
         return map_fields(
             lambda v, dim: v.narrow(dim, 0, ceil(length * self.ratio)), y, self.out_time_dim
         )
@@ -293,15 +295,16 @@ class Stream(nn.Module):
                 f"time, given {length}: put a Rebuffer before it"
             )
         before = self.state
-        if not torch.is_grad_enabled():
-            y, after = stage.step(x, before)
-            for key, buffer in before.items():
-                buffer.copy_(after[key])
-            return y
-        y, after = stage.step(x, {key: v.clone() for key, v in before.items()})
-        with torch.no_grad():
-            for key, buffer in before.items():
-                buffer.copy_(after[key])
+        with one_thread(x):
+            if not torch.is_grad_enabled():
+                y, after = stage.step(x, before)
+                for key, buffer in before.items():
+                    buffer.copy_(after[key])
+                return y
+            y, after = stage.step(x, {key: v.clone() for key, v in before.items()})
+            with torch.no_grad():
+                for key, buffer in before.items():
+                    buffer.copy_(after[key])
         return y
 
     @torch.no_grad()
