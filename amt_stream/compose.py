@@ -1,7 +1,7 @@
 """Stages put together: one after another, side by side, behind a door that takes any chunk."""
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, lcm
@@ -22,7 +22,6 @@ from amt_stream.streaming import (
     map_fields,
     pad_end,
     with_time,
-    without,
 )
 
 
@@ -176,11 +175,19 @@ class Chain(_Compound):
         self._say_of_members(serial=True)
 
     def initial_state(self, shape: Shape) -> State:
+        self.check_shape(shape)
         state: State = {}
         for name, stage in self.stages().items():
             state |= _prefixed(name, stage.initial_state(shape))
             shape = stage.out_shape(shape)
         return state
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where a stage does not take what reaches it from `shape` (no time)."""
+        super().check_shape(shape)
+        for stage in self.stages().values():
+            stage.check_shape(shape)
+            shape = stage.out_shape(tuple(shape))
 
     def step(self, x: Tensor, state: State) -> tuple[Any, State]:
         parts = _parted(state)
@@ -249,11 +256,18 @@ class Parallel(_Compound):
         ]
 
     def initial_state(self, shape: Shape) -> State:
+        self.check_shape(shape)
         state: State = {}
         for name, stage, waiting, wait in self._branches():
             state |= _prefixed(name, stage.initial_state(shape))
             state |= _prefixed(waiting, wait.initial_state(stage.out_shape(shape)))
         return state
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where one of the stages does not take `shape` (without time)."""
+        super().check_shape(shape)
+        for stage in self.stages().values():
+            stage.check_shape(shape)
 
     def step(self, x: Tensor, state: State) -> tuple[Any, State]:
         parts = _parted(state)
@@ -318,12 +332,8 @@ class Rebuffer(nn.Module):
     def push(self, chunk: Tensor) -> Any:
         """Joined output of the blocks that `chunk` completes, or None where it completes none."""
         stage, dim = self.live.stage, self.live.stage.time_dim
-        x = stage.checked(chunk)
-        if without(x.shape, dim) != self.live.shape:
-            raise ValueError(
-                f"Rebuffer of {type(stage).__name__} was made for shape {self.live.shape} without "
-                f"time, given {without(x.shape, dim)}: make a new Stream for another shape"
-            )
+        x = stage.converted(chunk)
+        self.live.check_block(x)
         outputs = []
         at, length, count = 0, x.shape[dim], int(self.count)
         while at < length:

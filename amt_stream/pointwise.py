@@ -1,13 +1,14 @@
 """A plain torch module as a stage, once it has shown that it sees one instant at a time."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from amt_stream.streaming import Pointwise, Shape, State, with_time
+from amt_stream.streaming import Pointwise
 
 _FILTER = (
     "filter along time with SOSFilter or ButterworthFilter, or write a Stage with initial_state "
@@ -58,6 +59,8 @@ class PointwiseModule(Pointwise):
         # Nothing is drawn from the caller's random numbers.
         with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             self.bands, self._writes_input = _tried(module)
+        self.fixed_axes = {} if self.bands is None else {band_dim: self.bands}
+        self.shape_remedy = f"make a {type(module).__name__} for that many bands"
         self.module = module
         weights = [v for v in (*module.parameters(), *module.buffers()) if v.is_floating_point()]
         if weights:
@@ -68,29 +71,21 @@ class PointwiseModule(Pointwise):
         """Whether the module has weights."""
         return any(True for _ in self.parameters())
 
-    def initial_state(self, shape: Shape) -> State:
-        self._check_bands(with_time(shape, self.time_dim, 1))
-        return {}
+    def check_axes(self, shape: Sequence[int], timed: bool = False) -> None:
+        """As any stage; axes that are not there in front count as of length 1."""
+        missing = -min(self.time_dim, self.band_dim) - len(shape)
+        super().check_axes((*(1,) * missing, *shape), timed)
 
     def transform(self, x: Tensor) -> Tensor:
         missing = -min(self.time_dim, self.band_dim) - x.dim()
         if missing > 0:
             return self.transform(x[(None,) * missing]).reshape(x.shape)
-        self._check_bands(tuple(x.shape))
         axes = (self.band_dim, self.time_dim)
         moved = x.movedim(axes, (-2, -1))
         rows = moved.reshape(-1, *moved.shape[-2:])
         # Input may be the caller's, or a buffer.
         y = self.module(rows.clone() if self._writes_input else rows)
         return y.reshape(moved.shape).movedim((-2, -1), axes)
-
-    def _check_bands(self, shape: Shape) -> None:
-        found = shape[self.band_dim] if len(shape) >= -self.band_dim else 1
-        if self.bands not in (None, found):
-            raise ValueError(
-                f"{type(self.module).__name__} works on {self.bands} bands, on axis "
-                f"{self.band_dim}, given {found} in shape {shape}: make it for {found}"
-            )
 
     def extra_repr(self) -> str:
         return f"bands={self.bands}, time_dim={self.time_dim}, band_dim={self.band_dim}"

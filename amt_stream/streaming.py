@@ -1,8 +1,10 @@
 """The streaming contract: a `Stage` is pure signal processing, a `Stream` is a running one."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ State = dict[str, Tensor]
 """State of a stage between two blocks; keys, shapes and dtypes never change."""
 
 Shape = tuple[int, ...]
+
+Sizes = int | tuple[int, ...] | range | None
+"""Lengths that an axis may have: one, some, a range without end, or None for any."""
 
 
 def fields(y: Any) -> tuple[Tensor, ...]:
@@ -59,6 +64,25 @@ def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
     return torch.cat([x, zeros], dim)
 
 
+def at_least(size: int) -> range:
+    """`Sizes` of `size` and more."""
+    return range(size, sys.maxsize)
+
+
+def _told(sizes: Sizes) -> str:
+    """`sizes` in words."""
+    if isinstance(sizes, range):
+        return f"{sizes.start} or more"
+    if isinstance(sizes, tuple):
+        return " or ".join(map(str, sizes))
+    return "any number" if sizes is None else str(sizes)
+
+
+def as_given(y: Tensor, x: Tensor) -> Tensor:
+    """`y` in the dtype of `x`; as it is where `x` holds integers, which have no fractions."""
+    return y.to(x.dtype) if x.is_floating_point() else y
+
+
 class Stage(nn.Module):
     """A piece of signal processing that can be cut into blocks.
 
@@ -70,6 +94,10 @@ class Stage(nn.Module):
     time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
         same NamedTuple holding ints
     keeps_double: names of the buffers and state entries that stay float64 in a float32 module
+    fixed_axes: `Sizes` of the input's axes besides time that the stage cannot do without, by
+        negative axis with time counted in: {-1: 150, -3: (1, 2)}; None for an axis of any length
+        that must be there. `check_shape` refuses every other input
+    shape_remedy: what to do about a refused one; by default the layout that would do
 
     Whoever runs it as a model, such as an `Engine`, reads these besides. Each has a default that is
     right for a stage of which nothing of the kind is known:
@@ -85,6 +113,10 @@ class Stage(nn.Module):
 
     Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
     one of these, and ValueError for a value that has no meaning.
+
+    Integers count as their values; what comes out is floating. NaN is no business of a stage: it
+    passes on, so that every output that would hear the sample is NaN, until the state is reset
+    where the state heard it. The engine replaces NaN and infinity before they come here.
     """
 
     block_size: int = 1
@@ -93,6 +125,8 @@ class Stage(nn.Module):
     time_dim: int = -1
     out_time_dim: Any = -1
     keeps_double: tuple[str, ...] = ()
+    fixed_axes: Mapping[int, Sizes] = MappingProxyType({})
+    shape_remedy: str = ""
 
     fs: float | None = None
     input_unit: InputUnit | None = None
@@ -147,11 +181,7 @@ class Stage(nn.Module):
         The last block is filled with zeros. Differentiable; longer signals than memory holds go
         through `Stream` and `Rebuffer`.
         """
-        x = self.checked(x)
-        if not x.numel():
-            raise ValueError(
-                f"{type(self).__name__} takes at least one sample, given shape {tuple(x.shape)}"
-            )
+        x = self.sounding(x)
         length = x.shape[self.time_dim]
         state = self.initial_state(without(x.shape, self.time_dim))
         with one_thread(x):
@@ -165,16 +195,79 @@ class Stage(nn.Module):
         return self.whole(x)
 
     def checked(self, x: Tensor) -> Tensor:
-        """`x` in the stage's dtype; raises TypeError where that would change what it means."""
-        if not isinstance(x, Tensor) or x.is_complex():
-            kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}")
+        """`x` in the stage's dtype.
+
+        Raises TypeError for what is no tensor of real numbers, ValueError for a shape by
+        `check_shape`.
+        """
+        x = self.converted(x)
         if x.dim() < -self.time_dim:
             raise ValueError(
                 f"{type(self).__name__} takes time on axis {self.time_dim}, "
                 f"which an input of shape {tuple(x.shape)} lacks"
             )
+        self.check_shape(without(x.shape, self.time_dim))
+        return x
+
+    def converted(self, x: Tensor) -> Tensor:
+        """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does."""
+        if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
+            kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}")
         return x.to(self.dtype)
+
+    def sounding(self, x: Tensor) -> Tensor:
+        """`x` as `checked` gives it; raises ValueError where it has no sample either."""
+        x = self.checked(x)
+        if not x.shape[self.time_dim]:
+            raise ValueError(
+                f"{type(self).__name__} takes at least one sample, given shape {tuple(x.shape)}"
+            )
+        return x
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where the stage takes no input of `shape`, which is without time."""
+        if len(shape) + 1 < -self.time_dim:
+            raise ValueError(
+                f"{type(self).__name__} takes time on axis {self.time_dim}, which an input of "
+                f"shape {tuple(shape)} without time lacks"
+            )
+        self.check_axes(with_time(shape, self.time_dim, 1), timed=True)
+
+    def check_axes(self, shape: Sequence[int], timed: bool = False) -> None:
+        """Raise ValueError where an axis of `shape` is empty, or not as `fixed_axes` has it.
+
+        timed: whether `shape` has an axis of time, for the words of the refusal
+        """
+        for axis, sizes in self.fixed_axes.items():
+            size = shape[axis] if -axis <= len(shape) else None
+            if size is None or not (
+                sizes is None or (size == sizes if isinstance(sizes, int) else size in sizes)
+            ):
+                given = "none" if size is None else size
+                remedy = self.shape_remedy or f"give {self._told_layout()}"
+                raise ValueError(
+                    f"{type(self).__name__} takes {_told(sizes)} on axis {axis}, given {given} in "
+                    f"shape {self._told_shape(shape, timed)}: {remedy}"
+                )
+        if any(size < 1 for size in shape):
+            raise ValueError(
+                f"{type(self).__name__} takes no empty axis, given shape "
+                f"{self._told_shape(shape, timed)}: give 1 or more on each"
+            )
+
+    def _told_shape(self, shape: Sequence[int], timed: bool) -> str:
+        sizes = [str(size) for size in shape]
+        if timed:
+            sizes[self.time_dim] = "time"
+        return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
+
+    def _told_layout(self) -> str:
+        """The shapes that the stage takes."""
+        first = min(self.time_dim, *self.fixed_axes)
+        sizes = {axis: _told(sizes) for axis, sizes in self.fixed_axes.items()}
+        axes = ["time" if k == self.time_dim else sizes.get(k, "any") for k in range(first, 0)]
+        return f"(..., {', '.join(axes)})"
 
     def register_table(self, name: str, values: np.ndarray) -> None:
         """Keep a design table as a buffer: not in the state_dict, and exact in any dtype.
@@ -215,7 +308,7 @@ class Stage(nn.Module):
 class Pointwise(Stage):
     """A stage without memory that sees one instant at a time; a subclass writes `transform`.
 
-    Called directly it takes an input of any length and shape that `transform` does.
+    Called directly it takes an input of any length, also one without an axis of time.
     """
 
     def transform(self, x: Tensor) -> Tensor:
@@ -229,8 +322,10 @@ class Pointwise(Stage):
         return self.transform(x), state
 
     def forward(self, x: Tensor) -> Any:
-        """`transform` of `x`, in the dtype of `x`."""
-        return self.transform(x.to(self.dtype)).to(x.dtype)
+        """`transform` of `x`, in its dtype where that is a floating one."""
+        given = self.converted(x)
+        self.check_axes(given.shape)
+        return as_given(self.transform(given), x)
 
 
 def carried(buffer: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
@@ -263,6 +358,7 @@ class Stream(nn.Module):
         super().__init__()
         self.stage = stage
         self.shape = tuple(shape)
+        stage.check_shape(self.shape)
         # A tensor made in inference mode could never be saved for backward or updated outside it.
         with torch.inference_mode(False), torch.no_grad():
             initial = stage.initial_state(self.shape)
@@ -282,12 +378,8 @@ class Stream(nn.Module):
         Raises ValueError for another shape than the stream was made for, or a broken block.
         """
         stage = self.stage
-        x = stage.checked(block)
-        if without(x.shape, stage.time_dim) != self.shape:
-            raise ValueError(
-                f"Stream of {type(stage).__name__} was made for shape {self.shape} without time, "
-                f"given {without(x.shape, stage.time_dim)}: make a new Stream for another shape"
-            )
+        x = stage.converted(block)
+        self.check_block(x)
         length = x.shape[stage.time_dim]
         if length == 0 or length % stage.block_size:
             raise ValueError(
@@ -306,6 +398,18 @@ class Stream(nn.Module):
                 for key, buffer in before.items():
                     buffer.copy_(after[key])
         return y
+
+    def check_block(self, x: Tensor) -> None:
+        """Raise ValueError where `x` has another shape than the stream was made for."""
+        dim = self.stage.time_dim
+        given = without(x.shape, dim) if x.dim() >= -dim else None
+        # That the stage takes this shape was checked when the stream was made.
+        if given != self.shape:
+            self.stage.checked(x)
+            raise ValueError(
+                f"Stream of {type(self.stage).__name__} was made for shape {self.shape} without "
+                f"time, given {given or tuple(x.shape)}: make a new Stream for another shape"
+            )
 
     @torch.no_grad()
     def reset(self, mask: Tensor | None = None) -> None:

@@ -15,10 +15,11 @@ from amt_stream.stages.excitation import Accuracy, Excitation
 from amt_stream.stages.integration import FRAME_RATE, LONG_TERM_2002
 from amt_stream.stages.loudness import MonauralLoudness
 from amt_stream.stages.spectrum import FS, RunningSpectrum
-from amt_stream.streaming import Shape, State
 
 CALIBRATION_DB = 3.41
 """With it 1 kHz at 40 dB in the free field reads 0.997 sone, as in ANSI S3.4-2007, Table 7."""
+
+ONE_CHANNEL = "one channel stands for two ears that hear the same"
 
 
 class Glasberg2002(Chain):
@@ -63,18 +64,11 @@ class Glasberg2002(Chain):
             excitation=Excitation(accuracy, "monaural"),
             loudness=MonauralLoudness(lag, ltl_release),
         )
+        self.fixed_axes = {-2: (1, 2)}
+        self.shape_remedy = ONE_CHANNEL
         self.fs = fs
         # Four time constants of the long-term release: 2 % of what a fault left behind remains.
         self.settle_s = 4 / (FRAME_RATE * ltl_release)
-
-    def initial_state(self, shape: Shape) -> State:
-        _ears("Glasberg2002 takes pascal", shape, "time")
-        return super().initial_state(shape)
-
-    def checked(self, x: Tensor) -> Tensor:
-        x = super().checked(x)
-        _ears("Glasberg2002 takes pascal", tuple(x.shape[:-1]), "time")
-        return x
 
 
 class Glasberg2002Steady(NamedTuple):
@@ -101,7 +95,11 @@ def glasberg2002_from_lines(
     """
     f = np.asarray(frequency, np.float64)
     shape = tuple(level_db.shape)
-    _ears("glasberg2002_from_lines takes levels", shape[:-1], "line")
+    if len(shape) < 2 or shape[-2] not in (1, 2):
+        raise ValueError(
+            "glasberg2002_from_lines takes levels of shape (..., 1 or 2, line), given "
+            f"{shape}: {ONE_CHANNEL}"
+        )
     if shape[-1:] != f.shape:
         raise ValueError(
             f"glasberg2002_from_lines: levels of shape {shape} and frequencies of shape {f.shape}: "
@@ -117,11 +115,3 @@ def glasberg2002_from_lines(
     patterns, _ = excitation.step(10 ** (level / 10)[..., None, :], {})
     n = loudness.instantaneous(patterns).sum((-2, -1))
     return Glasberg2002Steady(n, sone_to_phon(n.detach(), Glasberg2002.edition))
-
-
-def _ears(takes: str, shape: Shape, last: str) -> None:
-    if len(shape) < 1 or shape[-1] not in (1, 2):
-        raise ValueError(
-            f"{takes} of shape (batch, 1 or 2, {last}), given {(*shape, last)}: one channel stands "
-            "for two ears that hear the same"
-        )

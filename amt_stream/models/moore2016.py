@@ -1,7 +1,5 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
-from torch import Tensor
-
 from amt_stream.compose import Chain
 from amt_stream.models.front_end import front_end
 from amt_stream.stages.ear import Field, Phase
@@ -10,7 +8,6 @@ from amt_stream.stages.integration import FRAME_RATE
 from amt_stream.stages.loudness import BinauralLoudness
 from amt_stream.stages.specific_loudness import Constants
 from amt_stream.stages.spectrum import FS, RunningSpectrum
-from amt_stream.streaming import Shape, State
 
 
 class Moore2016(Chain):
@@ -65,21 +62,6 @@ class Moore2016(Chain):
                 constants, lag, specific_loudness, excitation_db, band=uncertainty_db is not None
             ),
         )
+        self.fixed_axes = {-2: 2}
+        self.shape_remedy = "one channel goes to both ears with x.expand(-1, 2, -1)"
         self.fs, self.uncertainty_db = fs, uncertainty_db
-
-    def initial_state(self, shape: Shape) -> State:
-        _two_ears(shape)
-        return super().initial_state(shape)
-
-    def checked(self, x: Tensor) -> Tensor:
-        x = super().checked(x)
-        _two_ears(tuple(x.shape[:-1]))
-        return x
-
-
-def _two_ears(shape: Shape) -> None:
-    if len(shape) < 1 or shape[-1] != 2:
-        raise ValueError(
-            f"Moore2016 takes pascal of shape (batch, 2, time), given {(*shape, 'time')}: one "
-            "channel goes to both ears with x.expand(-1, 2, -1)"
-        )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from amt_stream.data import table
 from amt_stream.functional.adaptation import Loops, adaptation_loops
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, as_given
 
 Preset = Literal["dau1997", "osses2021", "paulick2024"]
 
@@ -92,6 +92,9 @@ class AdaptLoop(Stage):
         self.fs, self.preset, self.num_loops, self.learnable = fs, preset, len(seconds), learnable
         self.use_freq_specific_minlvl = floor.dim() == 1
         self.per_channel_init = per_channel_init
+        if self.use_freq_specific_minlvl:
+            self.fixed_axes = {-2: len(floor)}
+            self.shape_remedy = "each channel has a smallest input, give exactly that many channels"
         self.limited = limit > 1
         rest = self._rest(floor)
         least = _least_limit(rest).item()
@@ -182,12 +185,7 @@ class AdaptLoop(Stage):
         return Loops(self._floor, self.b0, most, self.corr, self.mult)
 
     def initial_state(self, shape: Shape) -> State:
-        channels = self._floor.shape
-        if shape[len(shape) - len(channels) :] != channels:
-            raise ValueError(
-                f"AdaptLoop has smallest inputs for {channels[0]} channels, given an input of "
-                f"{shape} without time: give exactly that many channels"
-            )
+        self.check_shape(shape)
         rest = self.init_state.expand(*shape, self.num_loops)
         return {"loops": torch.stack([rest, torch.zeros_like(rest)], -1)}
 
@@ -196,8 +194,8 @@ class AdaptLoop(Stage):
         return y, {"loops": loops}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x`."""
-        return self.whole(x).to(x.dtype)
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
         lowest = "per channel" if self.use_freq_specific_minlvl else f"{self.minlvl.item():.3g}"

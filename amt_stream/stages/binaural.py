@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from amt_stream.functional.loudness import SILENT, inhibition_gains
 from amt_stream.stages.excitation import CAM_STEP, CAMS
 from amt_stream.stages.specific_loudness import Variant, check_variant
-from amt_stream.streaming import Pointwise, Shape
+from amt_stream.streaming import Pointwise, Shape, Stage, as_given, at_least
 
 SIGMA = 0.08
 KERNEL_WIDTH = 18.0
@@ -30,6 +30,20 @@ def smoothing_matrix(kernel: np.ndarray, channels: int = CAMS.size) -> np.ndarra
     half = kernel.size // 2
     apart = np.arange(channels) - np.arange(channels)[:, None]
     return np.where(np.abs(apart) <= half, kernel[np.clip(apart + half, 0, 2 * half)], 0.0)
+
+
+def one_frame(stage: Stage, left: Tensor, right: Tensor) -> Tensor:
+    """The ears (..., channel) as one frame (..., 2, 1, channel), in the dtype of `stage`.
+
+    Raises ValueError for ears of different shapes, or without an axis of channels.
+    """
+    ears = stage.converted(left), stage.converted(right)
+    if left.shape != right.shape or not left.dim():
+        raise ValueError(
+            f"{type(stage).__name__} takes a pattern (..., channel) of each ear, given "
+            f"{tuple(left.shape)} and {tuple(right.shape)}: give two of one shape"
+        )
+    return torch.stack(ears, -2).unsqueeze(-2)
 
 
 class SpatialSmoothing(Pointwise):
@@ -61,6 +75,8 @@ class SpatialSmoothing(Pointwise):
             )
         self.kernel_width, self.learnable, self.variant = kernel_width, learnable, variant
         half = round(kernel_width / CAM_STEP)
+        # A pattern cannot be reflected further than it is long.
+        self.fixed_axes = {-1: at_least(half + 1 if variant == "documented" else 1)}
         self.register_table("distance", CAM_STEP * np.arange(-half, half + 1))
         if learnable:
             self.sigma = nn.Parameter(torch.tensor(sigma))
@@ -130,6 +146,7 @@ class BinauralInhibition(Pointwise):
     ) -> None:
         super().__init__()
         check_variant(variant)
+        self.fixed_axes = {-3: 2}
         self.learnable, self.variant = learnable, variant
         if learnable:
             self.p = nn.Parameter(torch.tensor(p))
@@ -147,8 +164,8 @@ class BinauralInhibition(Pointwise):
 
     def forward(self, left_smoothed: Tensor, right_smoothed: Tensor) -> Any:  # type: ignore[override]
         """Factors of the left and of the right ear."""
-        both = torch.stack([left_smoothed, right_smoothed], -2).unsqueeze(-2)
-        return super().forward(both).squeeze(-2).unbind(-2)
+        y = super().forward(one_frame(self, left_smoothed, right_smoothed))
+        return as_given(y, left_smoothed).squeeze(-2).unbind(-2)
 
     def get_parameters(self) -> dict[str, float]:
         """p."""
@@ -186,6 +203,7 @@ class Moore2016BinauralLoudness(Pointwise):
         self.learnable = learnable
         self.time_dim = -2
         self.out_time_dim = BinauralTotal(-1, -1, -1)  # type: ignore[arg-type]
+        self.fixed_axes = {-3: 2, -1: CAMS.size}
         self.spatial_smoothing = SpatialSmoothing(kernel_width, sigma, learnable, dtype, variant)
         self.inhibition = BinauralInhibition(p, learnable, dtype, variant)
         self.to(dtype)
@@ -198,9 +216,10 @@ class Moore2016BinauralLoudness(Pointwise):
 
     def forward(self, specific_loud_left: Tensor, specific_loud_right: Tensor) -> Any:  # type: ignore[override]
         """Loudness of both ears, of the left, of the right, each without the channel axis."""
-        both = torch.stack([specific_loud_left, specific_loud_right], -2).unsqueeze(-2)
-        y = self.transform(both.to(self.dtype))
-        return BinauralTotal(*(v.squeeze(-1).to(both.dtype) for v in y))
+        both = one_frame(self, specific_loud_left, specific_loud_right)
+        self.check_axes(both.shape)
+        y = self.transform(both)
+        return BinauralTotal(*(as_given(v.squeeze(-1), specific_loud_left) for v in y))
 
     def out_shape(self, shape: Shape) -> Any:
         rows = shape[:-2]

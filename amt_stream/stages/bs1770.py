@@ -98,6 +98,8 @@ class BS1770(Stage):
             )
         if dual_mono and channels != 1:
             raise ValueError(f"BS1770: dual_mono is for one channel, not {channels}")
+        self.fixed_axes = {-2: channels}
+        self.shape_remedy = "make a BS1770 for as many channels as there are"
         self.fs, self.channels, self.dual_mono = int(fs), channels, dual_mono
         self.lengths = frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
@@ -107,11 +109,7 @@ class BS1770(Stage):
         self.register_table("phases", interpolator())
 
     def initial_state(self, shape: Shape) -> State:
-        if not shape or shape[-1] != self.channels:
-            raise ValueError(
-                f"BS1770 was made for {self.channels} channels on axis -2, given an input of shape "
-                f"{(*shape, 'time')}"
-            )
+        self.check_shape(shape)
         return {
             "filters": self.state_like("filters", (*shape, self.sections.shape[0], 2)),
             "past": self.state_like("past", (*shape, self.phases.shape[1] - 1)),

@@ -47,6 +47,9 @@ class _Compression(Pointwise):
         self.dboffset, self.num_channels = dboffset, num_channels
         self.learnable, self.channel_dim = learnable, channel_dim
         self.time_dim = self.out_time_dim = -2 if channel_dim == -1 else -1
+        if n.ndim:
+            self.fixed_axes = {channel_dim: n.size}
+            self.shape_remedy = "give one channel for each exponent"
         self._knee_db = float(knee_db)
         if learnable:
             self.exponent = nn.Parameter(torch.tensor(n, dtype=self.dtype))
@@ -65,17 +68,10 @@ class _Compression(Pointwise):
         level = torch.as_tensor(self.knee_db, dtype=self.dtype, device=self.device)
         return 10 ** ((level - self.dboffset) / 20)
 
-    def exponent_for(self, x: Tensor) -> Tensor:
-        """The exponent, shaped to go with `x`; raises ValueError where the channels do not fit."""
+    def broadcast_exponent(self) -> Tensor:
+        """The exponent, shaped to go with an input."""
         n = self.exponent
-        if n.dim() == 0:
-            return n
-        if x.dim() < -self.channel_dim or x.shape[self.channel_dim] != n.shape[0]:
-            raise ValueError(
-                f"{type(self).__name__} has {n.shape[0]} channels on axis {self.channel_dim}, "
-                f"given shape {tuple(x.shape)}"
-            )
-        return n.view(-1, *[1] * (-self.channel_dim - 1))
+        return n.view(-1, *[1] * (-self.channel_dim - 1)) if n.dim() else n
 
     def get_parameters(self) -> dict[str, Any]:
         """knee_db, exponent (the mean over channels), dboffset and learnable."""
@@ -103,7 +99,7 @@ class BrokenStickCompression(_Compression):
         return self.knee ** (1 - self.exponent)
 
     def transform(self, x: Tensor) -> Tensor:
-        n, knee, size = self.exponent_for(x), self.knee, x.abs()
+        n, knee, size = self.broadcast_exponent(), self.knee, x.abs()
         # The floor keeps the part that is not used, and its gradient, finite.
         bent = x.sign() * size.clamp(min=knee) ** n * knee ** (1 - n)
         return torch.where(size <= knee, x, bent)
@@ -118,4 +114,4 @@ class PowerCompression(_Compression):
     def transform(self, x: Tensor) -> Tensor:
         silent = x == 0
         size = torch.where(silent, 1.0, x.abs() / self.knee)
-        return torch.where(silent, 0.0, x.sign() * size ** self.exponent_for(x) * self.knee)
+        return torch.where(silent, 0.0, x.sign() * size ** self.broadcast_exponent() * self.knee)

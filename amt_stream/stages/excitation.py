@@ -93,9 +93,10 @@ class Excitation(Stage):
             raise ValueError(f"selection is {selection!r}: give binaural or monaural")
         if frequency is not None and accuracy == "grouped":
             raise ValueError("components of given frequency are not grouped: leave accuracy exact")
-        self.accuracy, self.selection = accuracy, selection
-        self.uncertainty_db = uncertainty_db
         f = component_frequencies() if frequency is None else _ascending(frequency)
+        self.accuracy, self.selection = accuracy, selection
+        self.fixed_axes = {-3: None, -1: f.size}
+        self.uncertainty_db = uncertainty_db
         fc = erb_number_to_hz(CAMS)
         if accuracy == "exact":
             nodes, node, weight = f, np.arange(f.size), np.zeros(f.size)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from amt_stream.design import butterworth, numbers
 from amt_stream.functional.direct_form import direct_form
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, as_given
 
 
 class _DirectForm(Stage):
@@ -62,8 +62,8 @@ class _DirectForm(Stage):
         return y.to(x.dtype), {"past": past}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x`."""
-        return self.whole(x).to(x.dtype)
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
 
 
 def _step_down(a: np.ndarray) -> list[float]:

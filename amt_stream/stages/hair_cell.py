@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from amt_stream.functional.first_order import first_order, first_order_gain
 from amt_stream.functional.relaxation import relax
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, as_given
 
 Method = Literal["dau1996", "breebaart2001", "king2019", "lindemann"]
 
@@ -84,8 +84,8 @@ class IHCEnvelope(Stage):
         return y, {"low": low}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x`."""
-        return self.whole(x).to(x.dtype)
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
         return (
@@ -228,8 +228,8 @@ class IHCPaulick2024(Stage):
         return y, {"potential": potential}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x`."""
-        return self.whole(x).to(x.dtype)
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
         return f"fs={self.fs}, integrator={self.integrator!r}, learnable={self.learnable}"

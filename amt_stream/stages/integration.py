@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from amt_stream.functional.loudness import agc
 from amt_stream.stages.excitation import CAM_STEP
-from amt_stream.streaming import Shape, Stage, State, without
+from amt_stream.streaming import Shape, Stage, State, as_given, without
 
 FRAME_RATE = 1000
 
@@ -83,12 +83,21 @@ class Moore2016AGC(Stage):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
         """Smoothed `x`, from rest or from `state` (channel,), the last frame of a former output."""
-        frames = x[:, None] if x.dim() == 1 else x
+        given = self.converted(x)
+        frames = self.sounding(given[:, None] if given.dim() == 1 else given)
         start = self.initial_state(without(frames.shape, -2))
         if state is not None:
-            start = {"y": state.to(self.dtype).expand_as(start["y"])}
-        y, _ = self.step(frames.to(self.dtype), start)
-        return y.view(x.shape).to(x.dtype)
+            channels = start["y"].shape
+            if state.dim() > len(channels) or not all(
+                n in (1, m) for n, m in zip(reversed(state.shape), reversed(channels), strict=False)
+            ):
+                raise ValueError(
+                    f"Moore2016AGC goes on from a last frame of shape {tuple(channels)}, given "
+                    f"{tuple(state.shape)}: give `y[..., -1, :]` of the output before"
+                )
+            start = {"y": self.converted(state).expand_as(start["y"])}
+        y, _ = self.step(frames, start)
+        return as_given(y.view(x.shape), x)
 
     def get_parameters(self) -> dict[str, float]:
         """attack_alpha and release_alpha."""
@@ -152,7 +161,7 @@ class Moore2016TemporalIntegration(Stage):
 
     def forward(self, inst_spec_loud: Tensor, return_intermediate: bool = False) -> Any:
         """Long-term loudness, or all of `Integrated`."""
-        y = Integrated(*(v.to(inst_spec_loud.dtype) for v in self.whole(inst_spec_loud)))
+        y = Integrated(*(as_given(v, inst_spec_loud) for v in self.whole(inst_spec_loud)))
         return y if return_intermediate else y.ltl
 
     def out_shape(self, shape: Shape) -> Any:
@@ -220,7 +229,7 @@ class LoudnessIntegration(Stage):
 
     def forward(self, specific_loudness: Tensor, return_stl: bool = False) -> Any:
         """Long-term loudness, or `Levels`; goes on from the call before."""
-        x = self.checked(specific_loudness)
+        x = self.sounding(specific_loudness)
         state = self.initial_state(without(x.shape, -2))
         if self.ltl_state is not None:
             if self.ltl_state.shape != state["ltl"].shape:
@@ -231,7 +240,7 @@ class LoudnessIntegration(Stage):
             state = {"ltl": self.ltl_state.to(state["ltl"])}
         y, state = self.step(x, state)
         self.ltl_state = state["ltl"].detach()
-        y = Levels(*(v.to(specific_loudness.dtype) for v in y))
+        y = Levels(*(as_given(v, specific_loudness) for v in y))
         return y if return_stl else y.ltl
 
     def reset_state(self) -> None:

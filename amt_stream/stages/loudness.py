@@ -8,7 +8,7 @@ from torch import Tensor
 
 from amt_stream.functional.loudness import Channels, agc, binaural_loudness, specific_loudness
 from amt_stream.stages.binaural import THETA, smoothing_kernel, smoothing_matrix
-from amt_stream.stages.excitation import CAM_STEP
+from amt_stream.stages.excitation import CAM_STEP, CAMS
 from amt_stream.stages.integration import (
     LONG_TERM,
     LONG_TERM_2002,
@@ -82,6 +82,7 @@ class BinauralLoudness(Stage):
         self.gives_specific_loudness = specific_loudness
         self.gives_excitation_db = excitation_db
         self.gives_band = band
+        self.fixed_axes = {-3: 2, -1: CAMS.size, **({-4: 3} if band else {})}
         for name, values in channel_constants(constants).items():
             self.register_table(name, values)
         self.register_table("smoothing", smoothing_matrix(smoothing_kernel()))
@@ -196,6 +197,7 @@ class MonauralLoudness(Stage):
                 f"ltl_release is {ltl_release}: give a coefficient per ms, above 0 and up to 1"
             )
         self.frames_before, self.ltl_release = frames_before, ltl_release
+        self.fixed_axes = {-3: (1, 2), -1: CAMS.size}
         for name, values in channel_constants("ansi").items():
             self.register_table(name, values)
         self.register_table("short_term", np.array(SHORT_TERM_2002))

@@ -20,7 +20,7 @@ from amt_stream.functional.modulation import (
     one_pole_bank,
     one_poles,
 )
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, as_given
 
 PREFILTER = 150.0
 """Cutoff in Hz of the low-pass before the bank (Kohlrausch, Fassel & Dau 2000)."""
@@ -182,6 +182,8 @@ class ModulationFilterbank(_Bank):
         channels = np.atleast_1d(torch.as_tensor(fc, device="cpu").detach().double().numpy())
         self._refuse(channels)
         self.num_channels = channels.size
+        self.fixed_axes = {-2: self.num_channels}
+        self.shape_remedy = "each channel has filters by its center, give one for each of `fc`"
         limits = [min(f / 4, self.max_mfc) for f in channels] if self.use_upper_limit else None
         lists = [modulation_centers(limit, Q) for limit in limits or [self.max_mfc] * channels.size]
         # Channels differ only in how many of the same filters they have.
@@ -261,11 +263,7 @@ class ModulationFilterbank(_Bank):
         return self._gain * torch.where(self.envelope, self.att_factor, 1.0)
 
     def initial_state(self, shape: Shape) -> State:
-        if len(shape) < 1 or shape[-1] != self.num_channels:
-            raise ValueError(
-                f"{type(self).__name__} has {self.num_channels} channels on axis -2, "
-                f"given shape {shape} without time"
-            )
+        self.check_shape(shape)
         state = {"low": self.state_like("low", (*shape, 1, 2)), "bands": self.band_state(shape)}
         if self.use_lp150_prefilter:
             state["prefilter"] = self.state_like("prefilter", (*shape, 1))
@@ -283,7 +281,7 @@ class ModulationFilterbank(_Bank):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """(..., M_f, time) for each channel f, in the dtype of `x` (..., channel, time)."""
-        return self.split(self.whole(x).to(x.dtype))
+        return self.split(as_given(self.whole(x), x))
 
     def split(self, y: Tensor) -> list[Tensor]:
         """A streamed output (..., channel, filter, time) as a list, one entry per channel."""
@@ -368,6 +366,7 @@ class King2019ModulationFilterbank(_Bank):
                 "lower mfhigh or raise fs"
             )
         low, high = np.tan(pi * edges / fs)
+        self.fixed_axes = {-2: None}
         self.num_filters = center.size
         self.register_table("mfc", center)
         self.register_table("low", np.zeros(0))
@@ -398,7 +397,7 @@ class King2019ModulationFilterbank(_Bank):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., channel, M, time), in the dtype of `x` (..., channel, time)."""
-        return self.whole(x).to(x.dtype)
+        return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
         return (

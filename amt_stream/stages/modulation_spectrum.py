@@ -54,6 +54,8 @@ class ModulationRms(Stage):
         pace = 1 - exp(-self.block_size / (fs * time_constant))
         self.register_table("pace", np.array([pace, pace]))
 
+        self.fixed_axes = {-3: None, -2: None}
+
     pace: Tensor
 
     @property

@@ -11,7 +11,7 @@ from amt_stream.data import table
 from amt_stream.design import GRID, linear_phase, minimum_phase
 from amt_stream.functional.fir import fir
 from amt_stream.scales import P0
-from amt_stream.streaming import Shape, Stage, State, with_time
+from amt_stream.streaming import Shape, Stage, State, as_given, with_time
 
 Phase = Literal["minimum", "linear"]
 
@@ -69,8 +69,8 @@ class _TabulatedFilter(Stage):
         return y, {"past": past}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The whole of `x` (..., time), from silence, in the dtype of `x`."""
-        return self.whole(x).to(x.dtype)
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
 
     def _response(self, nfft: int) -> tuple[Tensor, Tensor]:
         """Frequencies in Hz and complex gains, nfft // 2 + 1 each."""

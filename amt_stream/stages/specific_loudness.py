@@ -104,6 +104,7 @@ class Moore2016SpecificLoudness(Pointwise):
     ) -> None:
         super().__init__()
         check_variant(variant)
+        self.fixed_axes = {-1: CAMS.size}
         self.learnable, self.variant = learnable, variant
         values = documented_constants() if variant == "documented" else channel_constants("iso")
         self.register_table("erb_scale", CAMS)
@@ -177,6 +178,7 @@ class SpecificLoudness(Pointwise):
         # The last band lies at f_max or above it.
         self.n_erb_bands = ceil((high - low) / erb_step) + 1
         fc = erb_number_to_hz(low + erb_step * np.arange(self.n_erb_bands))
+        self.fixed_axes = {-1: self.n_erb_bands}
         self.register_table("fc_erb", fc)
         self.register_table("ethrq_base", threshold_in_quiet_db(fc))
         start = {"ethrq_adjustment": np.zeros(fc.size), "C": 0.047, "alpha": 0.2, "E0_offset": 10.0}

@@ -28,6 +28,9 @@ FS = 48000
 CENTERS = 1000 * 10 ** ((np.arange(28) - 16) / 10)
 """Exact centers of the third-octave bands in Hz, 25 Hz to 12.5 kHz."""
 
+BANDS = 20
+"""Critical bands that have a core loudness."""
+
 ZwickerField = Literal["free", "diffuse"]
 
 
@@ -109,6 +112,8 @@ class CoreLoudness(Pointwise):
         super().__init__()
         if field not in ("free", "diffuse"):
             raise ValueError(f"field is {field!r}: give free or diffuse")
+        self.fixed_axes = {-1: CENTERS.size}
+        self.shape_remedy = "give levels of 28 third-octave bands, 25 Hz to 12.5 kHz"
         self.field = field
         ranges, bands = table("zwicker_dll"), table("zwicker_bands")
         correction = np.stack([v for name, v in ranges.items() if name.startswith("dll")], 1)
@@ -120,11 +125,6 @@ class CoreLoudness(Pointwise):
         self.register_table("adaptation", bands["dcb_db"].copy())
 
     def transform(self, x: Tensor) -> Tensor:
-        if x.shape[-1] != CENTERS.size:
-            raise ValueError(
-                f"CoreLoudness takes levels of 28 third-octave bands, 25 Hz to 12.5 kHz, on its "
-                f"last axis, given shape {tuple(x.shape)}"
-            )
         return core_loudness(x, self.tables())
 
     def tables(self) -> Cores:
@@ -132,7 +132,7 @@ class CoreLoudness(Pointwise):
         return Cores(*(getattr(self, name) for name in Cores._fields))
 
     def out_shape(self, shape: Shape) -> Shape:
-        return (*shape[:-1], 20)
+        return (*shape[:-1], BANDS)
 
     def extra_repr(self) -> str:
         return f"field={self.field!r}"
@@ -171,6 +171,7 @@ class ZwickerLoudness(Stage):
     def __init__(self, specific_loudness: bool = False) -> None:
         super().__init__()
         self.gives_specific_loudness = specific_loudness
+        self.fixed_axes = {-1: BANDS}
         self.register_table("decay", decay_coefficients())
         self.register_table("weighting", weighting_coefficients())
         rows = table("zwicker_slopes")

@@ -250,7 +250,7 @@ def test_float32_reads_as_float64():
 def test_what_is_refused():
     with pytest.raises(ValueError, match="field is 'eardrum': give free or diffuse"):
         ZwickerTimeVarying(field="eardrum")
-    with pytest.raises(ValueError, match=r"takes levels of 28 third-octave bands"):
+    with pytest.raises(ValueError, match=r"give levels of 28 third-octave bands"):
         CoreLoudness()(torch.zeros(3, 27))
     with pytest.raises(ValueError, match=r"a sound of 0\.1 s leaves nothing .* skip_s = 0\.2"):
         zwicker_stationary(torch.zeros(4800))
