@@ -33,9 +33,9 @@ def test_a_stream_is_not_made_for_a_shape_that_its_stage_refuses():
         Stream(amt.MonauralLoudness(1), (2, 6, 150))
     chain = Chain(levels=amt.ThirdOctaveLevels(), loudness=amt.Moore2016SpecificLoudness())
     for refused in (chain.initial_state, chain.check_shape, lambda s: Stream(chain, s)):
-        with pytest.raises(ValueError, match="Moore2016SpecificLoudness takes 150 .* given 28"):
+        with pytest.raises(ValueError, match=r"SpecificLoudness takes 150 .* given 28"):
             refused((2,))
-    with pytest.raises(ValueError, match="Moore2016SpecificLoudness takes 150 .* given 28"):
+    with pytest.raises(ValueError, match=r"SpecificLoudness takes 150 .* given 28"):
         chain(torch.zeros(2, 48))
     door = Rebuffer(Stream(amt.Moore2016(), (1, 2)))
     with pytest.raises(ValueError, match=r"x\.expand\(-1, 2, -1\)"):
@@ -60,7 +60,7 @@ def test_the_layout_is_the_remedy_unless_the_stage_has_one():
         Named()(torch.zeros(3, 5, 4))
     stage = Named()
     stage.shape_remedy = "ask again"
-    with pytest.raises(ValueError, match="given 5 in shape .*: ask again"):
+    with pytest.raises(ValueError, match=r"given 5 in shape .*: ask again"):
         stage(torch.zeros(2, 3, 5))
     assert stage(torch.zeros(7, 1, 3, 4)).shape == (7, 1, 3, 4)
 

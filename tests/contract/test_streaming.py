@@ -292,7 +292,7 @@ def test_the_example_of_the_model_runs():
 
 @pytest.mark.parametrize("shape", [(1, 2, 0), (0, 2, 480)])
 def test_nothing_at_all_is_refused(shape):
-    with pytest.raises(ValueError, match="at least one sample|no empty axis"):
+    with pytest.raises(ValueError, match=r"at least one sample|no empty axis"):
         Moore2016(48000)(torch.zeros(shape))
 
 
