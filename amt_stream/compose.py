@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, lcm
-from typing import Any
+from typing import Any, Never
 
 import torch
 from torch import Tensor, nn
@@ -38,11 +38,25 @@ def _parted(state: State) -> dict[str, State]:
     return parts
 
 
-def _as_stages(kind: str, modules: Mapping[str, nn.Module], serial: bool) -> dict[str, Stage]:
+REMEDIES = {
+    ("power", "dB"): "for Excitation take Moore2016ExcitationPattern, which gives dB",
+    ("dB", "power"): "for Moore2016ExcitationPattern take Excitation, which gives power",
+}
+"""What to do where a stage gives one quantity and the next takes another."""
+
+
+def _as_stages(
+    kind: str, unnamed: Sequence[object], modules: Mapping[str, nn.Module], serial: bool
+) -> dict[str, Stage]:
     """The modules as stages, each plain one with time where the others have it.
 
-    Raises TypeError for one that cannot be a stage.
+    Raises TypeError for one that cannot be a stage, and for stages without names.
     """
+    if unnamed:
+        raise TypeError(
+            f"{kind} takes its stages by name, {kind}(first=..., second=...), given "
+            f"{', '.join(type(module).__name__ for module in unnamed)} without one"
+        )
     if not modules:
         raise ValueError(f"{kind} needs at least one stage: name=stage")
     given = (m for m in modules.values() if isinstance(m, Stage))
@@ -57,6 +71,12 @@ def _as_stages(kind: str, modules: Mapping[str, nn.Module], serial: bool) -> dic
             try:
                 stages[name] = PointwiseModule(module, time_dim)
             except TypeError as refusal:
+                if any(isinstance(part, Stage) for part in module.modules()):
+                    raise TypeError(
+                        f"{kind}: {name!r} is a {type(module).__name__} with stages in it, which "
+                        f"would hear each block from silence: put them into a Chain(name=stage, "
+                        "...), which keeps their state"
+                    ) from refusal
                 raise TypeError(f"{kind}: {name!r}: {refusal}") from refusal
         else:
             raise TypeError(
@@ -66,12 +86,15 @@ def _as_stages(kind: str, modules: Mapping[str, nn.Module], serial: bool) -> dic
 
 
 class _Compound(Stage):
-    """Named stages that make up one stage, of the widest dtype among them."""
+    """Named stages that make up one stage, of the widest dtype among them.
+
+    Which stages they are is fixed: state, latency and block follow from them.
+    """
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         super().__init__()
         for name, stage in stages.items():
-            self.add_module(name, stage)
+            super().add_module(name, stage)
         # Nothing loses precision: all work in the widest dtype among them.
         dtype = reduce(torch.promote_types, (stage.dtype for stage in stages.values()))
         self._probe = self._probe.to(next(iter(stages.values())).device)
@@ -99,6 +122,29 @@ class _Compound(Stage):
         for name in RULES:
             if not any(name in vars(kind) for kind in above_stage):
                 setattr(self, name, follows[name])
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        """Raises AttributeError: the stages are fixed."""
+        raise self._refusal("added", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, nn.Module):
+            raise self._refusal("set", name)
+        if name in vars(self).get("_modules", {}):
+            raise self._refusal("taken out", name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._modules:
+            raise self._refusal("taken out", name)
+        super().__delattr__(name)
+
+    def _refusal(self, done: str, name: str) -> AttributeError:
+        kind = "Parallel" if isinstance(self, Parallel) else "Chain"
+        return AttributeError(
+            f"{type(self).__name__}: {name!r} cannot be {done}, because state, latency and block "
+            f"follow from the stages: make a new one, {kind}(**{{**old.stages(), {name!r}: stage}})"
+        )
 
 
 def _first(values: Iterable[Any]) -> Any:
@@ -138,15 +184,19 @@ class Chain(_Compound):
 
     One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
     brought to the chain's input rate; the block is the least common one. A plain torch module that
-    treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`.
+    treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`. Its stages are
+    fixed: another one makes another chain, `Chain(**{**chain.stages(), "name": stage})`.
 
     What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
     those of the first that names them, `settle_s` is the sum, `per_channel` and
     `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
+
+    Raises TypeError for what is no stage, ValueError for stages that do not fit together: in their
+    axes of time, the rates that they are made for, or what their numbers stand for.
     """
 
-    def __init__(self, **modules: nn.Module) -> None:
-        stages = _as_stages("Chain", modules, serial=True)
+    def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
+        stages = _as_stages("Chain", unnamed, modules, serial=True)
         super().__init__(stages)
         ratio, latency, block = Fraction(1), Fraction(0), 1
         previous: Stage | None = None
@@ -162,6 +212,13 @@ class Chain(_Compound):
                         f"Chain: {name!r} has time on axis {stage.time_dim}, the stage before it "
                         f"puts it on axis {previous.out_time_dim}"
                     )
+                given, taken = previous.out_quantity, stage.in_quantity
+                if None not in (given, taken) and given != taken:
+                    remedy = REMEDIES.get((str(given), str(taken)), "put a stage between them")
+                    raise ValueError(
+                        f"Chain: {name!r} takes {taken}, the stage before it gives {given}: "
+                        f"{remedy}"
+                    )
             latency += stage.latency / ratio
             # A block of n inputs reaches this stage as n * ratio, which its own block must divide.
             need = stage.block_size / ratio
@@ -172,6 +229,7 @@ class Chain(_Compound):
         first = next(iter(stages.values()))
         self.ratio, self.latency, self.block_size = ratio, latency, block
         self.time_dim, self.out_time_dim = first.time_dim, previous.out_time_dim
+        self.in_quantity, self.out_quantity = first.in_quantity, previous.out_quantity
         self._say_of_members(serial=True)
 
     def initial_state(self, shape: Shape) -> State:
@@ -193,7 +251,7 @@ class Chain(_Compound):
         parts = _parted(state)
         after: State = {}
         for name, stage in self.stages().items():
-            x, part = stage.step(x, parts.get(name, {}))
+            x, part = stage.hooked_step(x, parts.get(name, {}))
             after |= _prefixed(name, part)
         return x, after
 
@@ -210,11 +268,12 @@ class Parallel(_Compound):
     """One input to several stages of equal ratio, their outputs at the same time in a NamedTuple.
 
     The outputs of early stages are delayed until the latest. Raises ValueError where that delay is
-    not a whole number of outputs. A plain torch module becomes a `PointwiseModule`.
+    not a whole number of outputs, and for stages made for different rates. A plain torch module
+    becomes a `PointwiseModule`. Its stages are fixed.
     """
 
-    def __init__(self, **modules: nn.Module) -> None:
-        stages = _as_stages("Parallel", modules, serial=False)
+    def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
+        stages = _as_stages("Parallel", unnamed, modules, serial=False)
         super().__init__(stages)
         first_name, first = next(iter(stages.items()))
         self.ratio, self.time_dim = first.ratio, first.time_dim
@@ -240,7 +299,7 @@ class Parallel(_Compound):
                 )
                 raise ValueError(f"Parallel: {name!r} would have to wait {late} outputs: {remedy}")
             wait = Delay(int(late), stage.out_time_dim)
-            self.add_module(f"{name}+wait", wait.to(self.device, self.dtype))
+            nn.Module.add_module(self, f"{name}+wait", wait.to(self.device, self.dtype))
         self._say_of_members(serial=False)
 
     @property
@@ -274,7 +333,7 @@ class Parallel(_Compound):
         after: State = {}
         outputs = []
         for name, stage, waiting, wait in self._branches():
-            y, part = stage.step(x, parts.get(name, {}))
+            y, part = stage.hooked_step(x, parts.get(name, {}))
             y, late = wait.step(y, parts[waiting])
             outputs.append(y)
             after |= _prefixed(name, part) | _prefixed(waiting, late)

@@ -93,6 +93,8 @@ class Stage(nn.Module):
     latency: in input samples; output n stands for input position n / ratio - latency
     time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
         same NamedTuple holding ints
+    in_quantity, out_quantity: what the numbers stand for, such as "power" or "dB", where a chain
+        could mistake one for another; None for whatever it is
     keeps_double: names of the buffers and state entries that stay float64 in a float32 module
     fixed_axes: `Sizes` of the input's axes besides time that the stage cannot do without, by
         negative axis with time counted in: {-1: 150, -3: (1, 2)}; None for an axis of any length
@@ -124,6 +126,8 @@ class Stage(nn.Module):
     latency: Fraction = Fraction(0)
     time_dim: int = -1
     out_time_dim: Any = -1
+    in_quantity: str | None = None
+    out_quantity: str | None = None
     keeps_double: tuple[str, ...] = ()
     fixed_axes: Mapping[int, Sizes] = MappingProxyType({})
     shape_remedy: str = ""
@@ -175,17 +179,46 @@ class Stage(nn.Module):
         """Shape of the output without time for inputs of `shape`; by default the same."""
         return shape
 
+    def hooked_step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        """`step` with this stage's forward hooks around it: what a container or `Stream` calls.
+
+        Torch runs hooks where a module is called, and a stage inside another is stepped. Here they
+        see each block, `hook(stage, (x,), y)`, and may return another x or y, as in torch. Backward
+        hooks are left to torch's own calls.
+        """
+        if not (self._forward_hooks or self._forward_pre_hooks):
+            return self.step(x, state)
+        args: tuple[Any, ...] = (x,)
+        kwargs: dict[str, Any] = {}
+        for key, before in self._forward_pre_hooks.items():
+            if key in self._forward_pre_hooks_with_kwargs:
+                given = before(self, args, kwargs)
+                args, kwargs = (args, kwargs) if given is None else given
+            else:
+                given = before(self, args)
+                args = args if given is None else given if isinstance(given, tuple) else (given,)
+        y, state = self.step(args[0], state)
+        for key, after in self._forward_hooks.items():
+            more = (kwargs,) if key in self._forward_hooks_with_kwargs else ()
+            given = after(self, args, *more, y)
+            y = y if given is None else given
+        return y, state
+
     def whole(self, x: Tensor) -> Any:
         """Output for a whole signal that begins in silence: ceil(length * ratio) long, stateless.
 
         The last block is filled with zeros. Differentiable; longer signals than memory holds go
         through `Stream` and `Rebuffer`.
         """
+        return self.whole_by(self.step, x)
+
+    def whole_by(self, step: Callable[[Tensor, State], tuple[Any, State]], x: Tensor) -> Any:
+        """`whole` by the given `step`: its own, or `hooked_step` where a container asks."""
         x = self.sounding(x)
         length = x.shape[self.time_dim]
         state = self.initial_state(without(x.shape, self.time_dim))
         with one_thread(x):
-            y, _ = self.step(pad_end(x, self.time_dim, -length % self.block_size), state)
+            y, _ = step(pad_end(x, self.time_dim, -length % self.block_size), state)
         return map_fields(
             lambda v, dim: v.narrow(dim, 0, ceil(length * self.ratio)), y, self.out_time_dim
         )
@@ -349,7 +382,8 @@ class Stream(nn.Module):
     `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
     `.to()`, `.double()` and `state_dict()` carry it: a saved stream goes on mid-sound in a fresh
     process. Their memory stays where it is, call after call. With gradients on, they end at the
-    block's edge (truncated backpropagation through time).
+    block's edge (truncated backpropagation through time). Forward hooks of the stage, and of the
+    stages in it, see each block.
     """
 
     _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes
@@ -389,11 +423,11 @@ class Stream(nn.Module):
         before = self.state
         with one_thread(x):
             if not torch.is_grad_enabled():
-                y, after = stage.step(x, before)
+                y, after = stage.hooked_step(x, before)
                 for key, buffer in before.items():
                     buffer.copy_(after[key])
                 return y
-            y, after = stage.step(x, {key: v.clone() for key, v in before.items()})
+            y, after = stage.hooked_step(x, {key: v.clone() for key, v in before.items()})
             with torch.no_grad():
                 for key, buffer in before.items():
                     buffer.copy_(after[key])

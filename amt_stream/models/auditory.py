@@ -13,7 +13,8 @@ class AuditoryModel(Chain):
     """Named stages from sound (..., time) to modulation filters.
 
     Streamed, it gives one tensor (..., band, modulation, time); called directly, what its reference
-    documents, and with `return_stages` also a dict of what the stages on the way gave.
+    documents, and with `return_stages` also a dict of what the stages on the way gave. A stream
+    gives no such dict: `register_forward_hook` on a stage shows each of its blocks.
     """
 
     _shown: ClassVar[dict[str, str]]
@@ -49,7 +50,7 @@ class AuditoryModel(Chain):
         """The documented output for a whole sound (..., time), from silence."""
         y, given = self.checked(x), {}
         for name, stage in self.stages().items():
-            y = stage.whole(y)
+            y = stage.whole_by(stage.hooked_step, y)
             if name in self._shown:
                 given[self._shown[name]] = y
         return (self.documented(y), given) if self.return_stages else self.documented(y)

@@ -55,6 +55,7 @@ class SpatialSmoothing(Pointwise):
 
     time_dim = -2
     out_time_dim = -2
+    in_quantity = out_quantity = "sone/Cam"
 
     sigma: Tensor
 
@@ -134,6 +135,7 @@ class BinauralInhibition(Pointwise):
 
     time_dim = -2
     out_time_dim = -2
+    in_quantity = "sone/Cam"
 
     p: Tensor
 
@@ -190,6 +192,8 @@ class Moore2016BinauralLoudness(Pointwise):
     (..., 150) and gives total, left and right.
     """
 
+    in_quantity = "sone/Cam"
+
     def __init__(
         self,
         kernel_width: float = KERNEL_WIDTH,
@@ -209,8 +213,9 @@ class Moore2016BinauralLoudness(Pointwise):
         self.to(dtype)
 
     def transform(self, x: Tensor) -> Any:
-        smoothed = self.spatial_smoothing.transform(x)
-        ears = CAM_STEP * (x / self.inhibition.transform(smoothed)).sum(-1)
+        smoothed, _ = self.spatial_smoothing.hooked_step(x, {})
+        factors, _ = self.inhibition.hooked_step(smoothed, {})
+        ears = CAM_STEP * (x / factors).sum(-1)
         left, right = ears.unbind(-2)
         return BinauralTotal(left + right, left, right)
 

@@ -42,7 +42,7 @@ class EarFilter(Stage):
             raise ValueError(f"field is {field!r}: give free, diffuse or eardrum")
         if phase not in TAPS:
             raise ValueError(f"ear_filter is {phase!r}: give minimum or linear")
-        self.field, self.phase = field, phase
+        self.fs, self.field, self.phase = fs, field, phase
         gain = 10 ** (ear_gain_db(field, np.linspace(0, fs / 2, GRID // 2 + 1)) / 20)
         count = TAPS[phase]
         if phase == "linear":

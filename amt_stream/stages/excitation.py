@@ -63,6 +63,7 @@ class Excitation(Stage):
 
     time_dim = -2
     out_time_dim = -2
+    in_quantity = out_quantity = "power"
 
     levels: Tensor
     levels_blocks: Tensor

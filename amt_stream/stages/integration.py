@@ -128,6 +128,7 @@ class Moore2016TemporalIntegration(Stage):
     """
 
     time_dim = -2
+    in_quantity = "sone/Cam"
 
     def __init__(
         self,
@@ -153,9 +154,9 @@ class Moore2016TemporalIntegration(Stage):
         }
 
     def step(self, x: Tensor, state: State) -> tuple[Integrated, State]:
-        specific, short = self.stl_agc.step(x, {"y": state["short"]})
+        specific, short = self.stl_agc.hooked_step(x, {"y": state["short"]})
         stl = CAM_STEP * specific.sum(-1)
-        ltl, long = self.ltl_agc.step(stl[..., None], {"y": state["long"]})
+        ltl, long = self.ltl_agc.hooked_step(stl[..., None], {"y": state["long"]})
         y = Integrated(ltl.squeeze(-1), specific, stl)
         return y, {"short": short["y"], "long": long["y"]}
 
@@ -191,6 +192,7 @@ class LoudnessIntegration(Stage):
     """
 
     time_dim = -2
+    in_quantity = "sone/Cam"
 
     def __init__(
         self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None

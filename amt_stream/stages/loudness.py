@@ -54,6 +54,7 @@ class BinauralLoudness(Stage):
     """
 
     time_dim = -2
+    in_quantity = "power"
 
     threshold: Tensor
     gain: Tensor
@@ -178,6 +179,7 @@ class MonauralLoudness(Stage):
     """
 
     time_dim = -2
+    in_quantity = "power"
     # In float32 long-term loudness would come to rest 1e-4 above what it falls to.
     keeps_double = ("short_term", "long_term", "short", "long")
 

@@ -88,6 +88,7 @@ class Moore2016SpecificLoudness(Pointwise):
 
     time_dim = -2
     out_time_dim = -2
+    in_quantity, out_quantity = "dB", "sone/Cam"
 
     erb_scale: Tensor
     fc: Tensor
@@ -150,6 +151,7 @@ class SpecificLoudness(Pointwise):
 
     time_dim = -2
     out_time_dim = -2
+    in_quantity, out_quantity = "dB", "sone/Cam"
 
     fc_erb: Tensor
     ethrq_base: Tensor

@@ -50,6 +50,7 @@ class RunningSpectrum(Stage):
     out_time_dim = -2
     fs = FS
     input_unit = "pascal"
+    out_quantity = "power"
 
     cosine: Tensor
     sine: Tensor

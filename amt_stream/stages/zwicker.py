@@ -47,6 +47,7 @@ class ThirdOctaveLevels(Stage):
     block_size = STEP
     ratio = Fraction(1, STEP)
     out_time_dim = -2
+    out_quantity = "dB"
     keeps_double = ("poles", "gain", "smoothing", "filters")
     fs = FS
     input_unit = "pascal"
@@ -101,6 +102,7 @@ class CoreLoudness(Pointwise):
     """
 
     time_dim = out_time_dim = -2
+    in_quantity, out_quantity = "dB", "sone/Bark"
 
     limit: Tensor
     correction: Tensor
@@ -160,6 +162,7 @@ class ZwickerLoudness(Stage):
     block_size = 4
     ratio = Fraction(1, 4)
     time_dim = -2
+    in_quantity = "sone/Bark"
     keeps_double = ("decay", "weighting", "cores", "low_passes")
 
     decay: Tensor
