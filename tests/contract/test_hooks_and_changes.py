@@ -134,8 +134,9 @@ def test_a_hook_sees_every_block_of_an_engine():
         assert engine.wait(30), engine.error
     stl = torch.cat([torch.from_numpy(given.values.stl) for given in frames])
     assert len(stl) > 190
-    # The engine warms the model up, and keeps to itself the frames for time before the sound.
-    assert torch.equal(torch.cat([y.stl[0] for _, _, y in seen])[-len(stl) :], stl)
+    # The hook also sees blocks that warm the model up, and frames for time outside the sound.
+    heard = torch.cat([y.stl[0] for _, _, y in seen]).unfold(0, len(stl), 1)
+    assert (heard == stl).all(-1).any()
 
 
 CHANGES = [
