@@ -31,12 +31,12 @@ class AdaptLoop(Stage):
 
     fs: sampling rate in Hz
     tau: time constants in seconds, one a loop; None for those of the preset, or 5 to 500 ms
-    limit: by how much an onset may pass the steady output; 1 or less for no limit
-    minspl: level in dB SPL of the smallest input, a number or a tensor (channel,)
+    limit: by how much an onset may pass the steady output, 10 by default; 1 or less for no limit
+    minspl: level in dB SPL of the smallest input, a number (0 by default) or a tensor (channel,)
     minlvl_per_channel: (channel,) the same as amplitudes, in place of `minspl`
     preset: "dau1997" limit 10, "osses2021" limit 5, "paulick2024" limit 10, its own time constants
-        and smallest inputs for exactly 50 channels from 250 to 8000 Hz. It decides the limit; a
-        `tau` or `minlvl_per_channel` given beside it stands.
+        and smallest inputs for exactly 50 channels from 250 to 8000 Hz. It sets what is not
+        given; a value given beside it stands
     per_channel_init: where channels have their own smallest input, whether each begins at its own
         (as published), or all as channel 0 (as documented), which in silence is not their rest
 
@@ -58,8 +58,8 @@ class AdaptLoop(Stage):
         self,
         fs: float,
         tau: Any = None,
-        limit: float = 10.0,
-        minspl: Any = 0.0,
+        limit: float | None = None,
+        minspl: Any = None,
         minlvl_per_channel: Any = None,
         preset: Preset | None = None,
         learnable: bool = False,
@@ -72,16 +72,17 @@ class AdaptLoop(Stage):
                 raise ValueError(
                     f"AdaptLoop: preset is {preset!r}: give one of {', '.join(PRESETS)}, or None"
                 )
-            own, limit = PRESETS[preset]
+            own, most = PRESETS[preset]
             tau = own if tau is None else tau
-            if preset == "paulick2024" and minlvl_per_channel is None:
+            limit = most if limit is None else limit
+            if preset == "paulick2024" and minlvl_per_channel is None and minspl is None:
                 minlvl_per_channel = 1e-6 * table("paulick2024_minlevel")["min_1e-6"]
         if minlvl_per_channel is None:
-            floor = 10 ** ((_numbers(minspl) - 100) / 20)
+            floor = 10 ** ((_numbers(0.0 if minspl is None else minspl) - 100) / 20)
         else:
             floor = _numbers(minlvl_per_channel)
         seconds = _numbers(TAU if tau is None else tau)
-        limit = float(limit)
+        limit = 10.0 if limit is None else float(limit)
         if seconds.dim() != 1 or not len(seconds) or not (seconds > 0).all():
             raise ValueError(f"AdaptLoop: tau is {tau}: give one time constant above 0 s or more")
         if floor.dim() > 1 or not ((floor > 0) & (floor < 1)).all():

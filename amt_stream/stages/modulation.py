@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from math import isclose, log, pi, sqrt, trunc
+from math import log, pi, sqrt, trunc
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ DEFAULTS: dict[str, Any] = {
 _JEPSEN = {**DEFAULTS, "att_factor": 1 / sqrt(2), "use_upper_limit": True}
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "dau1997": {key: DEFAULTS[key] for key in ("lp_cutoff", "att_factor", "use_upper_limit")},
+    "dau1997": DEFAULTS,
     "jepsen2008": _JEPSEN,
     "paulick2024": _JEPSEN,
 }
@@ -125,8 +125,8 @@ class ModulationFilterbank(_Bank):
     use_upper_limit: no modulations above fc / 4 either, so that channels differ in their filters
     att_factor: factor on the magnitudes
     preset: "dau1997", "jepsen2008" or "paulick2024"; the last two also put a low-pass of 150 Hz
-        before the bank. A preset wins over the defaults; another value beside it is refused
-        (max_mfc of "dau1997" is left to the caller)
+        before the bank. It sets what is not given: max_mfc 150, lp_cutoff 2.5, att_factor 1 (the
+        last two 0.707, and the upper limit in use); a value given beside it stands
     filter_type: "efilt", complex one-poles with a gain of 2 at the center (Dau et al. 1997), or
         "butterworth", real band-passes of four poles with a gain of 1
 
@@ -150,10 +150,10 @@ class ModulationFilterbank(_Bank):
         fs: float,
         fc: Tensor | np.ndarray | Sequence[float],
         Q: float = 2.0,
-        max_mfc: float = 150.0,
-        lp_cutoff: float = 2.5,
-        att_factor: float = 1.0,
-        use_upper_limit: bool = False,
+        max_mfc: float | None = None,
+        lp_cutoff: float | None = None,
+        att_factor: float | None = None,
+        use_upper_limit: bool | None = None,
         preset: str | None = None,
         filter_type: str = "efilt",
         learnable: bool = False,
@@ -171,7 +171,12 @@ class ModulationFilterbank(_Bank):
             "att_factor": att_factor,
             "use_upper_limit": use_upper_limit,
         }
-        chosen = {**given, **self._of_preset(preset, given)}
+        if preset is not None and preset not in PRESETS:
+            raise ValueError(
+                f"{type(self).__name__}: preset is {preset!r}: choose one of {list(PRESETS)}"
+            )
+        chosen = DEFAULTS if preset is None else PRESETS[preset]
+        chosen = {**chosen, **{key: value for key, value in given.items() if value is not None}}
         self.Q, self.preset, self.filter_type = Q, preset, filter_type
         self.max_mfc, self.lp_cutoff = chosen["max_mfc"], chosen["lp_cutoff"]
         self.use_upper_limit = chosen["use_upper_limit"]
@@ -198,23 +203,6 @@ class ModulationFilterbank(_Bank):
             self.register_table("prefilter", np.array(first_order_gain(PREFILTER, fs)))
         self._set_filters(np.array(longest[1:]), att)
         self.to(self.device, dtype)
-
-    def _of_preset(self, preset: str | None, given: dict[str, Any]) -> dict[str, Any]:
-        """What `preset` sets; raises ValueError where a given value contradicts it."""
-        if preset is None:
-            return {}
-        if preset not in PRESETS:
-            raise ValueError(
-                f"{type(self).__name__}: preset is {preset!r}: choose one of {list(PRESETS)}"
-            )
-        for name, value in PRESETS[preset].items():
-            # The documentation writes 1 / sqrt(2) as 0.707.
-            if not isclose(given[name], value, rel_tol=1e-3) and given[name] != DEFAULTS[name]:
-                raise ValueError(
-                    f"{type(self).__name__}: preset {preset!r} sets {name} to {value:g}, given "
-                    f"{given[name]}: leave it out, or give no preset"
-                )
-        return PRESETS[preset]
 
     def _refuse(self, channels: np.ndarray) -> None:
         name, half = type(self).__name__, self.fs / 2

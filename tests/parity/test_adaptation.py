@@ -75,7 +75,7 @@ def test_silence_gives_exactly_0(dtype, fs, options):
 
 
 def test_presets():
-    dau, osses = AdaptLoop(FS, preset="dau1997"), AdaptLoop(FS, preset="osses2021", limit=20)
+    dau, osses = AdaptLoop(FS, preset="dau1997"), AdaptLoop(FS, preset="osses2021")
     assert (dau.limit.item(), osses.limit.item(), dau.num_loops) == (10, 5, 5)
     assert dau.b0.tolist() == pytest.approx((1 - dau.a1).tolist(), abs=1e-7)
     assert dau.corr.item() == pytest.approx(dau.init_state[-1].item(), rel=1e-6)
@@ -86,6 +86,15 @@ def test_presets():
     assert paulick.minlvl_per_channel.shape == (50,)
     own = AdaptLoop(FS, preset="paulick2024", tau=[0.1, 0.2], minlvl_per_channel=[1e-4])
     assert (own.num_loops, own.limit.item(), own.minlvl_per_channel.shape) == (2, 10, (1,))
+
+
+@pytest.mark.parametrize("preset", ["dau1997", "osses2021", "paulick2024"])
+def test_what_is_given_beside_a_preset_stands(preset):
+    """A default given is given too."""
+    own = AdaptLoop(FS, preset=preset, limit=10, minspl=0.0, tau=[0.1])
+    assert (own.limit.item(), own.num_loops, own.minlvl_per_channel) == (10, 1, None)
+    assert own.minlvl.item() == pytest.approx(1e-5, rel=1e-6)
+    assert AdaptLoop(FS, preset=preset, limit=20.0).limit.item() == 20
 
 
 @pytest.mark.parametrize("per_channel", [False, True])

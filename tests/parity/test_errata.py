@@ -43,7 +43,8 @@ E7 metrology/test_scales.py::test_numbers_of_erbs_have_two_scales
 E11 parity/test_modulation.py::test_king_centers_in_number_and_at_the_limits
 E12 parity/test_modulation.py::test_right_in_float32_at_48_khz
 E13 parity/test_modulation.py::test_presets
-E13 parity/test_modulation.py::test_what_is_refused
+E13 parity/test_modulation.py::test_what_is_given_beside_a_preset_stands
+E13 parity/test_adaptation.py::test_what_is_given_beside_a_preset_stands
 E15 parity/test_loudness_classes.py::test_learnable_knee_is_a_parameter_and_a_level
 E16 parity/test_loudness_classes.py::test_documented_interface
 E17 metrology/test_scales.py::test_gain_in_decibels

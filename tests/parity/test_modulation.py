@@ -219,16 +219,26 @@ def test_presets():
         assert isinstance(stage.att_factor, float)
         assert stage.use_upper_limit is stage.use_lp150_prefilter is later
     assert ModulationFilterbank(48000, CHANNELS, preset="dau1997", max_mfc=50.0).max_mfc == 50
-    # What the documentation rounds is no contradiction.
-    ModulationFilterbank(48000, CHANNELS, preset="jepsen2008", att_factor=0.707)
+
+
+@pytest.mark.parametrize("preset", ["dau1997", "jepsen2008", "paulick2024"])
+def test_what_is_given_beside_a_preset_stands(preset):
+    """A default given is given too."""
+    for given in (
+        {"max_mfc": 150.0, "lp_cutoff": 2.5, "att_factor": 1.0, "use_upper_limit": False},
+        {"max_mfc": 100.0, "lp_cutoff": 3.0, "att_factor": 0.5, "use_upper_limit": True},
+    ):
+        stage = ModulationFilterbank(48000, CHANNELS, preset=preset, **given)
+        assert {name: getattr(stage, name) for name in given} == given
+        assert stage.use_lp150_prefilter is (preset != "dau1997")
+        for name, value in given.items():
+            one = ModulationFilterbank(48000, CHANNELS, preset=preset, **{name: value})
+            assert getattr(one, name) == value
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"preset": "jepsen2008", "max_mfc": 100.0}, "sets max_mfc to 150, given 100"),
-        ({"preset": "dau1997", "use_upper_limit": True}, "sets use_upper_limit"),
-        ({"preset": "dau1997", "att_factor": 0.5}, "sets att_factor to 1, given 0.5"),
         ({"preset": "dau1998"}, "preset is 'dau1998'"),
         ({"filter_type": "fir"}, "filter_type is 'fir'"),
         ({"filter_type": "butterworth", "fs": 320}, "band at 128.601 Hz reaches fs/2 = 160 Hz"),
