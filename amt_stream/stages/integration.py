@@ -192,7 +192,6 @@ class LoudnessIntegration(Stage):
     """
 
     time_dim = -2
-    in_quantity = "sone/Cam"
 
     def __init__(
         self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None

@@ -1,6 +1,7 @@
 """What torch users do to a module: watch what passes in it, and change its parts."""
 
 import copy
+
 import pytest
 import torch
 from torch import nn
