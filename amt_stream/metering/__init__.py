@@ -3,12 +3,16 @@
 from amt_stream.metering.extremes import Event, Events, Hold, Maximum, TimeAbove
 from amt_stream.metering.histogram import Histogram, RollingHistogram
 from amt_stream.metering.loudness import LoudnessMeter
+from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.programme import EBU_9, EBU_18, ProgrammeLoudness, Scale
+from amt_stream.metering.rolling import RollingLevel
 from amt_stream.metering.sound_level import SoundLevelMeter
+from amt_stream.metering.zwicker import ZwickerMeter
 
 __all__ = [
     "EBU_9",
     "EBU_18",
+    "PERCENTS",
     "Event",
     "Events",
     "Histogram",
@@ -17,7 +21,9 @@ __all__ = [
     "Maximum",
     "ProgrammeLoudness",
     "RollingHistogram",
+    "RollingLevel",
     "Scale",
     "SoundLevelMeter",
     "TimeAbove",
+    "ZwickerMeter",
 ]

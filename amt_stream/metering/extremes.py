@@ -17,12 +17,16 @@ class Maximum:
         self.value = -math.inf
         self.time_s: float | None = None
 
-    def add(self, time_s: Values, values: Values) -> None:
-        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count."""
-        if len(values) and not np.isnan(values).all():
-            k = int(np.nanargmax(values))
-            if values[k] > self.value:
-                self.value, self.time_s = float(values[k]), float(time_s[k])
+    def add(self, time_s: Values, values: Values) -> Values:
+        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count.
+
+        Gives the highest value after each; minus infinity where there was none yet.
+        """
+        highest = np.fmax.accumulate(np.concatenate([[self.value], values]))[1:]
+        if len(values) and highest[-1] > self.value:
+            k = int(np.argmax(highest == highest[-1]))
+            self.value, self.time_s = float(highest[-1]), float(time_s[k])
+        return highest
 
 
 class Hold:
@@ -32,7 +36,8 @@ class Hold:
         if not 0 < seconds < math.inf:
             raise ValueError(f"a hold of {seconds} s: give more than 0")
         self.seconds = seconds
-        # Values that will be the highest once those before them are forgotten, highest first.
+        # Times and values, of which none is followed by one that is as high: the first is the
+        # highest, the next will be once the first is forgotten.
         self._next: deque[tuple[float, float]] = deque()
 
     def add(self, time_s: Values, values: Values) -> None:
@@ -41,7 +46,7 @@ class Hold:
             return
         known = ~np.isnan(values)
         times, levels = time_s[known], values[known]
-        # Of this block only those matter that nothing later in it tops.
+        # A value that is lower than a later one will never be the highest.
         tops = np.maximum.accumulate(levels[::-1])[::-1] if len(levels) else levels
         for k in np.flatnonzero(levels >= tops):
             while self._next and self._next[-1][1] <= levels[k]:

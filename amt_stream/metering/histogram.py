@@ -2,12 +2,13 @@
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-SLOT_S = 60.0
+SLOTS = 100
 
 
 class Histogram:
@@ -44,27 +45,26 @@ class Histogram:
         self.counts += other.counts
 
     def exceeded(self, percent: float) -> float | None:
-        """The value exceeded `percent` of the time, such as N5; None where nothing was counted.
+        """The value exceeded `percent` of the time, such as N5; None where nothing was counted."""
+        value = float(self.percentiles([percent])[0])
+        return None if math.isnan(value) else value
+
+    def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
+        """The values (k,) exceeded so many percent of the time; NaN where nothing was counted.
 
         Between the two values at the ranks next to (n - 1)(1 - percent / 100), of n in order from
         0, as `numpy.percentile` has it.
         """
-        if not 0 <= percent <= 100:
-            raise ValueError(f"exceeded {percent} % of the time: give 0 to 100 %")
-        total = len(self)
-        if not total:
-            return None
-        rank = (total - 1) * (1 - percent / 100)
-        ranks = [math.floor(rank), math.ceil(rank)]
-        below, above = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
-        place = below + (rank - ranks[0]) * (above - below)
-        return float(self.low + (place + 0.5) * self.width)
-
-    def copy(self) -> Self:
-        """Another with the same counts."""
-        new = type(self)(self.low, self.high, self.width)
-        new.counts += self.counts
-        return new
+        shares = np.asarray(percents, np.float64)
+        if not ((shares >= 0) & (shares <= 100)).all():
+            raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
+        up_to = np.cumsum(self.counts)
+        if not up_to[-1]:
+            return np.full(len(shares), np.nan)
+        rank = (up_to[-1] - 1) * (1 - shares / 100)
+        below, above = np.searchsorted(up_to, [np.floor(rank), np.ceil(rank)], side="right")
+        place = below + (rank - np.floor(rank)) * (above - below)
+        return self.low + (place + 0.5) * self.width
 
     def to_dict(self) -> dict[str, Any]:
         """Classes and counts, those from the first to the last that is not 0, for a file."""
@@ -88,36 +88,56 @@ class Histogram:
 
 
 class RollingHistogram:
-    """A histogram of the last `window_s` seconds, to a minute, of values `period_s` apart."""
+    """A histogram of the last `window_s` seconds, of values `period_s` apart.
+
+    The window moves in slots, a hundredth of it or a value where that is longer, the newest of
+    which fills up: it holds the last `window_s`, less up to a slot. At the start it holds what has
+    come so far. Of each slot only classes that were there are kept.
+
+    classes: as of `Histogram`
+
+    Raises ValueError for a window shorter than 1 s.
+    """
 
     def __init__(self, period_s: float, window_s: float, **classes: float) -> None:
-        if window_s < SLOT_S:
-            raise ValueError(f"window_s is {window_s}: give {SLOT_S:g} s or more")
-        self._classes = classes
-        self._slot_size = max(1, round(SLOT_S / period_s))
-        self._slots: deque[tuple[int, NDArray[np.int32]]] = deque(maxlen=round(window_s / SLOT_S))
-        self._present = Histogram(**classes)
+        if not 1 <= window_s < math.inf:
+            raise ValueError(f"a window of {window_s} s: give 1 s or more")
+        self.period_s, self.window_s = period_s, window_s
+        self.histogram, self._newest = Histogram(**classes), Histogram(**classes)
+        values = max(1, round(window_s / period_s))
+        self._slot_size = math.ceil(values / SLOTS)
+        self._most_slots = math.ceil(values / self._slot_size)
+        # Classes and counts of each slot, the newest last.
+        self._slots: deque[tuple[NDArray[np.int32], NDArray[np.int32]]] = deque()
         self._taken = 0
 
-    def add(self, values: NDArray[np.floating]) -> None:
-        """Count `values` (n,), the newest last; NaN takes up time, but does not count."""
-        at = 0
-        while at < len(values):
-            taken = min(self._slot_size - self._taken, len(values) - at)
-            self._present.add(values[at : at + taken])
-            self._taken += taken
-            at += taken
-            if self._taken == self._slot_size:
-                used = np.flatnonzero(self._present.counts)
-                first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
-                counts = self._present.counts[first:last].astype(np.int32)
-                self._slots.append((first, counts))
-                self._present = Histogram(**self._classes)
-                self._taken = 0
+    @property
+    def covered_s(self) -> float:
+        """How much of the window there was something to count."""
+        return len(self.histogram) * self.period_s
 
-    def histogram(self) -> Histogram:
-        """All that is in the window."""
-        total = self._present.copy()
-        for first, counts in self._slots:
-            total.counts[first : first + len(counts)] += counts
-        return total
+    def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
+        """As of `Histogram`, of the window."""
+        return self.histogram.percentiles(percents)
+
+    def add(self, values: ArrayLike) -> None:
+        """Count `values` (n,), the newest last; NaN takes up time, but does not count."""
+        given = np.asarray(values, np.float64).ravel()
+        at = 0
+        while at < len(given):
+            if self._taken == self._slot_size:
+                self._begin_slot()
+            part = given[at : at + self._slot_size - self._taken]
+            self._newest.add(part)
+            self.histogram.add(part)
+            self._taken += len(part)
+            at += len(part)
+
+    def _begin_slot(self) -> None:
+        used = np.flatnonzero(self._newest.counts)
+        self._slots.append((used.astype(np.int32), self._newest.counts[used].astype(np.int32)))
+        self._newest.counts[used] = 0
+        self._taken = 0
+        if len(self._slots) == self._most_slots:
+            places, counts = self._slots.popleft()
+            self.histogram.counts[places] -= counts

@@ -1,6 +1,7 @@
 """Programme loudness: momentary, short-term, integrated, its range, and the peaks."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Maximum
-from amt_stream.metering.pausable import Pausable
+from amt_stream.metering.meter import Meter
 
 FRAME_RATE = 100
 MOMENTARY, SHORT_TERM = 40, 300
@@ -103,21 +104,45 @@ class GatedEnergies:
         return float(high - low)
 
 
-class ProgrammeLoudness(Pausable):
+COLUMNS = (
+    "momentary_lufs",
+    "short_term_lufs",
+    "integrated_lufs",
+    "lra_lu",
+    "max_momentary_lufs",
+    "max_short_term_lufs",
+    "true_peak_dbtp",
+    "sample_peak_dbfs",
+)
+
+
+class ProgrammeLoudness(Meter):
     """Readings of programme loudness (ITU-R BS.1770-5, EBU R 128, Tech 3341 and 3342).
 
     target_lufs: what is 0 LU
     scale: `EBU_9` or `EBU_18`, what a display is to show
+    columns: readings that `update` gives after each frame, of `COLUMNS`
 
     Momentary (400 ms) and short-term (3 s) loudness are ungated and go on through a pause and a
     reset. All else counts only what lies wholly within the measurement: after the last reset and
     not across a pause or a frame that is not valid (a gap, what was no sound). Such a frame is in
-    no reading: momentary loudness is unknown for 400 ms after it, short-term for 3 s. Integrated
-    loudness is within 0.03 LU of exact and the loudness range within 0.05 LU, however long it runs;
-    below a minute the range tells little.
+    no reading: momentary loudness is unknown for 400 ms after it, short-term for 3 s. From silence
+    nothing has to settle: the method begins with filters at rest, and the first frame counts.
+    Integrated loudness is within 0.03 LU of exact and the loudness range within 0.05 LU, however
+    long it runs; below a minute the range tells little. As columns both are renewed every 0.1 s,
+    with each block of theirs.
+
+    Raises ValueError for a column that it does not have.
     """
 
-    def __init__(self, target_lufs: float = -23.0, scale: Scale = EBU_9) -> None:
+    def __init__(
+        self,
+        target_lufs: float = -23.0,
+        scale: Scale = EBU_9,
+        columns: Sequence[str] = COLUMNS[:2],
+    ) -> None:
+        super().__init__(columns)
+        self.refuse_unknown(COLUMNS)
         self.target_lufs, self.scale = target_lufs, scale
         # The frames before these, oldest first: unknown until the sound has lasted that long.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
@@ -132,8 +157,9 @@ class ProgrammeLoudness(Pausable):
         # Of each channel, once there were any.
         self.true_peaks, self.sample_peaks = np.zeros(1), np.zeros(1)
         self._measured = self._excluded = 0
-        # So many frames had come when the last one came that is not measured.
+        # Number of frames up to and with the last one that was not measured.
         self._unmeasured = self._count
+        self._held = {"integrated_lufs": math.nan, "lra_lu": math.nan}
 
     def relative(self, level_lufs: Any) -> Any:
         """A loudness in LU, about the target."""
@@ -145,60 +171,74 @@ class ProgrammeLoudness(Pausable):
         true_peak: NDArray[np.floating],
         sample_peak: NDArray[np.floating],
         valid: NDArray[np.bool_] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> Energies:
         """Take what `BS1770` gives, (n,) and (channel, n) peaks, into account.
 
-        Gives momentary and short-term loudness (n,) in LUFS at the ends of these frames; NaN where
-        it is not known, minus infinity of silence.
+        Gives the columns (column, n) at the ends of these frames: unless others were asked for,
+        momentary and short-term loudness. NaN where one is not known, minus infinity of silence.
         """
-        if not len(energy):
-            return np.zeros(0), np.zeros(0)
+        count = len(energy)
+        if not count:
+            return np.empty((len(self.columns), 0))
         if valid is not None and not valid.all():
             energy = np.where(valid, energy, np.nan)
         energies = np.concatenate([self._past, energy])
-        self._past = energies[len(energy) :].copy()
+        self._past = energies[count:].copy()
         short_term = np.correlate(energies, OVER_SHORT_TERM)
         momentary = np.correlate(energies[SHORT_TERM - MOMENTARY :], OVER_MOMENTARY)
-        end = np.arange(self._count + 1, self._count + len(energy) + 1)
-        self._count += len(energy)
+        end = np.arange(self._count + 1, self._count + count + 1)
+        self._count += count
         levels = lufs(momentary), lufs(short_term)
         self.momentary_lufs, self.short_term_lufs = float(levels[0][-1]), float(levels[1][-1])
-        if self.paused:
-            self._unmeasured = self._count
-            return levels
-        measured = self._count_measured(energy, true_peak, sample_peak)
+        measured = ~np.isnan(energy) & (not self.paused)
+        if not self.paused:
+            self._measured += int(np.count_nonzero(measured))
+            self._excluded += count - int(np.count_nonzero(measured))
         last = np.maximum.accumulate(np.where(measured, self._unmeasured, end))
         self._unmeasured = int(last[-1])
+        momentary_whole, short_term_whole = end - last >= MOMENTARY, end - last >= SHORT_TERM
+        time_s = end / FRAME_RATE
+        found = {
+            "momentary_lufs": levels[0],
+            "short_term_lufs": levels[1],
+            "max_momentary_lufs": self.max_momentary.add(
+                time_s, np.where(momentary_whole, levels[0], np.nan)
+            ),
+            "max_short_term_lufs": self.max_short_term.add(
+                time_s, np.where(short_term_whole, levels[1], np.nan)
+            ),
+        }
         on_grid = end % GRID == 0
-        for means, level, length, counted, highest in (
-            (momentary, levels[0], MOMENTARY, self._blocks, self.max_momentary),
-            (short_term, levels[1], SHORT_TERM, self._ranged, self.max_short_term),
-        ):
-            whole = end - last >= length
-            blocks = on_grid & whole
-            if blocks.any():
-                counted.add(means[blocks])
-            higher = whole & (level > highest.value)
-            if higher.any():
-                highest.add(end[higher] / FRAME_RATE, level[higher])
-        return levels
+        found["integrated_lufs"] = self._count_blocks(
+            self._blocks, np.where(momentary_whole, momentary, np.nan), on_grid, "integrated_lufs"
+        )
+        found["lra_lu"] = self._count_blocks(
+            self._ranged, np.where(short_term_whole, short_term, np.nan), on_grid, "lra_lu"
+        )
+        true_peaks = _highest(self.true_peaks, true_peak, measured)
+        sample_peaks = _highest(self.sample_peaks, sample_peak, measured)
+        self.true_peaks, self.sample_peaks = true_peaks[:, -1], sample_peaks[:, -1]
+        found["true_peak_dbtp"] = decibels(true_peaks.max(0))
+        found["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
+        return self.in_order(found, count)
 
-    def _count_measured(
-        self,
-        energy: NDArray[np.floating],
-        true_peak: NDArray[np.floating],
-        sample_peak: NDArray[np.floating],
-    ) -> NDArray[np.bool_]:
-        """Which frames are valid; their peaks are held."""
-        measured = ~np.isnan(energy)
-        count = int(np.count_nonzero(measured))
-        self._measured += count
-        self._excluded += len(energy) - count
-        if count:
-            known = measured if count < len(energy) else slice(None)
-            self.true_peaks = np.fmax(self.true_peaks, np.fmax.reduce(true_peak[:, known], 1))
-            self.sample_peaks = np.fmax(self.sample_peaks, np.fmax.reduce(sample_peak[:, known], 1))
-        return measured
+    def _count_blocks(
+        self, counted: GatedEnergies, means: Energies, on_grid: NDArray[np.bool_], name: str
+    ) -> Energies:
+        """Count the blocks that end on the grid; gives the reading (n,) of this name after each."""
+        if name not in self.columns:
+            counted.add(means[on_grid])
+            return means
+        found = np.empty(len(means))
+        at = 0
+        for renewed in np.flatnonzero(on_grid).tolist():
+            found[at:renewed] = self._held[name]
+            counted.add(means[renewed : renewed + 1])
+            value = counted.range_lu() if name == "lra_lu" else counted.mean_lufs()
+            self._held[name] = math.nan if value is None else value
+            at = renewed
+        found[at:] = self._held[name]
+        return found
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in LUFS, LU, dBTP, dBFS and seconds; None where there is none."""
@@ -209,11 +249,20 @@ class ProgrammeLoudness(Pausable):
             "lra_lu": self._ranged.range_lu(),
             "max_momentary_lufs": _known(self.max_momentary.value),
             "max_short_term_lufs": _known(self.max_short_term.value),
-            "true_peak_dbtp": _decibels(self.true_peaks),
-            "sample_peak_dbfs": _decibels(self.sample_peaks),
+            "true_peak_dbtp": _known(float(decibels(self.true_peaks.max()))),
+            "sample_peak_dbfs": _known(float(decibels(self.sample_peaks.max()))),
             "measured_s": self._measured / FRAME_RATE,
             "excluded_s": self._excluded / FRAME_RATE,
         }
+
+
+def _highest(
+    before: Energies, peaks: NDArray[np.floating], measured: NDArray[np.bool_]
+) -> Energies:
+    """The highest so far of `before` (channel,) and the measured `peaks` (channel, n)."""
+    start = np.broadcast_to(before[:, None], (len(peaks), 1))
+    known = np.where(measured, peaks, np.nan)
+    return np.fmax.accumulate(np.concatenate([start, known], 1, dtype=np.float64), 1)[:, 1:]
 
 
 def _known(level: float) -> float | None:
@@ -221,7 +270,7 @@ def _known(level: float) -> float | None:
     return level if math.isfinite(level) else None
 
 
-def _decibels(peaks: NDArray[np.float64]) -> float | None:
-    """Level of the highest of the channels' peaks."""
-    highest = float(peaks.max())
-    return 20 * math.log10(highest) if highest else None
+def decibels(peak: Any) -> Any:
+    """Level of a peak in dB relative to full scale; minus infinity of 0."""
+    with np.errstate(divide="ignore"):
+        return 20 * np.log10(peak)

@@ -1,67 +1,140 @@
 """What a person reads off a sound level meter (IEC 61672-1:2013, and percentile levels)."""
 
 import math
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.metering.histogram import Histogram
-from amt_stream.metering.pausable import Pausable
-from amt_stream.scales import P0
+from amt_stream.metering.meter import Meter
+from amt_stream.metering.percentiles import PERCENTS, RENEWED_S, Percentiles
+from amt_stream.metering.rolling import RollingLevel, level_db
+from amt_stream.metering.window import WINDOW, window_s
 
 FRAME_S = 0.01
+RENEWED = round(RENEWED_S / FRAME_S)
 WEIGHTINGS = ("a", "c", "z")
 LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")
 """Time-weighted levels, in the order of `SoundLevel`."""
 
-# Frames in which a level has settled: five times its time constant, rounded up. The lowest I is of
-# no use.
-SETTLED = np.array([63, 63, 63, 500, 500, 500])
+TIME_CONSTANTS_S = np.array([0.125, 0.125, 0.125, 1.0, 1.0, 1.0, 0.035])
+"""With which they rise, I by its attack."""
 
-PERCENTS = (1, 5, 10, 50, 90, 95, 99)
+SETTLED = np.ceil(5 * TIME_CONSTANTS_S / FRAME_S).astype(int)[:, None]
+"""Frames (7, 1) with the last of which a level tells of the sound and not of silence before it."""
+
+LOWEST = 6
+"""The first levels, of which the lowest is told; that of I is of no use."""
 
 Powers = NDArray[np.floating]
+Values = NDArray[np.float64]
 
 
-class SoundLevelMeter(Pausable):
-    """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
+class Running(NamedTuple):
+    """Sums and extremes of what was measured up to each of n frames.
 
-    short_s: length of the short equivalent levels, a multiple of 0.01 s
-
-    `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms, from the start of the
-    sound. Time-weighted and short equivalent levels go on through a pause or a reset; what is
-    measured counts only frames after the last reset, outside pauses, that are valid (no gap, no
-    fault, nothing that still settles). The lowest levels are of frames at which the level had
-    settled for five time constants since the sound began or was last not valid. Percentile levels
-    are of A-weighted F levels, every 10 ms, in classes of 0.05 dB from 0 to 150 dB: within 0.025 dB
-    of the exact, days of them in 24 kB; what is below 0 dB counts in the lowest class.
-
-    Raises ValueError for another `short_s`.
+    sums: of mean squares (3, n) in Pa^2; counts: of frames (n,); highest, lowest: powers (7, n) and
+    (6, n) in Pa^2; peak: (n,) in pascal
     """
 
-    def __init__(self, short_s: float = 1.0) -> None:
-        frames = round(short_s / FRAME_S)
-        if frames < 1 or not math.isclose(frames * FRAME_S, short_s):
-            raise ValueError(f"short_s is {short_s}: give a multiple of {FRAME_S} s")
-        self.short_s = short_s
-        self._short_frames = frames
-        self._short_sum = np.zeros(len(WEIGHTINGS))
-        self._short_count = 0
-        self._short = np.full(len(WEIGHTINGS), np.nan)
+    sums: Values
+    counts: Values
+    highest: Values
+    lowest: Values
+    peak: Values
+
+    def equivalent_db(self, weighting: int) -> Values:
+        return level_db(self.sums[weighting] / np.where(self.counts > 0, self.counts, np.nan))
+
+    def exposure_db(self) -> Values:
+        """Of A: that of 1 s with the same energy."""
+        with np.errstate(divide="ignore"):
+            return self.equivalent_db(0) + 10 * np.log10(self.counts * FRAME_S)
+
+    def highest_db(self, level: int) -> Values:
+        return level_db(self.highest[level])
+
+    def lowest_db(self, level: int) -> Values:
+        return level_db(self.lowest[level])
+
+    def peak_db(self) -> Values:
+        return level_db(np.square(self.peak))
+
+
+NOTHING = Running(
+    np.zeros((len(WEIGHTINGS), 1)),
+    np.zeros(1),
+    np.zeros((len(LEVELS), 1)),
+    np.full((LOWEST, 1), np.inf),
+    np.zeros(1),
+)
+
+RUNNING: dict[str, Callable[[Running], Values]] = {
+    **{f"l{w}eq_db": partial(Running.equivalent_db, weighting=k) for k, w in enumerate(WEIGHTINGS)},
+    "lae_db": Running.exposure_db,
+    "lcpeak_db": Running.peak_db,
+    **{f"{LEVELS[k]}max_db": partial(Running.highest_db, level=k) for k in range(len(LEVELS))},
+    **{
+        f"{name}min_db": partial(Running.lowest_db, level=k)
+        for k, name in enumerate(LEVELS[:LOWEST])
+    },
+}
+"""Readings of all that was measured, (n,) in dB; not finite where there is none, as of silence."""
+
+
+class SoundLevelMeter(Meter):
+    """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
+
+    columns: readings that `update` gives after each frame: of those of `reading` all but the levels
+        of the moment, any percentile level, and levels of the last so many seconds, minutes or
+        hours, such as `laeq_1s_db`, `lceq_15min_db` (see `RollingLevel`) or `l90_10min_db` (see
+        `RollingHistogram`)
+    after_silence: the sound truly came after silence, as a burst does: from its first frame on its
+        levels are right and count
+
+    `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms, from the start of the
+    sound. Levels of the moment and of a rolling window are of the sound: they go on through a pause
+    and a reset. All others are of the measurement: of frames after the last reset, outside pauses,
+    that are valid. A time-weighted level rises from silence, and so it does where the sound begins
+    and after what was not heard. That time is in none of its statistics: five time constants, for F
+    0.63 s, for S 5 s, for I (by its attack) 0.18 s. Equivalent levels, exposure and peak have no
+    such time.
+
+    Percentile levels are of A-weighted F levels, every 10 ms, in classes of 0.05 dB from 0 to
+    150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below 0 dB counts in the
+    lowest class. As columns they are renewed every 0.1 s.
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    def __init__(self, columns: Sequence[str] = (), after_silence: bool = False) -> None:
+        super().__init__(columns)
+        self.percentiles = Percentiles(
+            self.columns, ("l", "_db"), FRAME_S, low=0.0, high=150.0, width=0.05
+        )
+        self._rolling: dict[str, tuple[int, RollingLevel]] = {}
+        for name in self.columns:
+            if match := re.fullmatch(rf"l([acz])eq_({WINDOW})_db", name):
+                level = RollingLevel(window_s(match[2]), FRAME_S)
+                self._rolling[name] = WEIGHTINGS.index(match[1]), level
+        examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
+        self.refuse_unknown([*RUNNING, *self._rolling, *self.percentiles.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
-        self._sounding = 0  # frames since the sound began, or since one that was not valid
+        self._rolled = dict.fromkeys(self._rolling, math.nan)
+        self._taken = 0
+        # Frames since the sound began, or since one that was not heard.
+        self._sounding = int(SETTLED.max()) if after_silence else 0
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was measured; a pause goes on, and so do levels that run."""
-        self.histogram = Histogram(0.0, 150.0, 0.05)
+        """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
+        self.percentiles.reset()
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
-        self._sum = np.zeros(len(WEIGHTINGS))
-        self._highest = np.full(len(LEVELS), -np.inf)
-        self._lowest = np.full(len(SETTLED), np.inf)
-        self._peak = 0.0
-        self._measured = self._excluded = 0
+        self._running = NOTHING
+        self._excluded = 0
 
     def update(
         self,
@@ -71,101 +144,93 @@ class SoundLevelMeter(Pausable):
         lowest: Powers,
         c_peak: Powers,
         valid: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.float64]:
-        """Take frames into account; gives the short equivalent levels that they complete.
+        heard: NDArray[np.bool_] | None = None,
+    ) -> Values:
+        """Take frames into account; gives the columns (column, n) after each.
 
         mean_square: (3, n) in Pa^2; power, highest, lowest: (7, n) in Pa^2; c_peak: (n,) in pascal
-        valid: (n,); all, where it is not given
+        valid: (n,) which frames may count; all, where it is not given
+        heard: (n,) in which frames the sound was there; those that are valid, where it is not given
+            (frames may be left out that were heard well; after others levels have to settle)
 
-        Short levels (3, k) are of A, C and Z, in dB; NaN where a frame was not valid, or silent.
+        A column is NaN where there is nothing yet, and not finite for silence.
         """
         count = len(c_peak)
         if not count:
-            return np.empty((len(WEIGHTINGS), 0))
+            return np.empty((len(self.columns), 0))
         known = np.asarray(np.isfinite(mean_square).all(0))
-        if valid is not None:
-            known &= valid
-        squares = np.where(known, mean_square, np.nan).astype(np.float64)
-        self._now = np.where(known[-1], power[:, -1], np.nan)
-        broken = np.maximum.accumulate(np.where(known, -1 - self._sounding, np.arange(count)))
-        sounding = np.arange(count) - broken
-        self._sounding = int(sounding[-1])
+        valid = known if valid is None else known & valid
+        there = valid if heard is None else known & heard
+        frames = np.arange(count)
+        broken = np.maximum.accumulate(np.where(there, -1 - self._sounding, frames))
+        sounding = frames - broken
+        settled = valid & (sounding >= SETTLED)
+        due = (self._taken + 1 + frames) % RENEWED == 0
+        self._now = np.where(valid[-1], power[:, -1], np.nan)
+        self._sounding, self._taken = int(sounding[-1]), self._taken + count
+
+        measured = np.zeros(count, bool) if self.paused else valid
+        running = self._measure(measured, settled & measured, mean_square, highest, lowest, c_peak)
+        fast = np.where(settled[0], level_db(power[0]), np.nan)
+        exceeded = self.percentiles.add(np.where(measured, fast, np.nan), fast, due)
         if not self.paused:
-            rows: tuple[NDArray[Any], ...]
-            rows = squares, power, highest, lowest, c_peak, sounding
-            if not known.all():
-                rows = tuple(v[..., known] for v in rows)
-            if rows[-1].size:
-                self._measure(*rows)
-            self._excluded += count - rows[-1].size
-        return self._short_levels(squares)
+            self._excluded += count - int(np.count_nonzero(valid))
+        found = dict(zip(self.percentiles.names, exceeded, strict=True))
+        for name, (weighting, level) in self._rolling.items():
+            found[name] = level.add(np.where(valid, mean_square[weighting], np.nan))
+            self._rolled[name] = float(found[name][-1])
+        found |= {name: RUNNING[name](running) for name in self.columns if name in RUNNING}
+        return self.in_order(found, count)
 
     def _measure(
         self,
+        measured: NDArray[np.bool_],
+        settled: NDArray[np.bool_],
         squares: Powers,
-        power: Powers,
         highest: Powers,
         lowest: Powers,
         c_peak: Powers,
-        sounding: NDArray[np.integer],
-    ) -> None:
-        """Count frames that are valid; with each, `sounding` of them in a row were."""
-        self._measured += sounding.size
-        self._sum += squares.sum(-1)
-        self.histogram.add(level_db(power[0]))
-        self._highest = np.maximum(self._highest, highest.max(-1))
-        lows = lowest[: SETTLED.size]
-        if sounding.min() < SETTLED.max():
-            lows = np.where(sounding >= SETTLED[:, None], lows, np.inf)
-        self._lowest = np.minimum(self._lowest, lows.min(-1))
-        self._peak = max(self._peak, float(c_peak.max()))
-
-    def _short_levels(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Short equivalent levels (3, k), on a grid that began with the sound."""
-        found = []
-        at, count = 0, squares.shape[1]
-        while at < count:
-            taken = min(self._short_frames - self._short_count, count - at)
-            self._short_sum += squares[:, at : at + taken].sum(-1)
-            self._short_count += taken
-            at += taken
-            if self._short_count == self._short_frames:
-                levels = level_db(self._short_sum / self._short_frames)
-                self._short = np.where(np.isfinite(levels), levels, np.nan)
-                found.append(self._short)
-                self._short_sum, self._short_count = np.zeros(len(WEIGHTINGS)), 0
-        return np.stack(found, -1) if found else np.empty((len(WEIGHTINGS), 0))
+    ) -> Running:
+        """Count frames that are `measured`, and levels (7, n) where they have `settled`."""
+        before = self._running
+        running = Running(
+            _after(np.add, before.sums, np.where(measured, squares, 0.0)),
+            _after(np.add, before.counts, measured),
+            _after(np.maximum, before.highest, np.where(settled, highest, 0.0)),
+            _after(np.minimum, before.lowest, np.where(settled, lowest, np.inf)[:LOWEST]),
+            _after(np.maximum, before.peak, np.where(measured, c_peak, 0.0)),
+        )
+        self._running = Running(*(v[..., -1:] for v in running))
+        return running
 
     @property
     def measured_s(self) -> float:
         """The time T that equivalent levels are of."""
-        return self._measured * FRAME_S
+        return float(self._running.counts[0]) * FRAME_S
+
+    def covered_s(self, column: str) -> float:
+        """How much of its window a rolling level counts."""
+        return self._rolling[column][1].covered_s
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
-        equivalent = level_db(self._sum / max(1, self._measured))
-        exposure = equivalent[0] + 10 * math.log10(self.measured_s or math.nan)
-        named = {
-            **dict(zip(LEVELS, level_db(self._now), strict=True)),
-            **{f"l{w}eq": v for w, v in zip(WEIGHTINGS, equivalent, strict=True)},
-            "lae": exposure,
-            "lcpeak": level_db(np.square(self._peak)),
-            **{f"{v}max": v_db for v, v_db in zip(LEVELS, level_db(self._highest), strict=True)},
-            **{f"{v}min": v_db for v, v_db in zip(LEVELS, level_db(self._lowest), strict=False)},
-            **{f"laf{p}": self.histogram.exceeded(p) for p in PERCENTS},
-            **{f"short_l{w}eq": v for w, v in zip(WEIGHTINGS, self._short, strict=True)},
-        }
+        histogram = self.percentiles.histogram
+        now = zip(LEVELS, level_db(self._now), strict=True)
         return {
-            **{f"{name}_db": finite(value) for name, value in named.items()},
+            **{f"{name}_db": finite(value) for name, value in now},
+            **{name: finite(value(self._running)[0]) for name, value in RUNNING.items()},
+            **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
+            **self.percentiles.reading(),
+            **{name: finite(value) for name, value in self._rolled.items()},
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,
         }
 
 
-def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
+def _after(operation: np.ufunc, before: Values, values: NDArray[np.generic]) -> Values:
+    """`operation` over all `values` (..., n) so far, after each; they go on from `before`."""
+    joined = np.concatenate([before, values], -1, dtype=np.float64)
+    return operation.accumulate(joined, -1)[..., 1:]
 
 
 def finite(level: float | None) -> float | None:

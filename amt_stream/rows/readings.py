@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Fault, Frames
 from amt_stream.metering import (
+    PERCENTS,
     Histogram,
     LoudnessMeter,
     Maximum,
     ProgrammeLoudness,
     SoundLevelMeter,
 )
-from amt_stream.metering.loudness import PERCENTS
-from amt_stream.metering.sound_level import LEVELS, level_db
+from amt_stream.metering.rolling import level_db
+from amt_stream.metering.sound_level import LEVELS
 from amt_stream.rows.row import EDGES
 from amt_stream.scales import sone_to_phon, zwicker_phon
 
@@ -94,7 +95,7 @@ class LoudnessReadings:
                 told[f"t_max_{name}_s"] = maximum.time_s
         reading = self._meter.reading()
         told["event_max_ltl_phon"] = reading["event_max_ltl_phon"]
-        told |= {f"ltl_n{p}_phon": reading[f"n{p}_phon"] for p in PERCENTS}
+        told |= {f"ltl_n{p}_phon": reading[f"ltl_n{p}_phon"] for p in PERCENTS}
         return {f"{self._prefix}{name}": value for name, value in told.items()}
 
     def _phon(self, sone: float) -> float:
@@ -175,7 +176,7 @@ class ProgrammeReadings:
         readings = self._meter.update(
             found.energy, found.true_peak, found.sample_peak, heard(frames)
         )
-        return np.stack(readings, axis=1)
+        return readings.T
 
     def summary(self) -> Summary:
         left_out = (*self.columns, "measured_s", "excluded_s")
@@ -189,9 +190,9 @@ class SoundLevelReadings:
         "laeq_db",
         "lafmax_db",
         "lcpeak_db",
-        "laf10_db",
-        "laf50_db",
-        "laf90_db",
+        "l10_db",
+        "l50_db",
+        "l90_db",
     )
 
     def __init__(self, channels: int) -> None:
@@ -218,7 +219,7 @@ class SoundLevelReadings:
         told: Summary = {}
         for name in readings[0]:
             stem = name.removesuffix("_db")
-            if name.endswith("_s") or name in self.columns or name.startswith("short_"):
+            if name.endswith("_s") or name in self.columns:
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
                 told[f"{stem}{side}_db"] = value

@@ -110,9 +110,9 @@ def _sound_level(names: Collection[str]) -> ReadingPane:
         Row(
             3,
             (
-                Cell("LAF10", "laf10_db", "dB", about="10 % of time"),
-                Cell("LAF50", "laf50_db", "dB", about="50 % of time"),
-                Cell("LAF90", "laf90_db", "dB", about="90 % of time"),
+                Cell("LAF10", "l10_db", "dB", about="10 % of time"),
+                Cell("LAF50", "l50_db", "dB", about="50 % of time"),
+                Cell("LAF90", "l90_db", "dB", about="90 % of time"),
             ),
         ),
     )

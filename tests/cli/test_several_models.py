@@ -87,7 +87,7 @@ def test_a_summary_tells_of_the_whole_sound(run, sound_file, tone):
         "laeq_right_db": (50.0, 0.02),
         "lae_db": (60 + 10 * np.log10(6), 0.02),
         "lafmax_db": (60.0, 0.02),
-        "laf50_db": (60.0, 0.03),
+        "l50_db": (60.0, 0.03),
     }
     for name, (value, tolerance) in expected.items():
         assert summary[name] == pytest.approx(value, abs=tolerance), name

@@ -5,9 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from amt_stream.metering import Events, Histogram, Hold, LoudnessMeter, RollingHistogram, TimeAbove
+from amt_stream.metering import Events, Histogram, Hold, LoudnessMeter, TimeAbove
 
 FRAME_RATE = 1000
+COLUMNS = ("ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon", "ltl_n50_2s_phon")
 
 
 def walk(seconds, seed=0, frame_rate=FRAME_RATE):
@@ -27,25 +28,26 @@ def fed(meter, time_s, stl, ltl, size=20, **more):
 
 
 def test_percentiles_of_eight_hours():
-    """Every percentile within half a class of numpy's, in much less than 1 MB."""
+    """Every percentile within half a class of numpy's, in 22 kB."""
     time_s, level = walk(8 * 3600, frame_rate=100)
     level[: len(level) // 3] = 61.234  # a steady sound is the hardest: all in one class
     meter = LoudnessMeter(frame_rate=100)
     for part in np.array_split(np.arange(len(level)), 200):
         meter.update(time_s[part], level[part], level[part])
     exact = np.percentile(level, 100 - np.arange(1, 100))
-    got = [meter.histogram.exceeded(p) for p in range(1, 100)]
+    got = [meter.percentiles.histogram.exceeded(p) for p in range(1, 100)]
     assert np.abs(np.array(got) - exact).max() <= 0.025 + 1e-3
-    held = sum(counts.nbytes for _, counts in meter.rolling._slots)
-    assert meter.histogram.counts.nbytes + held + sys.getsizeof(meter.events.events) < 1e6
+    events = sys.getsizeof(meter.events.events)
+    assert meter.percentiles.histogram.counts.nbytes + events < 40_000
 
 
 @pytest.mark.parametrize("size", [1, 7, 20, 441, 8193])
 def test_readings_do_not_depend_on_blocks(size):
     time_s, level = walk(9)
     stl, ltl = level, level - 3
-    whole = fed(LoudnessMeter(limit_phon=70), time_s, stl, ltl, len(time_s)).reading()
-    assert fed(LoudnessMeter(limit_phon=70), time_s, stl, ltl, size).reading() == whole
+    asked = {"limit_phon": 70, "hold_s": 3.0, "columns": COLUMNS}
+    whole = fed(LoudnessMeter(**asked), time_s, stl, ltl, len(time_s)).reading()
+    assert fed(LoudnessMeter(**asked), time_s, stl, ltl, size).reading() == whole
     assert whole["max_ltl_phon"] == ltl.max()
     assert whole["t_max_ltl_s"] == time_s[ltl.argmax()]
     assert whole["hold_ltl_phon"] == ltl[-3000:].max()
@@ -55,8 +57,8 @@ def test_readings_do_not_depend_on_blocks(size):
 def test_nothing_yet():
     reading = LoudnessMeter().reading()
     assert reading["max_ltl_phon"] is None
-    assert reading["n5_phon"] is None
-    assert reading["counted_s"] == 0
+    assert reading["ltl_n5_phon"] is None
+    assert reading["measured_s"] == 0
 
 
 def test_pause_resume_reset():
@@ -69,7 +71,7 @@ def test_pause_resume_reset():
     assert meter.reading() == before
     meter.resume()
     fed(meter, time_s[2000:], level[2000:], level[2000:])
-    assert meter.reading()["counted_s"] == 2
+    assert meter.reading()["measured_s"] == 2
     meter.reset()
     assert meter.reading() == LoudnessMeter().reading()
 
@@ -82,7 +84,7 @@ def test_frames_that_are_not_valid_are_counted_apart():
     reading = fed(LoudnessMeter(), time_s, level, level, valid=valid).reading()
     assert reading["max_ltl_phon"] < 90
     assert reading["excluded_s"] == 0.3
-    assert reading["counted_s"] == 1.7
+    assert reading["measured_s"] == 1.7
 
 
 @pytest.mark.parametrize("size", [1, 7, 20, 12000])
@@ -102,13 +104,79 @@ def test_events(size):
     assert events.present.maximum == 39
 
 
-def test_rolling_forgets():
-    rolling = RollingHistogram(period_s=0.1, window_s=120)
-    for level in (50, 60, 70, 80):
-        rolling.add(np.full(600, float(level)))
-    assert rolling.histogram().exceeded(99) == pytest.approx(70, abs=0.025 + 1e-9)
-    rolling.add(np.full(300, np.nan))
-    assert len(rolling.histogram()) == 1200
+@pytest.mark.parametrize("size", [1, 7, 20, 441, 8193])
+def test_columns(size):
+    """After each frame: maxima of all so far; percentiles of all so far and of the last 2 s.
+
+    Percentiles are renewed with each 100th frame; the window is short of 2 s by up to 20 ms.
+    """
+    time_s, level = walk(5, seed=1)
+    valid = np.ones(len(level), bool)
+    valid[:300] = valid[2500:2600] = False
+    level[:300] = level[2500:2600] = 130
+    meter = LoudnessMeter(columns=COLUMNS)
+    found = []
+    for at in range(0, len(level), size):
+        part = slice(at, at + size)
+        found.append(meter.update(time_s[part], level[part] + 1, level[part], valid[part]))
+    told = dict(zip(COLUMNS, np.concatenate(found, 1), strict=True))
+    counted = np.where(valid, level, np.nan)
+    assert np.array_equal(told["max_ltl_phon"][300:], np.fmax.accumulate(counted)[300:])
+    assert np.array_equal(told["max_stl_phon"][300:], np.fmax.accumulate(counted)[300:] + 1)
+    assert np.isneginf(told["max_ltl_phon"][:300]).all()
+    assert np.isnan(told["ltl_n5_phon"][:300]).all()
+    for k in range(400, 5000, 100):
+        for shown in (told["ltl_n5_phon"][k], told["ltl_n5_phon"][k + 99]):
+            assert shown == pytest.approx(np.nanpercentile(counted[: k + 1], 95), abs=0.026)
+        # Slots of 20 frames: this one has begun the newest.
+        last = counted[max(0, k + 1 - 2000 + 19) : k + 1]
+        for column, percent in (("ltl_n90_2s_phon", 10), ("ltl_n50_2s_phon", 50)):
+            assert told[column][k] == pytest.approx(np.nanpercentile(last, percent), abs=0.026)
+    reading = meter.reading()
+    assert reading["ltl_n5_phon"] == pytest.approx(np.nanpercentile(counted, 95), abs=0.026)
+    assert reading["ltl_n90_2s_phon"] == pytest.approx(
+        np.percentile(counted[-2000:], 10), abs=0.026
+    )
+    assert reading["measured_s"] == 4.6
+
+
+def test_every_statistic_is_of_the_same_frames():
+    """A level that rises to 80 phon: the rise, not valid, is in no statistic, nor is the fall."""
+    time_s = np.arange(4000) / FRAME_RATE
+    level = 80 + 0.1 * np.sin(time_s * 50)
+    level[:1000], level[3000:] = np.linspace(0, 80, 1000), np.linspace(120, 0, 1000)
+    valid = (time_s >= 1) & (time_s < 3)
+    reading = fed(LoudnessMeter(), time_s, level, level, valid=valid).reading()
+    told = [v for name, v in reading.items() if name.startswith(("max", "ltl_n", "event"))]
+    assert len(told) == 10
+    assert np.abs(np.array(told) - 80).max() < 0.15
+    assert (reading["measured_s"], reading["excluded_s"]) == (2, 2)
+
+
+def test_a_rolling_window_goes_on_through_a_pause_and_a_reset():
+    time_s, level = walk(3)
+    meter = LoudnessMeter(columns=("ltl_n50_1s_phon", "ltl_n50_phon"))
+    fed(meter, time_s[:1500], level[:1500], level[:1500])
+    meter.pause()
+    meter.reset()
+    fed(meter, time_s[1500:], level[1500:], level[1500:])
+    reading = meter.reading()
+    assert reading["ltl_n50_1s_phon"] == pytest.approx(np.median(level[-1000:]), abs=0.026)
+    assert reading["ltl_n50_phon"] is None
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("ltl_n5_phone", "LoudnessMeter has no reading 'ltl_n5_phone': the nearest is 'ltl_n5_ph"),
+        ("max_stl_sone", "the nearest is 'max_stl_phon'"),
+        ("ltl_n5_0s_phon", "a window of 0s: give 1s to 24h"),
+        ("ltl_n5_25h_phon", "a window of 25h: give 1s to 24h"),
+    ],
+)
+def test_columns_that_there_are_not(column, message):
+    with pytest.raises(ValueError, match=message):
+        LoudnessMeter(columns=(column,))
 
 
 def test_histograms_merge_and_are_kept():

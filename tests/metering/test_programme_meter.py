@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from amt_stream.metering import EBU_9, EBU_18, ProgrammeLoudness
-from amt_stream.metering.programme import lufs
+from amt_stream.metering.programme import COLUMNS, lufs
 
 
 def energy_of(level_lufs):
@@ -142,6 +142,31 @@ def test_readings_do_not_depend_on_blocks(size):
         assert a == pytest.approx(b, abs=1e-9, nan_ok=True)
     assert cut.reading() == pytest.approx(whole.reading(), abs=1e-9)
     assert cut.max_momentary.time_s == whole.max_momentary.time_s
+
+
+@pytest.mark.parametrize("size", [1, 7, 441, 4000])
+def test_columns(size):
+    """After each frame what `reading` says there; integrated loudness and its range each 0.1 s."""
+    energies, valid = wandering(40, 5), np.ones(4000, bool)
+    valid[1000:1020] = False
+    plain = ProgrammeLoudness()
+    meter, found = ProgrammeLoudness(columns=COLUMNS), []
+    for at in range(0, 4000, size):
+        part = slice(at, at + size)
+        peaks = np.sqrt(np.stack([energies[part], energies[part] / 2]))
+        found.append(meter.update(energies[part], 1.1 * peaks, peaks, valid[part]))
+    told = dict(zip(COLUMNS, np.concatenate(found, 1), strict=True))
+    begun = 0
+    for end in range(10, 4001, 190):
+        fed(plain, energies[begun:end], valid=valid[begun:end])
+        begun = end
+        for name, value in plain.reading().items():
+            if name in COLUMNS:
+                shown = [float(told[name][k]) for k in (end - 1, end + 8) if k < 4000]
+                shown = shown if name in ("integrated_lufs", "lra_lu") else shown[:1]
+                for got in shown:
+                    expected = pytest.approx(value, abs=1e-9)
+                    assert expected == got if value is not None else not np.isfinite(got), name
 
 
 def test_silence_and_nothing_yet():

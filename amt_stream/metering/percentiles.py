@@ -1,0 +1,115 @@
+"""Percentiles that go on, of all that was measured and of the last so many minutes."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.metering.histogram import Histogram, RollingHistogram
+from amt_stream.metering.window import WINDOW, window_s
+
+PERCENTS = (1, 5, 10, 50, 90, 95, 99)
+"""Percentiles that a meter tells on demand, whatever its columns are."""
+
+RENEWED_S = 0.1
+"""Percentiles as columns are renewed so often, and held between."""
+
+Values = NDArray[np.float64]
+
+
+class Renewals:
+    """When to renew percentiles: with the first frame in every 0.1 s of sound."""
+
+    def __init__(self) -> None:
+        self._steps = -1
+
+    def due(self, time_s: Values) -> NDArray[np.bool_]:
+        """Which of these frames (n,) it is, at `time_s`."""
+        # 6.1 / 0.1 is 60.999...: a frame on the edge belongs to the step that begins there.
+        steps = np.floor(time_s / RENEWED_S + 1e-6).astype(np.int64)
+        reached = np.maximum.accumulate(np.concatenate([[self._steps], steps]))
+        self._steps = int(reached[-1])
+        return np.diff(reached) > 0
+
+
+class Percentiles:
+    """Percentiles of one value, in columns that are named after a pattern.
+
+    columns: names, of which those are taken that match `stem`, as `ltl_n5_phon` and, of the last
+        10 minutes, `ltl_n5_10min_phon` match ("ltl_n", "_phon")
+    stem: what stands before the percentage, and after the window
+    period_s: from one value to the next
+    classes: as of `Histogram`
+
+    Raises ValueError for a window outside 1 s to 24 h.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], stem: tuple[str, str], period_s: float, **classes: float
+    ) -> None:
+        self._classes = classes
+        pattern = rf"{stem[0]}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?{stem[1]}"
+        found = [m for m in (re.fullmatch(pattern, name) for name in columns) if m]
+        self.names = tuple(m[0] for m in found)
+        self._percents: dict[str | None, list[int]] = {None: []}
+        self._places = []
+        for match in found:
+            of_window = self._percents.setdefault(match["window"], [])
+            self._places.append((match["window"], len(of_window)))
+            of_window.append(int(match["percent"]))
+        self.rolling = {
+            window: RollingHistogram(period_s, window_s(window), **classes)
+            for window in self._percents
+            if window is not None
+        }
+        self._held = {window: np.full(len(p), np.nan) for window, p in self._percents.items()}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all but what is in the windows."""
+        self.histogram = Histogram(**self._classes)
+        self._held[None] = np.full(len(self._percents[None]), np.nan)
+
+    def add(self, measured: Values, heard: Values, due: NDArray[np.bool_]) -> Values:
+        """Take values (n,) into account; gives the percentiles (k, n), in the order of `names`.
+
+        measured, heard: what counts for all that was measured, and for the windows; NaN does not
+        due: with which values to renew percentiles; the others have those of the last time
+        """
+        found: dict[str | None, Values] = {None: self._follow(None, self.histogram, measured, due)}
+        for window, histogram in self.rolling.items():
+            found[window] = self._follow(window, histogram, heard, due)
+        rows = [found[window][place] for window, place in self._places]
+        return np.stack(rows) if rows else np.empty((0, len(measured)))
+
+    def _follow(
+        self,
+        window: str | None,
+        histogram: Histogram | RollingHistogram,
+        values: Values,
+        due: NDArray[np.bool_],
+    ) -> Values:
+        percents = self._percents[window]
+        if not percents:
+            histogram.add(values)
+            return np.empty((0, len(values)))
+        found = np.empty((len(percents), len(values)))
+        at = 0
+        for renewed in np.flatnonzero(due).tolist():
+            histogram.add(values[at : renewed + 1])
+            found[:, at:renewed] = self._held[window][:, None]
+            self._held[window] = histogram.percentiles(percents)
+            found[:, renewed] = self._held[window]
+            at = renewed + 1
+        histogram.add(values[at:])
+        found[:, at:] = self._held[window][:, None]
+        return found
+
+    def reading(self) -> dict[str, float | None]:
+        """The columns by name, of this moment; None where nothing was counted."""
+        now: dict[str | None, Values] = {None: self.histogram.percentiles(self._percents[None])}
+        for window, histogram in self.rolling.items():
+            now[window] = histogram.percentiles(self._percents[window])
+        values = [float(now[window][place]) for window, place in self._places]
+        return {n: None if v != v else v for n, v in zip(self.names, values, strict=True)}

@@ -1,0 +1,84 @@
+"""Equivalent levels of the last so many seconds, such as LAeq,15min."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.scales import P0
+
+MOST_SLOTS = 36_000
+SLOTS_S = (0.1, 1.0)
+"""Lengths of slot for windows in which frames themselves would be too many."""
+
+
+def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
+
+
+class RollingLevel:
+    """Equivalent level of the last `window_s`, of mean squares `period_s` apart.
+
+    The window moves in slots, the newest of which fills up: a frame up to 36,000 frames, else 0.1 s
+    up to an hour and 1 s beyond. So the level is that of exactly `window_s` at whole slots since
+    the start, and of less than a slot less between them. A window of 24 h takes 3 MB. At the start
+    the level is that of what has come so far.
+
+    Sums are only added to and never subtracted from, so a quiet window after a loud one is as exact
+    as any.
+
+    Raises ValueError where `window_s` is no whole number of slots.
+    """
+
+    def __init__(self, window_s: float, period_s: float) -> None:
+        sizes = [1, *(max(1, round(slot_s / period_s)) for slot_s in SLOTS_S)]
+        frames = round(window_s / period_s)
+        self._slot = next((m for m in sizes if frames <= m * MOST_SLOTS), sizes[-1])
+        if frames < 1 or frames % self._slot or not math.isclose(frames * period_s, window_s):
+            raise ValueError(
+                f"a window of {window_s} s: give a multiple of {self._slot * period_s:g} s"
+            )
+        self.window_s, self.period_s = window_s, period_s
+        self._length = frames
+        # Time is cut into stretches as long as the window. The window is the end of the stretch
+        # before, `_rest[:, k]` from its slot k on, and the beginning of the present one. Of both
+        # stand the sum of mean squares and the count of frames.
+        self._rest = np.zeros((2, frames // self._slot + 1))
+        self._slots = np.zeros((2, frames // self._slot))
+        self._begun = np.zeros(2)
+        self._taken = 0
+        self._covered = 0.0
+
+    @property
+    def covered_s(self) -> float:
+        """How much of the window there was sound to count."""
+        return self._covered * self.period_s
+
+    def add(self, mean_square: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Take frames (n,) in Pa^2; gives the level in dB after each.
+
+        NaN takes up time, but does not count; the level is NaN where nothing counts.
+        """
+        sums = np.empty((2, len(mean_square)))
+        counts = ~np.isnan(mean_square)
+        frames = np.stack([np.where(counts, mean_square, 0.0), counts]).astype(np.float64)
+        at = 0
+        while at < len(mean_square):
+            part = frames[:, at : at + self._length - self._taken]
+            size = part.shape[1]
+            slot = (self._taken + np.arange(size)) // self._slot
+            begun = np.cumsum(np.concatenate([self._begun[:, None], part], 1), 1)[:, 1:]
+            sums[:, at : at + size] = begun + self._rest[:, slot + 1]
+            for kept, added in zip(self._slots, part, strict=True):
+                np.add.at(kept, slot, added)
+            self._begun = begun[:, -1]
+            self._taken += size
+            at += size
+            if self._taken == self._length:
+                self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
+                self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0
+        if len(mean_square):
+            self._covered = float(sums[1, -1])
+        return level_db(sums[0] / np.where(sums[1] > 0, sums[1], np.nan))
