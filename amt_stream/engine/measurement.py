@@ -109,6 +109,7 @@ class Measurement:
         # One channel is told as both ears.
         self._level_db = np.full((max(2, line.rows), 1), LOWEST_DB, np.float32)
         self._end: int | None = None
+        self._gap = (0, 0)
         self._next_line: Line | None = None
         self.calibration = each_ear(calibration)
         self._set_line(line)
@@ -191,6 +192,10 @@ class Measurement:
         if not self.position:
             return
         self._end = self.position
+        fault, gap_end = self._gap
+        if gap_end == self.position:
+            # The last row may stand exactly at the end, and hear nothing but what is missing there.
+            self.marks.add(fault, gap_end, gap_end + 1)
         while self._index < self.line.clock.first_after(self._end):
             self._fill(self.wanted)
 
@@ -219,10 +224,12 @@ class Measurement:
         """Zeros for what is missing; a long gap is jumped, and the model starts anew after it."""
         end = self.position + lost
         self.lost += lost
+        self._gap = (flags | Fault.GAP, end)
         self.marks.add(flags | Fault.GAP, self.position, end)
         if lost > LONGEST_FILLED_GAP_S * self.line.clock.fs:
             self._fill(-(self.position - self._origin) % self.line.block)
-            skipped = (end - self.position) // self.line.block * self.line.block
+            # The gap's last samples are filled, so that a row of every model stands in it.
+            skipped = (end - self.position - 1) // self.line.block * self.line.block
             self.position += skipped
             self._index += int(skipped * self.line.clock.ratio)
             self.line.stream.reset()

@@ -107,3 +107,9 @@ class SampleRing:
         out[head:count] = self._data[: count - head]
         self._taken += count
         return Read(count, lost, flags)
+
+    def rest(self) -> Read:
+        """What is missing after the last sample, once the writer has ended [engine-thread]."""
+        lost, flags = self._lost_before_next, self._flags_of_next
+        self._lost_before_next = self._flags_of_next = 0
+        return Read(0, lost, flags)

@@ -123,6 +123,39 @@ def test_after_a_long_gap_the_model_is_new_and_the_clock_has_gone_on(
     assert not settling[sample >= begin + 2400].any()
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("lost", [480, 48000, 48480, 480_000])
+@pytest.mark.parametrize("delay", [0, 960])
+def test_a_gap_from_block_to_block_is_marked_by_a_row(
+    measure, collector, power_meter, noise, lost, delay, ahead
+):
+    model = power_meter(delay=delay)
+    model.frames_stand_for_end = ahead  # such a row reaches back from its own time only
+    measurement = measure(model)
+    measurement.take(noise(4800))
+    measurement.take(noise(48 * 200), lost=lost)
+    measurement.flush()
+    sample, fault = collector.column("sample"), collector.column("fault")
+    assert (np.diff(sample) > 0).all()
+    marked = sample[(fault & Fault.GAP) > 0]
+    assert 4800 <= marked[-1] <= 4800 + lost + 2 * delay
+    assert measurement.samples == 14400 + lost
+
+
+@pytest.mark.parametrize("lost", [1, 480, 500, 48480, 480_000])
+@pytest.mark.parametrize("delay", [0, 960])
+def test_what_is_missing_at_the_end_is_marked_on_the_last_row(
+    measure, collector, power_meter, noise, lost, delay
+):
+    measurement = measure(power_meter(delay=delay))
+    measurement.take(noise(4800))
+    measurement.take(noise(0), lost=lost, flags=Fault.OVERLOAD)
+    measurement.flush()
+    assert (measurement.samples, measurement.lost) == (4800 + lost, lost)
+    assert collector.column("sample")[-1] == (4800 + lost) // 48 * 48
+    assert collector.column("fault")[-1] == Fault.GAP | Fault.OVERLOAD
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e19, -3e38, 1.001 * LARGEST_SAMPLE])
 def test_what_is_not_a_number_is_zero_counted_and_marked(
     measure, collector, power_meter, noise, bad

@@ -58,6 +58,15 @@ def test_loss_reported_by_the_source_stands_before_its_block():
     assert ring.position == 15
 
 
+def test_what_is_lost_at_the_end_is_told_when_the_writer_has_ended():
+    ring = SampleRing(fs=10, channels=1)
+    ring.write(ramp(0, 25))
+    ring.write(ramp(0, 0), lost=3)
+    assert read_all(ring) == [(list(range(10)), 0, 0)]
+    assert ring.rest() == (0, 18, Fault.GAP | Fault.OVERLOAD)
+    assert ring.rest() == (0, 0, 0)
+
+
 def test_room_for_notes_used_up_costs_samples_but_never_the_count():
     ring = SampleRing(fs=1000, channels=1)
     for n in range(200):
