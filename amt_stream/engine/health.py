@@ -1,5 +1,6 @@
 """How the live path is doing: counters, load, and the sound card's clock."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -23,7 +24,9 @@ class Health:
     overruns            blocks that did not fit into the ring; with run_in="callback", blocks after
                         which the model was further behind than the device's own buffer holds
     queue_s             audio that waits in the ring
-    late_callbacks      blocks that came more than 0.1 s after their time by the sample count
+    samples             input samples heard; with lost_samples, those that have passed by the clock
+    late_callbacks      blocks that came more than 0.1 s later, by the sample count, than those of
+                        the seconds before: sound came to a halt; bursts are not late
     latency_s           from the sound to its frame: device, ring, block and model
     clock_ppm           rate of the device's clock against the computer's, None until known; with
                         twice its standard error and the seconds of observation
@@ -94,7 +97,9 @@ class Arrivals:
     """When blocks came, held against the count of their samples.
 
     Blocks come in bursts, so an arrival tells little; but the delay of the promptest block in two
-    seconds hardly varies, and its trend is the difference of the two clocks.
+    seconds hardly varies, and its trend is the difference of the two clocks. A block is late where
+    its delay exceeds the greatest of the last seconds: whoever hands in much at once is early, and
+    what comes in its time after that is not late.
     """
 
     def __init__(self, fs: int) -> None:
@@ -103,15 +108,16 @@ class Arrivals:
         self.last: float | None = None
         self._windows = np.zeros((WINDOWS, 2))
         self._closed = 0
-        self._was_late = False
         self._first_delay = self._base = self._least = 0.0
+        self._usual = self._greatest = -math.inf
+        self._usual_until = -math.inf
         self._window_end = WINDOW_S
         self._epoch_of_clock = time.time() - time.monotonic()
         self._epoch: float | None = None
         self._epoch_at = 0.0
 
     def note(self, samples: int) -> bool:
-        """Count a block that has just come; True if it is the first late one [audio-thread]."""
+        """Count a block that has just come; True if it is late [audio-thread]."""
         now = time.monotonic()
         self.samples += samples
         audio_s = self.samples / self.fs
@@ -122,16 +128,18 @@ class Arrivals:
         self.last = now
         self._least = min(self._least, delay)
         self._base = min(self._base, delay)
-        late = delay > self._base + LATE_S
-        first_late = late and not self._was_late
-        self._was_late = late
+        late = self.callbacks > 1 and delay > max(self._usual, self._greatest) + LATE_S
         self.late += late
+        if now >= self._usual_until:
+            self._usual, self._greatest = self._greatest, -math.inf
+            self._usual_until = now + WINDOW_S
+        self._greatest = max(self._greatest, delay)
         if audio_s >= self._window_end:
             self._windows[self._closed % WINDOWS] = audio_s, self._least
             self._closed += 1
             self._base, self._least = self._least, delay
             self._window_end = audio_s + WINDOW_S
-        return first_late
+        return late
 
     @property
     def behind_s(self) -> float:
