@@ -1,7 +1,7 @@
 """Frames: what a model gave of a stretch of sound, when, and what was wrong with it."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 
 class Fault(enum.IntFlag):
-    """What was wrong with the input that a frame has heard, or with the way it came."""
+    """What was wrong with the input that a frame has heard, or with the way it came.
+
+    GAP         samples are missing: the source lost them, or they found no room in the ring
+    CLIP        samples reach full scale, so what was louder is cut off
+    NON_FINITE  samples were NaN, infinite or beyond all sound, and were taken as 0
+    OVERLOAD    sound or rows came too late: with GAP, sound that found no room; alone, sound that
+                came to a halt and then went on whole, a model too slow for its callback, or rows
+                that a slow sink missed before these. Sound handed in faster than it sounds is no
+                overload as long as it finds room
+    """
 
     GAP = 1
     CLIP = 2
@@ -46,6 +55,24 @@ class Frames:
 
     def __len__(self) -> int:
         return len(self.time_s)
+
+    def copy(self) -> "Frames":
+        """The same rows in arrays of their own."""
+        values = self.values
+        if isinstance(values, np.ndarray):
+            own = values.copy()
+        else:
+            own = type(values)(*(None if v is None else v.copy() for v in values))
+        return replace(
+            self,
+            time_s=self.time_s.copy(),
+            sample=self.sample.copy(),
+            utc=self.utc.copy(),
+            values=own,
+            fault=self.fault.copy(),
+            settling=self.settling.copy(),
+            level_db=self.level_db.copy(),
+        )
 
 
 def scalar_field(values: Any, name: str) -> NDArray[np.float32]:

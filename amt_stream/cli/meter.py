@@ -196,7 +196,8 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
                 say(note)
                 told = note
     if isinstance(table, JoinedRows) and not rows.done.is_set():
-        rows.write(table.rest(engine.health.samples / engine.source.fs))
+        health = engine.health
+        rows.write(table.rest((health.samples + health.lost_samples) / engine.source.fs))
     if rows.error is not None:
         raise rows.error
     return _ended(engine, args.duration, told)
@@ -235,7 +236,7 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
     health = engine.health
     if health.note and health.note != told:
         say(health.note)
-    heard_s = health.samples / engine.source.fs
+    heard_s = (health.samples + health.lost_samples) / engine.source.fs
     measured_s = heard_s if duration is None else min(heard_s, duration)
     say(
         f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "

@@ -23,7 +23,8 @@ class Outlet:
     So a sink that is slow, or hangs for a while on a disk or a network, delays neither the model
     nor another sink. When its queue is full a live stream goes on without it: the rows are counted,
     and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
-    wait (a file read as fast as it goes) is made to wait instead: `lossy=False`.
+    wait (a file read as fast as it goes) is made to wait instead: `lossy=False`. The arrays of
+    the frames are the sink's own: it may change them.
     """
 
     def __init__(self, sink: Sink, limit: int, lossy: bool) -> None:
@@ -36,10 +37,10 @@ class Outlet:
         self._missed_before_next = 0
         self._queue: queue.SimpleQueue[Frames | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
-        self._thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
+        self.thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        self.thread.start()
 
     def put(self, frames: Frames) -> None:
         """Hand on rows; never waits when lossy [engine-thread]."""
@@ -67,11 +68,11 @@ class Outlet:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the sink has had everything; False when it has not in time [main-thread]."""
-        if self._thread is threading.current_thread():
+        if self.thread is threading.current_thread():
             return True
-        if self._thread.ident is not None:
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
+        if self.thread.ident is not None:
+            self.thread.join(timeout)
+        return not self.thread.is_alive()
 
     def leave(self, timeout: float) -> None:
         """Join, or go on without a sink that does not return [main-thread]."""
@@ -87,13 +88,13 @@ class Outlet:
                 self.missed += len(frames)
                 continue
             try:
-                self._sink(frames)
+                self._sink(frames.copy())
                 in_a_row = 0
-            except Exception:
+            except BaseException as error:  # SystemExit would end this thread without a word
                 self.errors += 1
                 in_a_row += 1
                 if in_a_row == 1:
                     log.exception("the sink %s failed", self.name)
-                if in_a_row == FAILURES_IN_A_ROW:
+                if in_a_row == FAILURES_IN_A_ROW or not isinstance(error, Exception):
                     self.retired = True
                     log.error("the sink %s failed %d times in a row: dropped", self.name, in_a_row)

@@ -1,8 +1,11 @@
 """The engine: a source, one model or several, and whoever wants the numbers."""
 
+import atexit
+import logging
 import math
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -17,7 +20,15 @@ from amt_stream.engine.health import Arrivals, Health, Load
 from amt_stream.engine.measurement import Line, Measurement, each_ear, takes_pascal
 from amt_stream.engine.outlet import GRACE_S, Outlet, Sink
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.sources import Block, DeviceLost, Source, channel_slice
+from amt_stream.engine.sources import (
+    Block,
+    DeviceLost,
+    Source,
+    as_block,
+    as_lost,
+    channel_slice,
+    refuse_no_source,
+)
 from amt_stream.frames import Fault, Frames
 from amt_stream.streaming import Stage
 
@@ -25,6 +36,9 @@ POLL_S = 0.003
 WATCH_S = 0.2
 STALLED_S = 1.0
 BEHIND_S = 0.5
+LEAVE_S = 0.5
+
+log = logging.getLogger("amt_stream")
 
 
 class Engine:
@@ -38,6 +52,9 @@ class Engine:
     waits for something downstream. With run_in="callback" the model runs in the source's thread
     instead, without the ring; `health` then says what share of a block's duration it took.
     A source that is not live (`live=False`) is made to wait instead of losing anything.
+
+    An engine that still runs when the program ends, however it ends, is stopped and that is logged:
+    call `stop`, or use the engine in a with statement.
 
     Several models hear the same sound as {"name": model, ...}: each has its own blocks, latency and
     `histories[name]`, and its frames carry its name. What is told of one model (`model`, `history`,
@@ -66,6 +83,8 @@ class Engine:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
         _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
+        refuse_no_source(source)
+        _refuse_no_sinks(sinks)
         if calibration is None:
             calibration = source.calibration or UNCALIBRATED
         self.source = source
@@ -96,6 +115,7 @@ class Engine:
         self.sinks = tuple(sinks)
         self._outlets = [Outlet(sink, slack, lossy=source.live) for sink in sinks]
         self._ring = SampleRing(source.fs, source.channels, ring_s)
+        self._no_sound = np.zeros((0, source.channels), np.float32)
         self._arrivals = Arrivals(source.fs)
         self._load = Load()
         self._overruns = 0
@@ -111,7 +131,9 @@ class Engine:
         self._done = threading.Event()
         self._stopping = threading.Event()
         self._source_lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="engine")
+        self._model_lock = threading.Lock()
+        # A daemon, so that the interpreter reaches `_stop_all`, which joins it, instead of waiting.
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def _columns(self, model: Stage, channels: Sequence[int] | None) -> slice:
         """Which channels of the source a model hears."""
@@ -124,6 +146,10 @@ class Engine:
         """Warm the model, then start the source; what cannot start raises here [main-thread]."""
         if self._thread.ident is not None:
             raise RuntimeError("an Engine runs once: make a new one to start again")
+        _STARTED.add(self)
+        # The last one registered runs first: before PortAudio's own, which closes all streams.
+        atexit.unregister(_stop_all)
+        atexit.register(_stop_all)
         for outlet in self._outlets:
             outlet.start()
         self._thread.start()
@@ -135,7 +161,9 @@ class Engine:
             with self._source_lock:
                 self._began_at = time.monotonic()
                 self._began_utc = time.time()
+                others = set(threading.enumerate())
                 self.source.start(self._deliver if in_engine else self._deliver_in_callback)
+                _SOURCE_THREADS.update(set(threading.enumerate()) - others)
         except BaseException:
             self.stop()
             raise
@@ -155,6 +183,28 @@ class Engine:
         end = time.monotonic() + GRACE_S + WATCH_S
         for outlet in self._outlets:
             outlet.leave(max(0.0, end - time.monotonic()))
+
+    def _stop_with_program(self) -> None:
+        """Begin to stop, because the program ends and nobody is left who would [any-thread]."""
+        log.warning(
+            "the engine on %s still ran when the program ended and was stopped for it: call its "
+            "stop(), or use it in a with statement",
+            self.source.name,
+        )
+        self._stopping.set()
+        for outlet in self._outlets:
+            outlet.hurry()
+
+    def _leave(self, end: float) -> None:
+        """Wait for the model, however long; for source and sinks until `end` [main-thread].
+
+        A thread that is still in torch when the interpreter goes takes the process down with it.
+        """
+        self._done.wait()
+        with self._model_lock:
+            pass
+        for thread in (self._thread, *(outlet.thread for outlet in self._outlets)):
+            thread.join(max(0.0, end - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -250,7 +300,7 @@ class Engine:
         return Health(
             device_state=self._device_state(),
             note=self._note(),
-            samples=measurement.samples,
+            samples=measurement.samples - measurement.lost,
             frames=measurement.rows,
             load=self._load.smoothed,
             load_max=self._load.highest,
@@ -316,8 +366,14 @@ class Engine:
     def _deliver(self, block: Block | None, lost: int = 0) -> None:
         """Copy into the ring [audio-thread]."""
         if block is None:
+            self._ring.write(self._no_sound, lost)
             self._ended.set()
             return
+        try:
+            block, lost = as_block(block, self.source.channels), as_lost(lost)
+        except (TypeError, ValueError) as error:
+            self._fail(error)
+            raise
         late = self._arrivals.note(len(block) + lost)
         if self.source.live:
             self._ring.write(block, lost, Fault.OVERLOAD if late else 0)
@@ -331,22 +387,31 @@ class Engine:
 
     def _deliver_in_callback(self, block: Block | None, lost: int = 0) -> None:
         """Run the model right here [audio-thread]."""
-        if self._over() or self._ended.is_set():
+        with self._model_lock:
+            if self._over() or self._ended.is_set():
+                return
+            try:
+                if self._callback_thread != threading.get_ident():
+                    _prepare_thread()
+                    self._callback_thread = threading.get_ident()
+                with torch.inference_mode():
+                    self._hear(block, as_lost(lost))
+            except BaseException as error:
+                self._fail(error)
+
+    def _hear(self, block: Block | None, lost: int) -> None:
+        if block is None:
+            self._finish(lost)
             return
-        try:
-            if self._callback_thread != threading.get_ident():
-                _prepare_thread()
-                self._callback_thread = threading.get_ident()
-            with torch.inference_mode():
-                if block is None:
-                    self._finish()
-                else:
-                    late = self._arrivals.note(len(block) + lost) and self.source.live
-                    self._cpu_at = time.thread_time()
-                    self._measure(block, lost, Fault.OVERLOAD if late or self._overran else 0)
-        except Exception as error:
-            self.error = error
-            self._ended.set()
+        block = as_block(block, self.source.channels)
+        late = self._arrivals.note(len(block) + lost) and self.source.live
+        self._cpu_at = time.thread_time()
+        self._measure(block, lost, Fault.OVERLOAD if late or self._overran else 0)
+
+    def _fail(self, error: BaseException) -> None:
+        """End the engine, and say why [any-thread]."""
+        self.error = error
+        self._ended.set()
 
     def _over(self) -> bool:
         return self._stopping.is_set() or self._done.is_set()
@@ -377,17 +442,18 @@ class Engine:
         buffer = np.zeros((0, self.source.channels), np.float32)
         watch_at = time.monotonic()
         while not self._stopping.is_set():
+            if time.monotonic() > watch_at:
+                self._watch()
+                watch_at = time.monotonic() + WATCH_S
             wanted = min(measurement.wanted for measurement in self._measurements.values())
             ended = self._ended.is_set()  # before the fill: the last samples come before the end
             fill = self._ring.fill
             if fill < min(wanted, self._ring.capacity // 2) and not ended:
                 self._stopping.wait(POLL_S)
-                if time.monotonic() > watch_at:
-                    self._watch()
-                    watch_at = time.monotonic() + WATCH_S
                 continue
             if not fill:
-                self._finish()
+                rest = self._ring.rest()
+                self._finish(rest.lost, rest.flags)
                 return
             if len(buffer) < wanted:
                 buffer = np.zeros((wanted, self.source.channels), np.float32)
@@ -399,6 +465,8 @@ class Engine:
             raise DeviceLost(
                 f"{self.source.name!r} has delivered nothing for {self.source.stall_s:g} s"
             )
+        if _nobody_is_left() and not self._stopping.is_set():
+            self._stop_with_program()
 
     def _measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models and note what they cost [engine-thread]."""
@@ -421,11 +489,12 @@ class Engine:
             self._cpu_s = self._wall_s = 0.0
             self._measured_samples = 0
 
-    def _finish(self) -> None:
-        """The source has ended: bring out what is still inside [engine-thread]."""
+    def _finish(self, lost: int, flags: int = 0) -> None:
+        """The source has ended, `lost` samples after the last: bring out what is still inside."""
         for measurement in self._measurements.values():
+            measurement.take(self._no_sound, lost, flags)
             measurement.flush()
-        self.error = self.source.error
+        self.error = self.error or self.source.error
         self._played = self.error is None
         self._ended.set()
 
@@ -450,6 +519,37 @@ def _refuse_no_time(**given: float) -> None:
     for name, seconds in given.items():
         if not 0.0 < seconds < math.inf:
             raise ValueError(f"{name} is {seconds}: give seconds, more than 0")
+
+
+def _refuse_no_sinks(sinks: Sequence[Sink]) -> None:
+    if not isinstance(sinks, Sequence):
+        raise TypeError(f"sinks is {sinks!r}: give a sequence, such as [print]")
+    for sink in sinks:
+        if not callable(sink):
+            raise TypeError(f"the sink {sink!r} cannot be called: give a function of Frames")
+
+
+_STARTED: weakref.WeakSet[Engine] = weakref.WeakSet()
+_SOURCE_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+
+
+def _nobody_is_left() -> bool:
+    """Whether the main thread has ended and no thread but those of sources keeps the program."""
+    if threading.main_thread().is_alive():
+        return False
+    others = (thread for thread in threading.enumerate() if thread.is_alive() and not thread.daemon)
+    return _SOURCE_THREADS.issuperset(others)
+
+
+def _stop_all() -> None:
+    """Stop the engines that nobody stopped; the interpreter is about to end [main-thread]."""
+    running = [engine for engine in _STARTED if engine._thread.is_alive()]
+    for engine in running:
+        if not engine._stopping.is_set():
+            engine._stop_with_program()
+    end = time.monotonic() + LEAVE_S
+    for engine in running:
+        engine._leave(end)
 
 
 def _prepare_thread() -> None:

@@ -35,16 +35,60 @@ class DeviceLost(SourceError):
 
 
 class Deliver(Protocol):
+    """What a `Source` is given by the engine, to be called with each block of sound."""
+
     def __call__(self, block: Block | None, lost: int = 0) -> None:
         """Take samples `(time, channel)`, fractions of full scale; None: there is no more.
 
-        `lost` samples are known to be missing before this block. The block may be overwritten once
-        the call returns.
+        Integers of 16 and 32 bits are taken by their full scale. `lost` samples are known to be
+        missing before this block, or before the end. The block may be overwritten once the call
+        returns. Raises TypeError or ValueError for what is no block of the source's channels, and
+        the engine ends with that error.
         """
+
+
+INTEGER_BYTES = (2, 4)
+"""Of integers that are taken as PCM: 16 and 32 bits, signed."""
+
+
+def as_block(samples: Any, channels: int) -> Block:
+    """`samples` `(time, channel)`, or `(time,)` of one channel, as float32 fractions of full scale.
+
+    A block that is so already is not copied. Raises TypeError for another kind of number, and
+    ValueError for another shape.
+    """
+    if not isinstance(samples, np.ndarray):
+        raise TypeError(f"a block of sound is a {type(samples).__name__}: give a numpy array")
+    block = samples[:, None] if samples.ndim == 1 and channels == 1 else samples
+    if block.ndim != 2 or block.shape[1] != channels:
+        raise ValueError(
+            f"a block of sound has shape {samples.shape}: give (time, channel) with "
+            f"{channels} channel{'s' if channels > 1 else ''}"
+        )
+    if block.dtype.kind == "f":
+        return block.astype(np.float32, copy=False)
+    if block.dtype.kind == "i" and block.dtype.itemsize in INTEGER_BYTES:
+        return (block / 2.0 ** (8 * block.dtype.itemsize - 1)).astype(np.float32)
+    raise TypeError(
+        f"a block of sound holds {block.dtype}: give fractions of full scale as float32, or PCM as "
+        "int16 or int32"
+    )
+
+
+def as_lost(lost: Any) -> int:
+    """A count of missing samples; raises TypeError or ValueError for what is none."""
+    if not isinstance(lost, Integral):
+        raise TypeError(f"lost is {lost!r}: give a whole number of samples")
+    if lost < 0:
+        raise ValueError(f"lost is {lost}: give 0 or more samples")
+    return int(lost)
 
 
 class Source:
     """Something that delivers sound.
+
+    A subclass says `fs` (a whole number of Hz), `channels` and `name` before an engine is made of
+    it; the rest has defaults.
 
     `start` begins to call `deliver` from a thread of the source's own; `stop` ends that, and no
     call comes after it has returned. A source that ends by itself delivers None last, and keeps in
@@ -72,6 +116,25 @@ class Source:
 
     def stop(self) -> None:
         raise NotImplementedError
+
+
+def refuse_no_source(source: Any) -> None:
+    """Raise TypeError or ValueError for what cannot be the source of an engine."""
+    if not isinstance(source, Source):
+        raise TypeError(f"the source is {source!r}: give a Source, such as FileSource(path)")
+    kind = type(source).__name__
+    missing = [name for name in ("fs", "channels", "name") if not hasattr(source, name)]
+    if missing:
+        raise TypeError(
+            f"the source {kind} says no {' and no '.join(missing)}: a Source sets fs, channels and "
+            "name before an Engine is made"
+        )
+    for name in ("fs", "channels"):
+        value = getattr(source, name)
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(
+                f"{name} of the source {kind} is {value!r}: give a whole number from 1"
+            )
 
 
 def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: int = 2) -> slice:
@@ -118,7 +181,10 @@ class ThreadedSource(Source):
     def start(self, deliver: Deliver) -> None:
         if self._thread is not None:
             raise RuntimeError(f"the source {self.name} was started before: make a new one")
-        self._thread = threading.Thread(target=self._run, args=(deliver,), name=f"{self.name}")
+        # A daemon: a read that blocks must not keep the program when it ends.
+        self._thread = threading.Thread(
+            target=self._run, args=(deliver,), name=f"{self.name}", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:

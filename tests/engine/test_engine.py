@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from amt_stream.engine import (
     FileSource,
     Noise,
     SignalSource,
+    Source,
     SourceError,
     StdinSource,
     Tone,
@@ -220,6 +222,60 @@ def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
     assert not collector.column("settling")[end + 52 :].any()
 
 
+@pytest.mark.parametrize("piece", [480, 24000, 240_000])
+@pytest.mark.parametrize("delay", [0, 1584])
+def test_loss_at_the_end_of_a_live_source_is_told(
+    scripted, power_meter, collector, noise, piece, delay
+):
+    x = noise(240_000)
+
+    def script(deliver):
+        for at in range(0, len(x), piece):
+            deliver(x[at : at + piece])
+
+    engine = run(scripted(script), power_meter(delay=delay), collector)
+    health = engine.health
+    assert health.lost_samples > 0
+    assert health.samples + health.lost_samples == 240_000
+    assert collector.column("sample")[-1] == 240_000
+    assert collector.column("fault")[-1] == Fault.GAP | Fault.OVERLOAD
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_samples_that_a_source_lost_before_its_end_are_told(
+    scripted, power_meter, collector, noise, run_in
+):
+    def script(deliver):
+        deliver(noise(4800))
+        deliver(noise(0), lost=480)
+        deliver(None, lost=480)
+
+    engine = run(scripted(script), power_meter(), collector, run_in=run_in)
+    assert (engine.health.samples, engine.health.lost_samples) == (4800, 960)
+    assert collector.column("sample")[-1] == 5760
+    assert collector.column("fault")[-1] == Fault.GAP
+
+
+def test_sound_handed_in_faster_than_it_sounds_is_no_overload(
+    scripted, power_meter, collector, noise
+):
+    """Bursts that find room, and what comes in its time after one, are not late."""
+    x = noise(48000)
+
+    def script(deliver):
+        began, at = time.monotonic(), 0
+        for burst_s in (0.6, 0.2, 0.2):
+            for _ in range(round(burst_s * 100)):
+                deliver(x[at : at + BLOCK])
+                at += BLOCK
+            time.sleep(max(0.0, began + at / 48000 - time.monotonic()))
+        assert at == len(x)
+
+    engine = run(scripted(script), power_meter(), collector, ring_s=2.0)
+    assert (engine.health.lost_samples, engine.health.late_callbacks) == (0, 0)
+    assert not collector.column("fault").any()
+
+
 def test_a_callback_that_overruns_its_block_is_counted_and_marked(
     scripted, power_meter, collector, noise
 ):
@@ -257,6 +313,107 @@ def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, c
     assert engine.health.sink_errors == len(calls) == 5
     assert "failing" in engine.health.note
     assert "disk full" in caplog.text
+
+
+def test_a_sink_that_exits_is_dropped_and_the_measurement_goes_on(
+    speech, power_meter, collector, caplog
+):
+    calls = []
+
+    def leaving(frames) -> None:
+        calls.append(frames)
+        sys.exit("enough")
+
+    sinks = [leaving, collector]
+    with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
+        assert engine.wait(30)
+    assert len(collector.column("stl")) == 1003
+    assert (engine.health.sink_errors, len(calls)) == (1, 1)
+    assert "leaving" in engine.health.note
+    assert "SystemExit: enough" in caplog.text
+
+
+def test_a_sink_may_change_its_frames_and_no_other_hears_of_it(speech, power_meter, collector):
+    def spoiling(frames) -> None:
+        frames.values.stl[:] = -1.0
+        frames.values.ears[:] = -1.0
+        frames.fault[:] = Fault.CLIP
+        frames.time_s[:] = -1.0
+
+    sinks = [spoiling, collector, spoiling]
+    with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
+        assert engine.wait(30)
+    assert engine.health.sink_errors == 0
+    for name in ("stl", "ears", "fault", "time_s"):
+        assert (collector.column(name) >= 0).all()
+    assert not collector.column("fault").any()
+    assert (engine.history.read().stl >= 0).all()
+    assert (engine.history.latest.values.ears >= 0).all()
+
+
+def test_an_exit_in_the_callback_ends_the_engine_and_says_why(power_meter):
+    class Leaving(type(power_meter())):
+        armed = False
+
+        def step(self, x, state):
+            if self.armed:
+                raise SystemExit("enough")
+            return super().step(x, state)
+
+    model = Leaving(48)
+    with Engine(SignalSource(), model, run_in="callback") as engine:
+        model.armed = True
+        assert not engine.wait(20)
+    assert isinstance(engine.error, SystemExit)
+    assert engine.health.device_state == "stopped"
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+@pytest.mark.parametrize(
+    ("block", "lost", "error", "said"),
+    [
+        (np.zeros((480, 2)), -1, ValueError, "lost is -1: give 0 or more samples"),
+        (np.zeros((480, 2)), 0.5, TypeError, "lost is 0.5: give a whole number of samples"),
+        (np.zeros((480, 3)), 0, ValueError, r"shape \(480, 3\): give \(time, channel\) with 2 ch"),
+        (np.zeros(480), 0, ValueError, r"shape \(480,\): give \(time, channel\) with 2 channels"),
+        (np.zeros((480, 2), np.uint8), 0, TypeError, "holds uint8: give fractions of full scale"),
+        ([0.0, 0.0], 0, TypeError, "is a list: give a numpy array"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_block_that_is_no_sound_ends_the_engine_and_says_why(
+    scripted, power_meter, block, lost, error, said, run_in
+):
+    source = scripted(lambda deliver: deliver(block, lost))
+    with Engine(source, power_meter(), run_in=run_in) as engine:
+        assert not engine.wait(20)
+    assert isinstance(engine.error, error)
+    with pytest.raises(error, match=said):
+        raise engine.error
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.int32, ">i2", np.float64])
+def test_pcm_of_a_source_is_taken_by_its_full_scale(scripted, power_meter, collector, noise, kind):
+    x = noise(4800, rms=0.1)
+    kind = np.dtype(kind)
+    full_scale = 2.0 ** (8 * kind.itemsize - 1) if kind.kind == "i" else 1.0
+    block = (x * full_scale).astype(kind)
+    run(scripted(lambda deliver: deliver(block), live=False), power_meter(), collector)
+    expected = powers((block / full_scale).astype(np.float32))
+    np.testing.assert_allclose(collector.column("stl"), expected, rtol=1e-6)
+
+
+def test_an_engine_that_has_ended_and_that_nobody_refers_to_is_gone(power_meter):
+    engines = [Engine(SignalSource(duration=0.1, paced=False), power_meter()) for _ in range(3)]
+    engines[1].start().wait(20)
+    engines[2].start().stop()
+    left = [weakref.ref(engine) for engine in engines]
+    del engines
+    give_up = time.monotonic() + 20
+    while any(one() for one in left) and time.monotonic() < give_up:
+        gc.collect()
+        time.sleep(0.01)
+    assert [one() for one in left] == [None] * 3
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
@@ -459,11 +616,30 @@ def test_more_than_two_channels_must_be_chosen(scripted, power_meter):
         ({"channels": 1}, TypeError, r"channels is 1: give numbers in a sequence, as \(1,\)"),
         ({"channels": "12"}, TypeError, "channels is '12': give numbers in a sequence"),
         ({"run_in": "process"}, ValueError, "run_in is 'process'"),
+        ({"sinks": print}, TypeError, r"sinks is <built-in function print>: give a sequence, such"),
+        ({"sinks": [3]}, TypeError, "the sink 3 cannot be called: give a function of Frames"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(power_meter, options, error, said):
     with pytest.raises(error, match=said):
         Engine(SignalSource(), power_meter(), **options)
+
+
+def test_what_is_no_source_is_refused_at_once(power_meter):
+    with pytest.raises(TypeError, match=r"source is 'a\.wav': give a Source, such as FileSource"):
+        Engine("a.wav", power_meter())
+
+    class Mute(Source):
+        name = "mute"
+
+    with pytest.raises(TypeError, match="the source Mute says no fs and no channels: a Source se"):
+        Engine(Mute(), power_meter())
+    Mute.fs, Mute.channels = 48000.0, 1
+    with pytest.raises(ValueError, match=r"fs of the source Mute is 48000\.0: give a whole number"):
+        Engine(Mute(), power_meter())
+    Mute.fs, Mute.channels = 48000, 0
+    with pytest.raises(ValueError, match="channels of the source Mute is 0: give a whole number"):
+        Engine(Mute(), power_meter())
 
 
 def test_a_command_that_cannot_be_carried_out_is_refused_at_once(power_meter):
