@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import amt_stream
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = [
@@ -71,6 +73,25 @@ def test_a_broken_link_is_seen(docs, tmp_path, monkeypatch):
     monkeypatch.setattr(docs, "pages", lambda: [page])
     monkeypatch.setattr(docs, "WORDS", ())
     assert docs.broken() == ["page.md:3 links #another", "page.md:3 links gone.md"]
+
+
+def test_ranks_are_those_of_the_layer_test():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Ranks")[2].partition("\n## ")[0]
+    program = (ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8")
+    lists = re.findall(r"^RANK \+?= \[(.*)\]$", program, re.MULTILINE)
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == re.findall(
+        r'"(\w+)"', " ".join(lists)
+    )
+
+
+def test_the_citation_has_the_version_and_no_doi_of_its_own():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [amt_stream.__version__]
+    dois = set(re.findall(r"doi: (\S+)", citation))
+    references = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    assert dois
+    assert dois <= set(re.findall(r"doi:\[(\S+?)\]", references))
 
 
 def blocks(language: str) -> list[str]:

@@ -21,7 +21,7 @@ OUTPUT = ROOT / "build" / "docs"
 CODE = ("amt_stream", "apps", "tools")
 OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys", "pytest")
 WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py")  # extras, verbs, system packages
-OTHERS = {"torch_amt"}
+OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__"}
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
 PATH = re.compile(r"([\w.-]+(/[\w.*-]+)+/?|[\w-]+\.(pyi?|md|toml|csv|cff|json|txt))(::\w+)?")
