@@ -1,6 +1,7 @@
 from . import analysis as analysis
 from . import calibration as calibration
 from . import calibrator as calibrator
+from . import catalog as catalog
 from . import cli as cli
 from . import compose as compose
 from . import contract as contract

@@ -5,11 +5,14 @@ import inspect
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from amt_stream import catalog
+from amt_stream.catalog import Entry, View
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,22 +20,11 @@ if TYPE_CHECKING:
     from amt_stream.compose import Chain
     from amt_stream.streaming import Stage
 
-DEFAULT = "moore2016"
-METERS = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
-"""Models that run side by side."""
+DEFAULT = catalog.DEFAULT
+CHAIN = "chain"
+"""What a model of one's own stages is called."""
 
-IN_FULL_SCALE = {"bs1770"}
-"""Those whose input is no pressure, so that they need no calibration."""
-
-MODULATION_MODELS = ("king2019", "dau1997")
-SETTINGS: dict[str, tuple[str, ...]] = {
-    "moore2016": ("constants", "field", "ear_filter", "accuracy"),
-    "gm2002": ("field", "ear_filter", "accuracy"),
-    "zwicker": ("field",),
-}
-"""What can be set of each model."""
-
-SEVERAL_STEP_MS = 10
+REQUIRED = "model.name"
 
 
 class PresetError(ValueError):
@@ -113,21 +105,29 @@ class Tables:
 
 Rule = Choice | Number | Text | Tables
 
-FIELDS = ("free", "diffuse", "eardrum")
-RULES: dict[str, Rule] = {
-    "description": Text(),
-    "model.name": Names((*METERS, *MODULATION_MODELS, "chain"), METERS),
-    "model.field": Choice(FIELDS),
-    "model.ear_filter": Choice(("minimum", "linear")),
-    "model.accuracy": Choice(("exact", "grouped")),
-    "model.constants": Choice(("iso", "author")),
-    "model.stages": Tables(),
-    "engine.block_ms": Number(1, 1000, "ms"),
-    "engine.run_in": Choice(("engine", "callback")),
-    "engine.history_s": Number(1, 3600, "s"),
-    "meter.step_ms": Number(1, 60000, "ms", whole=True),
-}
-REQUIRED = "model.name"
+
+def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What can be set of these models, with the words that one of them allows or another."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        for key, words in catalog.entry(name).settings.items():
+            found[key] = tuple(dict.fromkeys((*found.get(key, ()), *words)))
+    return found
+
+
+def rules() -> dict[str, Rule]:
+    """What may stand in a preset, by its dotted name."""
+    models, beside = catalog.names(), catalog.side_by_side()
+    return {
+        "description": Text(),
+        REQUIRED: Names((*models, CHAIN), beside),
+        **{f"model.{key}": Choice(words) for key, words in settings_of(models).items()},
+        "model.stages": Tables(),
+        "engine.block_ms": Number(1, 1000, "ms"),
+        "engine.run_in": Choice(("engine", "callback")),
+        "engine.history_s": Number(1, 3600, "s"),
+        "meter.step_ms": Number(1, 60000, "ms", whole=True),
+    }
 
 
 @dataclass(frozen=True)
@@ -213,13 +213,15 @@ def _is_range(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of the model, the engine and the meter; what a file leaves out is as here."""
+    """Settings of the models, the engine and the meter; what a file leaves out is as here.
+
+    settings: of the models, by name; what is left out is the first word that they allow
+
+    Raises PresetError for a setting that none of the models has.
+    """
 
     names: tuple[str, ...] = (DEFAULT,)
-    field: str = "free"
-    ear_filter: str = "minimum"
-    accuracy: str = "exact"
-    constants: str = "iso"
+    settings: Mapping[str, str] = field(default_factory=dict)
     block_ms: float = 20.0
     run_in: str = "engine"
     history_s: float = 60.0
@@ -228,29 +230,63 @@ class Preset:
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
 
+    def __post_init__(self) -> None:
+        known = settings_of(entry.name for entry in self.entries)
+        for key, value in self.settings.items():
+            if key not in known:
+                raise PresetError(f"{key} = {_shown(value)} means nothing in {self.where}")
+        complete = {key: self.settings.get(key, words[0]) for key, words in known.items()}
+        object.__setattr__(self, "settings", complete)
+
+    @property
+    def where(self) -> str:
+        """Its models in words."""
+        return "a chain" if self.stages else ", ".join(self.names)
+
     @property
     def name(self) -> str:
         """Its model, or the first of several."""
         return self.names[0]
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its models in the catalog; of a chain, none."""
+        return () if self.stages else tuple(catalog.entry(name) for name in self.names)
+
     def with_names(self, names: tuple[str, ...]) -> "Preset":
-        """The same with other models."""
-        return replace(self, names=names, step_ms=SEVERAL_STEP_MS)
+        """The same with other models, which take over what they have in common with these."""
+        kept = {k: v for k, v in self.settings.items() if k in settings_of(names)}
+        return replace(self, names=names, settings=kept)
 
     def with_field(self, field: str | None) -> "Preset":
         """The same for another sound field; None leaves it."""
-        return self if field is None else replace(self, field=field)
+        if field is None:
+            return self
+        return replace(self, settings={**self.settings, "field": field})
 
     def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
         """The same for a level known so well; it follows from the calibration, not from a file."""
         return replace(self, uncertainty_db=uncertainty_db)
 
     @property
-    def shows(self) -> Literal["loudness", "modulation", "readings"]:
-        """What there is to see of its models, if it is no chain."""
-        if self.names == (DEFAULT,):
-            return "loudness"
-        return "modulation" if self.name in MODULATION_MODELS else "readings"
+    def view(self) -> View:
+        """What a person sees of its models; several, and a chain, show their readings."""
+        return self.entries[0].view if len(self.entries) == 1 else "readings"
+
+    @property
+    def in_pascal(self) -> bool:
+        """Whether one of its models takes pascal, and so needs a calibration."""
+        return bool(self.stages) or catalog.in_pascal(self.names)
+
+    @property
+    def most_channels(self) -> int:
+        """How many channels of a file are heard without being chosen."""
+        return min((entry.most_channels for entry in self.entries), default=2)
+
+    @property
+    def row_step_ms(self) -> int:
+        """Time from row to row of a file, where nothing else is asked for."""
+        return max((entry.row_step_ms for entry in self.entries), default=10)
 
     def model(self, fs: int, specific_loudness: bool = False) -> "Stage":
         """A new model for sound at `fs` Hz: the one of its name, or the chain.
@@ -259,31 +295,26 @@ class Preset:
         """
         if self.stages:
             return self._chain(fs)
-        return self._model(self.name, fs, 2, specific_loudness)
+        return self._built(self.entries[0], fs, 2, specific_loudness)
 
     def models(self, fs: int, channels: int) -> "dict[str, Stage]":
         """New models by name, for so many channels of sound at `fs` Hz.
 
         Raises ValueError for one that there is not, at this rate or in this field.
         """
-        return {n: self._model(n, fs, channels, False) for n in self.names}
+        if self.stages:
+            return {CHAIN: self._chain(fs)}
+        return {entry.name: self._built(entry, fs, channels, False) for entry in self.entries}
 
-    def _model(self, name: str, fs: int, channels: int, specific_loudness: bool) -> "Stage":
-        from amt_stream import models, stages
-
-        chosen: Any = {key: getattr(self, key) for key in SETTINGS.get(name, ())}
-        if name == "moore2016":
-            chosen |= {"specific_loudness": specific_loudness}
-            return models.Moore2016(fs, **chosen, uncertainty_db=self.uncertainty_db)
-        if name == "gm2002":
-            return models.Glasberg2002(fs, **chosen)
-        if name == "zwicker":
-            return models.ZwickerTimeVarying(fs, **chosen)
-        if name == "bs1770":
-            return stages.BS1770(fs, channels)
-        if name == "spl":
-            return stages.SoundLevel(fs)
-        return models.ModulationSpectrum(fs, name)
+    def _built(self, entry: Entry, fs: int, channels: int, specific_loudness: bool) -> "Stage":
+        model: Stage = entry.build(
+            fs,
+            self.settings,
+            channels=channels,
+            uncertainty_db=self.uncertainty_db,
+            specific_loudness=specific_loudness,
+        )
+        return model
 
     def _chain(self, fs: int) -> "Chain":
         from amt_stream.compose import Chain
@@ -310,8 +341,7 @@ class Preset:
     @property
     def model_settings(self) -> dict[str, str]:
         """What has to be known of the models to read their numbers."""
-        keys = dict.fromkeys(key for name in self.names for key in SETTINGS.get(name, ()))
-        return {"model": ",".join(self.names), **{key: getattr(self, key) for key in keys}}
+        return {"model": ",".join(self.names), **self.settings}
 
 
 def presets_folder() -> Path:
@@ -350,50 +380,46 @@ def read_preset(path: Path) -> Preset:
         raise PresetError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PresetError(f"{path} is not TOML: {error}") from error
-    settings: dict[str, Any] = {}
-    for key, value in _flat(path, tables).items():
-        rule = RULES.get(key)
+    allowed = rules()
+    found: dict[str, Any] = {}
+    for key, value in _flat(path, tables, allowed).items():
+        rule = allowed.get(key)
         if rule is None:
-            raise PresetError(f"{path}: {key} = {_shown(value)} is not a setting: {_nearest(key)}")
+            near = _nearest(key, allowed)
+            raise PresetError(f"{path}: {key} = {_shown(value)} is not a setting: {near}")
         if not rule.allows(value):
             raise PresetError(f"{path}: {key} is {_shown(value)} and must be {rule}")
-        settings[key.rpartition(".")[2]] = value
-    if REQUIRED.rpartition(".")[2] not in settings:
-        raise PresetError(f"{path}: {REQUIRED} is missing; it must be {RULES[REQUIRED]}")
-    return Preset(**_chained(path, settings))
-
-
-def _chained(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """`settings` with the stages, which a chain has and nothing else; a chain has no other."""
-    name = settings.pop("name")
+        found[key] = value
+    if REQUIRED not in found:
+        raise PresetError(f"{path}: {REQUIRED} is missing; it must be {allowed[REQUIRED]}")
+    name = found.pop(REQUIRED)
     names = tuple(name) if isinstance(name, list) else (name,)
-    settings["names"] = names
-    allowed = {key for name in names for key in SETTINGS.get(name, ())}
-    where = "a chain" if names == ("chain",) else ", ".join(names)
-    for key in SETTINGS[DEFAULT]:
-        if key in settings and key not in allowed:
-            raise PresetError(
-                f"{path}: model.{key} = {_shown(settings[key])} means nothing in {where}: "
-                "leave it out"
-            )
-    if names != ("chain",):
-        if "stages" in settings:
-            raise PresetError(f'{path}: model.stages need model.name = "chain"')
-        return settings
-    if "stages" not in settings:
-        raise PresetError(f'{path}: model.name = "chain" needs {RULES["model.stages"]}')
-    stages = []
-    for number, table in enumerate(settings["stages"], 1):
+    tables = found.pop("model.stages", None)
+    chain = names == (CHAIN,)
+    if tables is not None and not chain:
+        raise PresetError(f'{path}: model.stages need model.name = "{CHAIN}"')
+    if tables is None and chain:
+        raise PresetError(f'{path}: model.name = "{CHAIN}" needs {allowed["model.stages"]}')
+    settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
+    others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
+    stages = tuple(_stages(path, tables or ()))
+    try:
+        return Preset(names, settings, stages=stages, **others)
+    except PresetError as refusal:
+        raise PresetError(f"{path}: model.{refusal}: leave it out") from refusal
+
+
+def _stages(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[StageSettings]:
+    for number, table in enumerate(tables, 1):
         arguments = {key: value for key, value in table.items() if key != "type"}
         stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
         stage.kind()
-        stages.append(stage)
-    return {**settings, "stages": tuple(stages)}
+        yield stage
 
 
-def _flat(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Any]:
     """Settings by their dotted name."""
-    sections = sorted({key.partition(".")[0] for key in RULES if "." in key})
+    sections = sorted({key.partition(".")[0] for key in rules if "." in key})
     flat: dict[str, Any] = {}
     for key, value in tables.items():
         if key in sections:
@@ -408,18 +434,18 @@ def _flat(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _nearest(key: str) -> str:
+def _nearest(key: str, rules: Mapping[str, Rule]) -> str:
     """What somebody who wrote `key` may have meant."""
     inner = key.rpartition(".")[2]
     stem = inner.partition("_")[0]
-    inners = {known.rpartition(".")[2]: known for known in RULES}
+    inners = {known.rpartition(".")[2]: known for known in rules}
     near = [name for name in inners if name.partition("_")[0] == stem]
     near = near or difflib.get_close_matches(inner, inners, n=1)
     if near:
         meant = inners[near[0]]
-        return f"did you mean {meant}, {RULES[meant]}?"
+        return f"did you mean {meant}, {rules[meant]}?"
     section = key.rpartition(".")[0]
-    offered = [known for known in RULES if known.rpartition(".")[0] == section]
+    offered = [known for known in rules if known.rpartition(".")[0] == section]
     return f"allowed are {', '.join(offered)}"
 
 

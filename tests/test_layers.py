@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["data", "scales", "design", "functional", "contract", "streaming", "pointwise", "compose"]
-RANK += ["testing", "stages", "models", "calibration", "calibrator", "metering", "frames"]
-RANK += ["rows", "engine", "analysis", "selftest", "outputs", "presets", "measuring", "cli"]
+RANK = ["contract", "catalog", "data", "scales", "design", "functional", "streaming", "pointwise"]
+RANK += ["compose", "testing", "stages", "models", "calibration", "calibrator", "metering"]
+RANK += ["frames", "rows", "engine", "analysis", "selftest", "outputs", "presets"]
+RANK += ["measuring", "cli"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]
 

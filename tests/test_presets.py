@@ -6,13 +6,11 @@ import torch
 
 from amt_stream.cli.options import Mistake, chosen_preset
 from amt_stream.presets import (
-    DEFAULT,
-    RULES,
-    SETTINGS,
     Preset,
     PresetError,
     load_preset,
     presets_folder,
+    rules,
     shipped_presets,
 )
 
@@ -40,10 +38,9 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
     assert len({repr(preset) for preset in loaded}) == len(names)
     for name, preset in zip(names, loaded, strict=True):
         text = (presets_folder() / f"{name}.toml").read_text()
-        used = {key for name in preset.names for key in SETTINGS.get(name, ())}
-        unused = {"stages", *SETTINGS[DEFAULT]} - used
-        settings = {key.rpartition(".")[2] for key in RULES} - unused
-        assert all(f"{key} = " in text for key in settings), name
+        model = {f"model.{key}" for key in ("name", *preset.settings)}
+        settings = {key for key in rules() if not key.startswith("model.")} | model
+        assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
 
 
 def test_the_default_preset_is_the_model_as_it_stands():
@@ -64,17 +61,17 @@ def test_a_shipped_preset_builds(name):
 
 def test_a_path_is_a_preset_and_what_it_leaves_out_is_as_usual(preset_file):
     preset = load_preset(str(preset_file(GOOD + 'field = "diffuse"\n[meter]\nstep_ms = 20\n')))
-    assert preset == Preset(field="diffuse", step_ms=20)
+    assert preset == Preset(settings={"field": "diffuse"}, step_ms=20)
 
 
 def test_an_explicit_field_wins():
-    assert load_preset("headphones-eardrum").with_field("diffuse").field == "diffuse"
-    assert load_preset("headphones-eardrum").with_field(None).field == "eardrum"
+    assert load_preset("headphones-eardrum").with_field("diffuse").settings["field"] == "diffuse"
+    assert load_preset("headphones-eardrum").with_field(None).settings["field"] == "eardrum"
 
 
 def test_a_field_that_a_model_has_not_is_refused():
     with pytest.raises(ValueError, match=r"field is .eardrum.: give free or diffuse"):
-        Preset(("spl", "zwicker"), field="eardrum").models(48000, 2)
+        Preset(("spl", "zwicker"), {"field": "eardrum"}).models(48000, 2)
 
 
 def test_an_unknown_name_lists_those_there_are():

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
 from amt_stream.cli.files import written_whole
-from amt_stream.cli.inputs import most_channels, with_uncertainty
+from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS
-from amt_stream.presets import IN_FULL_SCALE, Preset
+from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, Writer, header, readings_of, uncertainty
 from amt_stream.rows.row import Row, seven_digits
 
@@ -28,7 +28,7 @@ def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done."""
     targets = planned_targets([Path(file) for file in args.files], args)
     preset = chosen_preset(args)
-    if preset.shows == "modulation":
+    if preset.view == "modulation":
         raise WrongUsage(
             f"analyze measures loudness, and {preset.name} has none: `amt-stream meter --model "
             f"{preset.name} --source FILE --fast --format csv` writes its rows"
@@ -36,7 +36,7 @@ def run_analyze(args: argparse.Namespace) -> int:
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
     calibration = with_uncertainty(calibration, args)
     preset = preset.with_uncertainty(uncertainty_of([calibration]))
-    if not calibration.calibrated and set(preset.names) - IN_FULL_SCALE:
+    if not calibration.calibrated and preset.in_pascal:
         say(f"{calibration}: --full-scale-db DB gives the true level")
     _prepare_thread()
     models_for = lru_cache(maxsize=4)(preset.models)
@@ -97,8 +97,8 @@ def _analyze_file(
 ) -> None:
     from amt_stream.analysis import Recording, analyze
 
-    recording = Recording(file, args.channels, args.replace_invalid, most_channels(preset))
-    step_ms = args.step_ms or (1 if preset.shows == "loudness" else preset.step_ms)
+    recording = Recording(file, args.channels, args.replace_invalid, preset.most_channels)
+    step_ms = args.step_ms or preset.row_step_ms
     try:
         models = models_for(recording.fs, len(recording.channels))
     except ValueError as error:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from amt_stream.calibration import CalibrationError
 from amt_stream.calibrator import Refused
+from amt_stream.catalog import CatalogError
 from amt_stream.cli.options import Mistake, WrongUsage, build_parser, say
 from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.engine.sources import DeviceLost, SourceError
@@ -49,7 +50,14 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         except WrongUsage as error:
             say(error)
             return USAGE
-        except (SourceError, PresetError, CalibrationError, Refused, Mistake) as error:
+        except (
+            SourceError,
+            PresetError,
+            CatalogError,
+            CalibrationError,
+            Refused,
+            Mistake,
+        ) as error:
             say(error)
             return ERROR
 

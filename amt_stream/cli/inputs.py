@@ -18,16 +18,9 @@ from amt_stream.engine.sources import (
     channel_slice,
     demo_source,
 )
-from amt_stream.presets import IN_FULL_SCALE, Preset
 
 BLOCK_MS = 10.0
-PROGRAMME_CHANNELS = 6
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
-
-
-def most_channels(preset: Preset) -> int:
-    """How many channels are taken as they are: two ears, or all that a programme may have."""
-    return 2 if set(preset.names) - IN_FULL_SCALE else PROGRAMME_CHANNELS
 
 
 @dataclass(frozen=True)

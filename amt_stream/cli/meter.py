@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.calibration import uncertainty_of, utc_now
-from amt_stream.cli.inputs import Input, most_channels, open_input, open_microphone
+from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.loudness import LoudnessTerminal
 from amt_stream.cli.modulation import ModulationTerminal, Newest
 from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
@@ -61,7 +61,7 @@ def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
 
 def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
     if args.source is not None or args.device is not None:
-        return open_input(args, args.source or "mic", preset.block_ms, most_channels(preset))
+        return open_input(args, args.source or "mic", preset.block_ms, preset.most_channels)
     if args.pcm is not None:
         raise WrongUsage("--pcm is for standard input: add --source -")
     try:
@@ -169,11 +169,11 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 
     model: Stage | dict[str, Stage]
     table: SteppedRows | JoinedRows
-    if preset.shows == "readings":
+    if preset.view == "readings":
         model = make_models(given, preset)
         table = JoinedRows(make_readings(given, preset), step_ms)
         columns = table.columns
-    elif preset.shows == "modulation":
+    elif preset.view == "modulation":
         model = make_model(given, preset)
         cells = ModulationRows(*map(np.asarray, (model.fc, model.mfc, model.mask)))
         columns, table = MODULATION_COLUMNS, SteppedRows(cells, step_ms)
@@ -206,11 +206,11 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     terminal: TerminalMeter
-    if preset.shows == "readings":
+    if preset.view == "readings":
         latest = latest_readings(given, preset, args.duration)
         engine = make_engine(given, preset, make_models(given, preset), [latest], args.blocksize)
         terminal = ReadingsTerminal(engine, sys.stdout, latest)
-    elif preset.shows == "modulation":
+    elif preset.view == "modulation":
         newest = Newest(math.inf if args.duration is None else args.duration)
         model = make_model(given, preset)
         engine = make_engine(given, preset, model, [newest], args.blocksize)
@@ -274,13 +274,13 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
-        if preset.shows == "readings":
+        if preset.view == "readings":
             latest = latest_readings(given, preset, args.duration)
             return make_engine(given, preset, make_models(given, preset), [latest], blocksize)
         model = make_model(given, preset, specific_loudness=True)
         return make_engine(given, preset, model, (), blocksize)
 
-    return run_window(engine_for, shows=preset.shows, duration=args.duration)
+    return run_window(engine_for, shows=preset.view, duration=args.duration)
 
 
 def _has_display() -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from amt_stream import __version__
+from amt_stream import __version__, catalog
 from amt_stream.calibration import (
     CALIBRATOR_UNCERTAINTY_DB,
     LARGEST_UNCERTAINTY_DB,
@@ -15,12 +15,9 @@ from amt_stream.calibration import (
 )
 from amt_stream.presets import (
     DEFAULT,
-    FIELDS,
-    METERS,
-    MODULATION_MODELS,
-    SETTINGS,
     Preset,
     load_preset,
+    settings_of,
     shipped_presets,
 )
 
@@ -61,10 +58,10 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
             f"--preset {args.preset} is for the model {','.join(preset.names)}, and --model is "
             f"{','.join(args.model)}: leave one out"
         )
-    if args.field is not None and "field" not in preset.model_settings:
+    if args.field is not None and "field" not in preset.settings:
+        fielded = ", ".join(catalog.names(lambda entry: "field" in entry.settings))
         raise WrongUsage(
-            f"--field is for {', '.join(SETTINGS)}: {','.join(preset.names)} hears the sound as it "
-            "is; leave it out"
+            f"--field is for {fielded}: {preset.where} hears the sound as it is; leave it out"
         )
     return preset.with_field(args.field)
 
@@ -110,11 +107,12 @@ def channel_list(text: str) -> tuple[int, ...]:
 def model_list(text: str) -> tuple[str, ...]:
     """One model, or several that run side by side."""
     names = tuple(text.split(","))
-    single = len(names) == 1 and names[0] in MODULATION_MODELS
-    if not single and (set(names) - set(METERS) or len(set(names)) < len(names)):
+    beside, alone = catalog.side_by_side(), catalog.names(lambda entry: entry.alone)
+    single = len(names) == 1 and names[0] in alone
+    if not single and (set(names) - set(beside) or len(set(names)) < len(names)):
         raise argparse.ArgumentTypeError(
-            f"{text!r}: give one or more of {', '.join(METERS)} with commas between, or one of "
-            f"{', '.join(MODULATION_MODELS)}"
+            f"{text!r}: give one or more of {', '.join(beside)} with commas between, or one of "
+            f"{', '.join(alone)}"
         )
     return names
 
@@ -161,7 +159,7 @@ def _add_meter(commands: Any) -> None:
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
         metavar="MS",
-        help="a row every so many milliseconds (default: the preset's, 100; of several models 10)",
+        help="a row every so many milliseconds (default: that of the preset, and 100 without one)",
     )
     parser.add_argument(
         "--duration",
@@ -256,7 +254,7 @@ def _add_analyze(commands: Any) -> None:
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
         metavar="MS",
-        help="a row every so many milliseconds (default: 1, of several models 10)",
+        help=f"a row every so many milliseconds (default: {_row_steps()})",
     )
     parser.add_argument(
         "--replace-invalid",
@@ -270,6 +268,15 @@ def _add_analyze(commands: Any) -> None:
     _model(parser)
 
 
+def _row_steps() -> str:
+    """Time between the rows of a file, by model, in words."""
+    steps: dict[int, list[str]] = {}
+    for name in catalog.names():
+        steps.setdefault(catalog.entry(name).row_step_ms, []).append(name)
+    told = [f"{step} for {', '.join(names)}" for step, names in sorted(steps.items())]
+    return f"{'; '.join(told)}; of several models the longest of theirs"
+
+
 def _add_selftest(commands: Any) -> None:
     parser = commands.add_parser(
         "selftest",
@@ -278,11 +285,12 @@ def _add_selftest(commands: Any) -> None:
         "compare what they read with published values: a row each, in some 20 seconds.",
     )
     parser.set_defaults(run=_selftest)
+    checked = catalog.names(lambda entry: entry.checks is not None)
     parser.add_argument(
         "--model",
         type=model_list,
         metavar="LIST",
-        help=f"only these of {', '.join(METERS)}, with commas between",
+        help=f"only these of {', '.join(checked)}, with commas between",
     )
     parser.add_argument("--report", metavar="PATH", help="write a verification report, in Markdown")
     parser.add_argument("--force", action="store_true", help="overwrite what --report names")
@@ -325,7 +333,7 @@ def _device(parser: argparse.ArgumentParser) -> None:
 def _model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--field",
-        choices=FIELDS,
+        choices=settings_of(catalog.names())["field"],
         help="where the sound was picked up: free or diffuse sound field, or at the eardrum",
     )
     parser.add_argument(
@@ -353,9 +361,9 @@ def _model(parser: argparse.ArgumentParser) -> None:
         "--model",
         type=model_list,
         metavar="LIST",
-        help=f"one or more of {', '.join(METERS)}, with commas between; or one of "
-        f"{', '.join(MODULATION_MODELS)}, which give the strength of modulations by auditory band "
-        f"(default: that of the preset, {DEFAULT})",
+        help=f"one or more of {', '.join(catalog.side_by_side())}, with commas between; or one of "
+        f"{', '.join(catalog.names(lambda entry: entry.alone))}, which give the strength of "
+        f"modulations by auditory band (default: that of the preset, {DEFAULT})",
     )
     parser.add_argument(
         "--preset",

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from amt_stream import catalog
 from amt_stream.cli.files import written_whole
 from amt_stream.cli.options import Mistake, WrongUsage, say
-from amt_stream.presets import METERS
 
 
 def run_selftest(args: argparse.Namespace) -> int:
     """Check the models and print a row per reading; 1 where any of them failed."""
-    models = args.model or tuple(METERS)
+    checked = catalog.names(lambda entry: entry.checks is not None)
+    models = args.model or checked
     for name in models:
-        if name not in METERS:
-            raise WrongUsage(f"--model: {name} has no checks: give some of {', '.join(METERS)}")
+        if name not in checked:
+            raise WrongUsage(f"--model: {name} has no checks: give some of {', '.join(checked)}")
     report = None if args.report is None else Path(args.report)
     if report is not None and report.exists() and not (args.force and report.is_file()):
         raise Mistake(f"{report} exists: say --force to overwrite it (nothing was tested)")

@@ -11,7 +11,7 @@ from amt_stream.rows.modulation import (
     hz_text,
     strongest,
 )
-from amt_stream.rows.readings import READINGS, Readings, readings_of
+from amt_stream.rows.readings import Readings, readings_of
 from amt_stream.rows.row import BAND_COLUMNS, COLUMNS, MARKS, Writer, header, rows, uncertainty
 from amt_stream.rows.words import (
     FAULT_WORDS,
@@ -31,7 +31,6 @@ __all__ = [
     "MARKS",
     "MODULATION_COLUMNS",
     "RANGE_DB",
-    "READINGS",
     "JoinedRows",
     "ModulationRows",
     "Readings",

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream import catalog
 from amt_stream.frames import Fault, Frames
 from amt_stream.metering import (
     PERCENTS,
@@ -163,7 +164,7 @@ class ProgrammeReadings:
         "max_short_term_lufs",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int = 2) -> None:
         self.paused = False
         self._meter = ProgrammeLoudness()
 
@@ -226,21 +227,23 @@ class SoundLevelReadings:
         return told
 
 
-READINGS: dict[str, Callable[[int], Readings]] = {
-    "moore2016": lambda channels: LoudnessReadings(),
-    "gm2002": lambda channels: LoudnessReadings("gm2002_", "ansi-s3.4"),
-    "zwicker": ZwickerReadings,
-    "bs1770": lambda channels: ProgrammeReadings(),
-    "spl": SoundLevelReadings,
-}
-"""Of each model by its name, for so many channels of sound."""
+def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
+    """Of Moore2016, which hears both ears whatever the channels."""
+    return LoudnessReadings(band=band)
+
+
+def gm2002_readings(channels: int) -> LoudnessReadings:
+    """Of Glasberg2002, in sum over both ears."""
+    return LoudnessReadings("gm2002_", "ansi-s3.4")
 
 
 def readings_of(names: Iterable[str], channels: int, band: bool = False) -> dict[str, Readings]:
     """Those of several models, for so many channels; with the band of the one that gives it."""
-    found = {name: READINGS[name](channels) for name in names}
-    if band and "moore2016" in found:
-        found["moore2016"] = LoudnessReadings(band=True)
+    found = {}
+    for name in names:
+        entry = catalog.entry(name)
+        options = {"band": True} if band and "uncertainty_db" in entry.takes else {}
+        found[name] = entry.load("readings")(channels, **options)
     return found
 
 

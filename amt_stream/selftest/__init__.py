@@ -3,43 +3,39 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
-from amt_stream.selftest import bs1770, glasberg2002, moore2016, sound_level, zwicker
+from amt_stream import catalog
 from amt_stream.selftest.check import Build, Result, Trial
 from amt_stream.selftest.reading import Reading
-from amt_stream.stages import BS1770, SoundLevel
 from amt_stream.streaming import Stage
 
-__all__ = ["MODELS", "Build", "Reading", "Result", "Trial", "build", "run", "trials"]
+__all__ = ["Build", "Reading", "Result", "Trial", "build", "models", "run", "trials"]
 
-_HOMES: dict[str, tuple[type[Stage], Any]] = {
-    "moore2016": (Moore2016, moore2016),
-    "gm2002": (Glasberg2002, glasberg2002),
-    "zwicker": (ZwickerTimeVarying, zwicker),
-    "bs1770": (BS1770, bs1770),
-    "spl": (SoundLevel, sound_level),
-}
-MODELS = tuple(_HOMES)
-"""Names of the models that have checks."""
+
+def models() -> tuple[str, ...]:
+    """Names of the models that have checks."""
+    return catalog.names(lambda entry: entry.checks is not None)
 
 
 def build(name: str, **options: Any) -> Stage:
-    """The model of that name."""
-    return _HOMES[name][0](**options)
+    """The model of that name; `options` are arguments of its class."""
+    entry = catalog.entry(name)
+    model: Stage = entry.load("model")(**{**entry.arguments, **options})
+    return model
 
 
-def trials(models: Sequence[str] = MODELS) -> list[Trial]:
-    """All that is played to these models, in order. Raises ValueError for an unknown one."""
-    unknown = [name for name in models if name not in MODELS]
-    if unknown:
-        raise ValueError(f"no model {unknown[0]!r} to test: give some of {', '.join(MODELS)}")
-    return [trial for name in models for trial in _HOMES[name][1].CHECKS]
+def trials(names: Sequence[str] | None = None) -> list[Trial]:
+    """All that is played to these models, or to all, in order.
+
+    Raises CatalogError for one that there is not, or that has no checks.
+    """
+    entries = [catalog.entry(name) for name in (models() if names is None else names)]
+    return [trial for entry in entries for trial in entry.load_checks().CHECKS]
 
 
-def run(models: Sequence[str] = MODELS, build: Build = build) -> Iterator[Result]:
-    """Results of these models, one after another; `build` makes each that is tested.
+def run(names: Sequence[str] | None = None, build: Build = build) -> Iterator[Result]:
+    """Results of these models, or of all, one after another; `build` makes each that is tested.
 
     Frames are too small to share among threads: call `torch.set_num_threads(1)` before.
     """
-    for trial in trials(models):
+    for trial in trials(names):
         yield from trial.results(build)

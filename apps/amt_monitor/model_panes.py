@@ -1,7 +1,6 @@
 """A pane for each model that runs beside others."""
 
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pyqtgraph.Qt import QtWidgets
@@ -10,6 +9,7 @@ from amt_monitor.bar import Bar, Scale
 from amt_monitor.numbers import sone_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
+from amt_stream.catalog import Entry
 from amt_stream.metering import EBU_9, EBU_18
 from amt_stream.rows import HIGHEST_PHON, band_texts
 
@@ -37,12 +37,22 @@ def table_phon(phon: float) -> str:
 
 
 class LoudnessPane(ReadingPane):
-    """A model of the Moore family; `ltl` and `stl` are time constants in words."""
+    """A model of the Moore family.
+
+    ltl, stl: time constants in words
+    prefix: of the names of its readings
+    """
 
     def __init__(
-        self, name: str, title: str, about: str, ltl: str, stl: str, names: Collection[str]
+        self,
+        entry: Entry,
+        about: str,
+        ltl: str,
+        stl: str,
+        names: Collection[str],
+        prefix: str = "",
     ) -> None:
-        self._prefix = "" if "ltl_sone" in names else f"{name}_"
+        self._prefix = prefix
         rows = (
             Row(1, self._pair("LTL", "ltl", f"long-term, {ltl}")),
             Row(1, self._pair("STL", "stl", f"short-term, {stl}")),
@@ -52,7 +62,7 @@ class LoudnessPane(ReadingPane):
             *self._pair("max STL", "max_stl"),
             Cell("LTL N5", f"{self._prefix}ltl_n5_phon", "phon", table_phon),
         )
-        super().__init__(name, title, about, rows, small, 2, 3, names)
+        super().__init__(entry, about, rows, small, 2, 3, names)
 
     def _pair(self, caption: str, reading: str, about: str = "") -> list[Cell]:
         return [
@@ -72,7 +82,20 @@ class LoudnessPane(ReadingPane):
                 self.show_band(f"{stem}_{unit}", width)
 
 
-def _zwicker(names: Collection[str]) -> ReadingPane:
+def moore2016_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:
+    """Of Moore2016."""
+    about = "ISO 532-3, both ears"
+    return LoudnessPane(entry, about, "99 ms up, 0.75 s down", "22 ms up, 30 ms down", names)
+
+
+def gm2002_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:
+    """Of Glasberg2002."""
+    ltl, stl = "99 ms up, 2 s down", "22 ms up, 50 ms down"
+    return LoudnessPane(entry, "ANSI S3.4-2007", ltl, stl, names, "gm2002_")
+
+
+def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    """Of ZwickerTimeVarying."""
     both = "louder of both channels" if "zwicker_n_left_sone" in names else ""
 
     def sone(caption: str, reading: str, about: str = "") -> Cell:
@@ -91,10 +114,11 @@ def _zwicker(names: Collection[str]) -> ReadingPane:
         *(sone("N right", "n_right"), phon("", "n_right")),
     )
     about = "ISO 532-1, time-varying"
-    return ReadingPane("zwicker", "Zwicker", about, rows, small, 2, 3, names)
+    return ReadingPane(entry, about, rows, small, 2, 3, names)
 
 
-def _sound_level(names: Collection[str]) -> ReadingPane:
+def sound_level_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    """Of SoundLevel."""
     two = "laf_left_db" in names
     both = ", higher of both channels" if two else ""
     rows = (
@@ -121,13 +145,13 @@ def _sound_level(names: Collection[str]) -> ReadingPane:
         for caption in ("LAF left", "LAS", "LCF", "LZF", "LAF right", "LAI", "LCS", "LZS")
     ]
     across = 4 if two else 3
-    return ReadingPane("spl", "Sound level", "IEC 61672", rows, small, across, 4, names)
+    return ReadingPane(entry, "IEC 61672", rows, small, across, 4, names)
 
 
 class ProgrammePane(ReadingPane):
     """Programme loudness, with bars for momentary loudness and true peak."""
 
-    def __init__(self, names: Collection[str]) -> None:
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
         main = (
             ("M", "momentary", "momentary, 0.4 s"),
             ("S", "short_term", "short-term, 3 s"),
@@ -149,7 +173,7 @@ class ProgrammePane(ReadingPane):
             ),
         )
         about = f"ITU-R BS.1770, EBU R 128; 0 LU = {TARGET_LUFS:g} LUFS"
-        super().__init__("bs1770", "Programme loudness", about, rows, (), 1, 4, names)
+        super().__init__(entry, about, rows, (), 1, 4, names)
         self.scale = QtWidgets.QComboBox()
         self.scale.setObjectName("scale")
         self.scale.addItems(list(EBU_SCALES))
@@ -190,27 +214,3 @@ class ProgrammePane(ReadingPane):
 
     def _rescale(self, name: str) -> None:
         self.momentary.set_scale(EBU_SCALES[name])
-
-
-PANES: dict[str, Callable[[Collection[str]], ReadingPane]] = {
-    "moore2016": partial(
-        LoudnessPane,
-        "moore2016",
-        "Moore 2016",
-        "ISO 532-3, both ears",
-        "99 ms up, 0.75 s down",
-        "22 ms up, 30 ms down",
-    ),
-    "gm2002": partial(
-        LoudnessPane,
-        "gm2002",
-        "Glasberg &amp; Moore 2002",
-        "ANSI S3.4-2007",
-        "99 ms up, 2 s down",
-        "22 ms up, 50 ms down",
-    ),
-    "zwicker": _zwicker,
-    "bs1770": ProgrammePane,
-    "spl": _sound_level,
-}
-"""Of each model by its name, made with the names of its readings."""

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane, colors
+from amt_stream import catalog
+from amt_stream.catalog import Entry
 
 NONE = "---"
 WIDEST = ("888.8", "-88.8", "+88.8", "0.888")
@@ -59,8 +62,7 @@ class ReadingPane(Pane):
 
     def __init__(
         self,
-        name: str,
-        title: str,
+        entry: Entry,
         about: str,
         rows: Sequence[Row],
         small: Sequence[Cell],
@@ -68,7 +70,7 @@ class ReadingPane(Pane):
         share: int,
         names: Collection[str],
     ) -> None:
-        super().__init__(name, f"<big>{title}</big>", about)
+        super().__init__(entry.name, f"<big>{escape(entry.title)}</big>", about)
         self.share = share
         self._rows: list[_LargeRow] = []
         self._bands: dict[str, QtWidgets.QLabel] = {}
@@ -106,6 +108,9 @@ class ReadingPane(Pane):
             value = found.get(cell.name)
             number.setText(NONE if value is None else cell.text(value))
 
+    def draw(self, found: Mapping[str, Any]) -> None:
+        """Move what moves, of the readings that were found; numbers alone do not."""
+
     def texts(self) -> tuple[str, ...]:
         """What is written there now."""
         return tuple(number.text() for _, number in self._numbers)
@@ -123,6 +128,28 @@ class ReadingPane(Pane):
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         for row in self._rows:
             row.fit(self.width() - MARGINS, self.height())
+
+
+UNITS = {"db": "dB", "lufs": "LUFS", "lu": "LU", "dbtp": "dBTP", "hz": "Hz"}
+"""Units as names of readings end in them, where they are written otherwise."""
+
+
+def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    """The pane of a model that brings none: its first reading large, the others small."""
+    cells = []
+    for name in names:
+        stem, _, unit = name.rpartition("_")
+        cells.append(Cell(stem.replace("_", " "), name, UNITS.get(unit, unit)))
+    large, small = [Row(1, cells[:1])], cells[1:]
+    return ReadingPane(entry, escape(entry.method), large, small, 2, 3, names)
+
+
+def pane_of(model: str, names: Collection[str]) -> ReadingPane:
+    """The pane of a model of the catalog, for the readings of these names."""
+    entry = catalog.entry(model)
+    make = plain_pane if entry.pane is None else entry.load("pane")
+    pane: ReadingPane = make(entry, names)
+    return pane
 
 
 class _LargeRow(QtWidgets.QWidget):

@@ -7,10 +7,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.frame import Doubts, MeterWindow, button
 from amt_monitor.levels import LevelPane
-from amt_monitor.model_panes import PANES, ProgrammePane
-from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.reading_pane import ReadingPane, pane_of
 from amt_stream.outputs import LatestReadings
-from amt_stream.presets import IN_FULL_SCALE
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
@@ -30,6 +28,7 @@ class ReadingsWindow(MeterWindow):
         self.panes: dict[str, ReadingPane] = {}
         self.levels: LevelPane | None = None
         self._names: dict[str, tuple[str, ...]] = {}
+        self._in_pascal: list[str] = []
         self._latest_frames: dict[str, Frames] = {}
         self._faults: dict[str, int] = {}
         self._sink: LatestReadings | None = None
@@ -48,10 +47,10 @@ class ReadingsWindow(MeterWindow):
 
     def draw(self, frames: "Frames", engine: "Engine") -> None:
         sink = self._follow(engine)
-        programme = self.panes.get("bs1770")
-        if isinstance(programme, ProgrammePane):
-            programme.draw(found(sink))
-        heard = self._in_pascal(engine)
+        readings = found(sink)
+        for pane in self.panes.values():
+            pane.draw(readings)
+        heard = self._heard(engine)
         if self.levels is not None and heard is not None:
             self.levels.draw(heard.level_db[:, -1])
 
@@ -65,7 +64,7 @@ class ReadingsWindow(MeterWindow):
         for pane in self.panes.values():
             pane.show_readings(readings)
         texts = {name: pane.texts() for name, pane in self.panes.items()}
-        heard = self._in_pascal(engine)
+        heard = self._heard(engine)
         if self.levels is not None and heard is not None:
             self.levels.show_numbers(heard.level_db[:, -1], alarm=not heard.calibrated)
             texts["levels"] = self.levels.texts()
@@ -80,7 +79,7 @@ class ReadingsWindow(MeterWindow):
             own = Doubts.of(frames, doubts.held)
             pane.mark([*own.words(self._faults[name]), *paused], own.alarm)
             pane.doubt(grey=bool(own.settling or own.held), alarm=own.alarm)
-            if self.levels is not None and name not in IN_FULL_SCALE:
+            if self.levels is not None and name in self._in_pascal:
                 self.levels.mark([*own.calibration, *own.held], own.alarm)
 
     def engine_changed(self, engine: "Engine") -> None:
@@ -114,12 +113,14 @@ class ReadingsWindow(MeterWindow):
             names = {model: tuple(sink.of(model)) for model in sink.models}
             if names != self._names:
                 self._names = names
+                units = {name: model.input_unit for name, model in engine.models.items()}
+                self._in_pascal = [name for name, unit in units.items() if unit != "full scale"]
                 self._make_panes()
         return sink
 
     def _make_panes(self) -> None:
         _clear(self._area)
-        self.panes = {model: PANES[model](names) for model, names in self._names.items()}
+        self.panes = {model: pane_of(model, names) for model, names in self._names.items()}
         panes = list(self.panes.values())
         first = (len(panes) + 1) // 2
         for row in (panes[:first], panes[first:]):
@@ -130,16 +131,13 @@ class ReadingsWindow(MeterWindow):
             if row:
                 self._area.addLayout(beside, max(pane.share for pane in row))
         self.levels = None
-        if set(self.panes) - IN_FULL_SCALE:
+        if self._in_pascal:
             self.levels = LevelPane(beside=True)
             self._area.addWidget(self.levels)
 
-    def _in_pascal(self, engine: "Engine") -> "Frames | None":
+    def _heard(self, engine: "Engine") -> "Frames | None":
         """The newest frames of a model that takes pascal."""
-        for name, history in engine.histories.items():
-            if name not in IN_FULL_SCALE:
-                return history.latest
-        return None
+        return next((engine.histories[name].latest for name in self._in_pascal), None)
 
 
 def found(sink: LatestReadings) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import in_words
-from amt_stream.presets import IN_FULL_SCALE
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -12,7 +11,8 @@ if TYPE_CHECKING:
 def status_text(engine: "Engine", state: str) -> str:
     """Device, calibration and health in one line; no calibration where none is needed."""
     source, health = engine.source, engine.health
-    calibration = [in_words(engine.calibration)] if set(engine.models) - IN_FULL_SCALE else []
+    pascal = any(model.input_unit != "full scale" for model in engine.models.values())
+    calibration = [in_words(engine.calibration)] if pascal else []
     return "   |   ".join(
         (
             f"{source.name}, {source.fs} Hz: {state}",

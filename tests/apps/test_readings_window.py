@@ -6,18 +6,21 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
-from amt_monitor.model_panes import PANES, lu_text
+from amt_monitor.model_panes import lu_text
 from amt_monitor.pane import colors
+from amt_monitor.reading_pane import pane_of
 from amt_monitor.readings import ReadingsWindow, found
+from amt_stream import catalog
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.engine.measurement import Line
 from amt_stream.outputs import LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
-from amt_stream.presets import METERS, Preset
-from amt_stream.rows import READINGS
-from amt_stream.rows.readings import LoudnessReadings
+from amt_stream.presets import Preset
+from amt_stream.rows import readings_of
+from amt_stream.rows.readings import LoudnessReadings, ProgrammeReadings
 
+METERS = catalog.side_by_side()
 Key = QtCore.Qt.Key
 FS = 48000
 LOUD_THEN_SOFT = [Tone(1000.0, level_db=70.0, duration=0.2), Tone(1000.0, level_db=60.0, start=0.2)]
@@ -45,7 +48,7 @@ def engine_of(stages):
     def make(source, *names, end_s=np.inf, **settings):
         def make_engine(device=None):
             heard = source()
-            sink = LatestReadings({n: READINGS[n](heard.channels) for n in names}, end_s)
+            sink = LatestReadings(readings_of(names, heard.channels), end_s)
             return Engine(heard, stages(names, heard.channels), [sink], **settings)
 
         return make_engine
@@ -207,7 +210,7 @@ def test_a_programme_needs_no_level_and_no_calibration(
 
 
 def test_a_peak_above_the_limit_is_told_in_words_and_in_color(qtbot):
-    pane = PANES["bs1770"]([*READINGS["bs1770"](2).columns, *READINGS["bs1770"](2).headlines])
+    pane = pane_of("bs1770", [*ProgrammeReadings(2).columns, *ProgrammeReadings(2).headlines])
     qtbot.addWidget(pane)
     for peak, over in ((-1.0, False), (-0.9, True)):
         pane.show_readings({"true_peak_dbtp": peak, "momentary_lufs": -23.04})
@@ -218,7 +221,7 @@ def test_a_peak_above_the_limit_is_told_in_words_and_in_color(qtbot):
 
 
 def test_a_band_stands_beside_the_number(qtbot):
-    pane = PANES["moore2016"](LoudnessReadings(band=True).columns)
+    pane = pane_of("moore2016", LoudnessReadings(band=True).columns)
     qtbot.addWidget(pane)
     pane.resize(390, 274)
     pane.show()
@@ -235,8 +238,8 @@ def test_a_band_stands_beside_the_number(qtbot):
 @pytest.mark.parametrize("size", [(0, 0), (390, 274), (585, 366), (1176, 640)])
 @pytest.mark.parametrize("model", METERS)
 def test_no_number_is_cut_off(qtbot, model, size):
-    readings = READINGS[model](2)
-    pane = PANES[model]([*readings.columns, *readings.headlines])
+    readings = readings_of([model], 2)[model]
+    pane = pane_of(model, [*readings.columns, *readings.headlines])
     qtbot.addWidget(pane)
     pane.resize(QtCore.QSize(*size).expandedTo(pane.minimumSizeHint()))
     pane.show()

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from amt_stream import catalog
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Line, Measurement
-from amt_stream.presets import METERS, Preset
-from amt_stream.rows import READINGS, JoinedRows
+from amt_stream.presets import Preset
+from amt_stream.rows import JoinedRows, readings_of
 from tests.bench.machine import machine, summary
 
 pytestmark = pytest.mark.bench
@@ -23,7 +24,7 @@ def shares(names, readings):
     """CPU share of each block of stereo white noise at 70 dB SPL, with readings and rows or not."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    table = JoinedRows({name: READINGS[name](2) for name in names}, 10)
+    table = JoinedRows(readings_of(names, 2), 10)
     emit = table if readings else lambda frames: None
     measurements = [
         Measurement(
@@ -48,7 +49,8 @@ def shares(names, readings):
 
 
 def test_all_meters():
-    meters = {name: [name] for name in METERS} | {"all of them": METERS}
+    every = catalog.side_by_side()
+    meters = {name: [name] for name in every} | {"all of them": every}
     runs = {(name, readings): [] for name in meters for readings in (False, True)}
     for _ in range(3):
         for (name, readings), taken in runs.items():

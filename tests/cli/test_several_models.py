@@ -6,11 +6,13 @@ import math
 import numpy as np
 import pytest
 
+from amt_stream import catalog
 from amt_stream.analysis import Recording, analyze
 from amt_stream.calibration import Calibration
-from amt_stream.presets import METERS, Preset
-from amt_stream.rows import READINGS, JoinedRows
+from amt_stream.presets import Preset
+from amt_stream.rows import JoinedRows, readings_of
 
+METERS = catalog.side_by_side()
 ALL = ",".join(METERS)
 MOORE = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
 COLUMNS = [
@@ -36,7 +38,7 @@ def measured(path, names=METERS, step_ms=10):
     """Rows and summary of a file whose full scale is 100 dB SPL."""
     recording = Recording(path, most=6)
     channels = len(recording.channels)
-    readings = {name: READINGS[name](channels) for name in names}
+    readings = readings_of(names, channels)
     table = JoinedRows(readings, step_ms)
     models = Preset(tuple(names)).models(recording.fs, channels)
     rows = []
@@ -100,6 +102,7 @@ def test_the_meter_gives_what_analyze_gives_however_the_sound_comes(run, sound_f
     path = sound_file(x, 44100)
     expected, _ = measured(path)
     wanted = ["--source", path, "--fast", "-b", 333, "--model", ALL, "--full-scale-db", 100]
+    wanted += ["--step-ms", 10]
     done = run("meter", *wanted, "--format", "csv")
     assert done.status == 0, done.err
     assert set(done.rows) == {*expected, "fault", "settling", "calibration"}
@@ -127,7 +130,7 @@ def test_a_pause_and_a_reset_leave_the_others_alone(sound_file):
     frames = list(analyze(recording, models, Calibration(100.0)))
 
     def read(halfway):
-        readings = {name: READINGS[name](1) for name in METERS}
+        readings = readings_of(METERS, 1)
         table, rows = JoinedRows(readings, 10), []
         for at, some in enumerate(frames):
             if at == len(frames) // 2:

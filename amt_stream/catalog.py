@@ -1,0 +1,286 @@
+"""The models that can be measured with: what each is called, is made of and is told by.
+
+Words only, so that a list of models costs nothing: "module:name" stands for an object, which is
+imported when it is asked for. Commands, presets, rows, the self-test and the windows read this list
+and have none of their own.
+
+Another package adds a model of its own by an entry point in the group `amt_stream.models` that
+names an `Entry`; a program adds one for itself with `add`.
+"""
+
+import difflib
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from amt_stream.contract import InputUnit
+
+GROUP = "amt_stream.models"
+DEFAULT = "moore2016"
+
+Takes = Literal["channels", "uncertainty_db", "specific_loudness"]
+View = Literal["loudness", "modulation", "readings"]
+
+
+class CatalogError(ValueError):
+    """An entry cannot be used; the message says which, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model, in words.
+
+    name: what is typed for it; letters, digits and _
+    title: what a person calls it, as the heading of a pane
+    method: in one line, what it measures and by which method
+    model: its class, "module:name"; made with `fs`, `arguments`, the settings, and what it `takes`
+    readings: what makes its columns and its summary, "module:name": called with the number of
+        channels, and with band=True where `uncertainty_db` is known and taken
+    input_unit: of the class, which declares it too
+    settings: what can be set of it by a preset: the words allowed, the usual one first
+    arguments: with which it is made always
+    takes: what it is made with besides, of what is known where it is used
+    most_channels: as many of a file are heard without being chosen
+    view: what a person sees of it where it runs alone; several models show their readings
+    alone: it gives a spectrum, and so cannot stand in rows with other models
+    row_step_ms: time from row to row of a file, where nothing else is asked for
+    checks: the module whose CHECKS are its self-test, or None
+    pane: what makes its pane in a window, "module:name", or None for a plain one: called with this
+        entry and the names of its readings
+    """
+
+    name: str
+    title: str
+    method: str
+    model: str
+    readings: str
+    input_unit: InputUnit = "pascal"
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    takes: tuple[Takes, ...] = ()
+    most_channels: int = 2
+    view: View = "readings"
+    alone: bool = False
+    row_step_ms: int = 10
+    checks: str | None = None
+    pane: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\w+", self.name):
+            raise CatalogError(f"a model is called {self.name!r}: give letters, digits and _")
+        for place in ("model", "readings", "pane"):
+            words = getattr(self, place)
+            if words is not None and not re.fullmatch(r"[\w.]+:\w+", words):
+                raise CatalogError(f"{self.name}: {place} is {words!r}: give 'module:name'")
+        if self.input_unit not in ("pascal", "full scale"):
+            raise CatalogError(
+                f"{self.name}: input_unit is {self.input_unit!r}: give 'pascal' or 'full scale'"
+            )
+
+    def load(self, place: Literal["model", "readings", "pane"]) -> Any:
+        """The object that one of these names. Raises CatalogError where there is none."""
+        return _resolved(self.name, place, getattr(self, place))
+
+    def load_checks(self) -> Any:
+        """The module of its self-test. Raises CatalogError where there is none."""
+        if self.checks is None:
+            raise CatalogError(f"{self.name} has no self-test")
+        return _module(self.name, "checks", self.checks)
+
+    def build(self, fs: int, settings: Mapping[str, str] | None = None, **known: Any) -> Any:
+        """A new model for sound at `fs` Hz.
+
+        settings: of presets; those that it has not are for other models
+        known: of what it may take; the rest is left out
+
+        Raises ValueError for what the class refuses.
+        """
+        chosen = {k: v for k, v in (settings or {}).items() if k in self.settings}
+        taken = {k: v for k, v in known.items() if k in self.takes}
+        return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
+
+
+SHIPPED = (
+    Entry(
+        name="moore2016",
+        title="Moore 2016",
+        method="binaural loudness over time: Moore et al. (2016, 2018), the method of ISO 532-3",
+        model="amt_stream.models:Moore2016",
+        readings="amt_stream.rows.readings:moore2016_readings",
+        settings={
+            "field": ("free", "diffuse", "eardrum"),
+            "ear_filter": ("minimum", "linear"),
+            "accuracy": ("exact", "grouped"),
+            "constants": ("iso", "author"),
+        },
+        takes=("uncertainty_db", "specific_loudness"),
+        view="loudness",
+        row_step_ms=1,
+        checks="amt_stream.selftest.moore2016",
+        pane="amt_monitor.model_panes:moore2016_pane",
+    ),
+    Entry(
+        name="gm2002",
+        title="Glasberg & Moore 2002",
+        method="loudness over time: Glasberg & Moore (2002) on the constants of ANSI S3.4-2007",
+        model="amt_stream.models:Glasberg2002",
+        readings="amt_stream.rows.readings:gm2002_readings",
+        settings={
+            "field": ("free", "diffuse", "eardrum"),
+            "ear_filter": ("minimum", "linear"),
+            "accuracy": ("exact", "grouped"),
+        },
+        checks="amt_stream.selftest.glasberg2002",
+        pane="amt_monitor.model_panes:gm2002_pane",
+    ),
+    Entry(
+        name="zwicker",
+        title="Zwicker",
+        method="loudness over time: Zwicker, the method of ISO 532-1 for time-varying sounds",
+        model="amt_stream.models:ZwickerTimeVarying",
+        readings="amt_stream.rows.readings:ZwickerReadings",
+        settings={"field": ("free", "diffuse")},
+        checks="amt_stream.selftest.zwicker",
+        pane="amt_monitor.model_panes:zwicker_pane",
+    ),
+    Entry(
+        name="bs1770",
+        title="Programme loudness",
+        method="loudness of programmes in LUFS, true peak: ITU-R BS.1770, EBU R 128; no pascal",
+        model="amt_stream.stages:BS1770",
+        readings="amt_stream.rows.readings:ProgrammeReadings",
+        input_unit="full scale",
+        takes=("channels",),
+        most_channels=6,
+        checks="amt_stream.selftest.bs1770",
+        pane="amt_monitor.model_panes:ProgrammePane",
+    ),
+    Entry(
+        name="spl",
+        title="Sound level",
+        method="sound levels A, C and Z, fast, slow, impulse, peak: IEC 61672-1",
+        model="amt_stream.stages:SoundLevel",
+        readings="amt_stream.rows.readings:SoundLevelReadings",
+        checks="amt_stream.selftest.sound_level",
+        pane="amt_monitor.model_panes:sound_level_pane",
+    ),
+    Entry(
+        name="king2019",
+        title="King 2019",
+        method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",
+        model="amt_stream.models:ModulationSpectrum",
+        readings="amt_stream.rows.modulation:ModulationRows",
+        arguments={"model": "king2019"},
+        view="modulation",
+        alone=True,
+        row_step_ms=20,
+    ),
+    Entry(
+        name="dau1997",
+        title="Dau 1997",
+        method="strength of modulations by auditory band: Dau, Kollmeier & Kohlrausch (1997)",
+        model="amt_stream.models:ModulationSpectrum",
+        readings="amt_stream.rows.modulation:ModulationRows",
+        arguments={"model": "dau1997"},
+        view="modulation",
+        alone=True,
+        row_step_ms=20,
+    ),
+)
+
+_added: dict[str, Entry] = {}
+
+
+def entries() -> dict[str, Entry]:
+    """All models by name: those of this package first, then those of others.
+
+    Raises CatalogError where another package offers something that is no entry, or a name twice.
+    """
+    return {**_installed(), **_added}
+
+
+def entry(name: str) -> Entry:
+    """The model of that name. Raises CatalogError for one that there is not."""
+    found = entries()
+    if name not in found:
+        near = difflib.get_close_matches(name, found, 1)
+        remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(found)}"
+        raise CatalogError(f"there is no model {name!r}: {remedy}")
+    return found[name]
+
+
+def add(new: Entry) -> None:
+    """Offer a model for as long as this program runs. Raises CatalogError for a name there is."""
+    _refuse_second(new, entries())
+    _added[new.name] = new
+
+
+def names(wanted: Callable[[Entry], bool] = lambda _: True) -> tuple[str, ...]:
+    """Names of the models of which `wanted` holds."""
+    return tuple(name for name, one in entries().items() if wanted(one))
+
+
+def side_by_side() -> tuple[str, ...]:
+    """Names of the models that run beside others."""
+    return names(lambda one: not one.alone)
+
+
+def in_pascal(chosen: Iterable[str]) -> bool:
+    """Whether one of these models takes pascal, and so needs a calibration."""
+    return any(entry(name).input_unit == "pascal" for name in chosen)
+
+
+@cache
+def _installed() -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for shipped in SHIPPED:
+        _refuse_second(shipped, found)
+        found[shipped.name] = shipped
+    for point in entry_points(group=GROUP):
+        package = point.dist.name if point.dist is not None else point.module
+        try:
+            offered = point.load()
+        except Exception as error:
+            raise CatalogError(
+                f"the package {package} offers the model {point.name!r}, which cannot be loaded "
+                f"({type(error).__name__}: {error}): mend or uninstall it"
+            ) from error
+        if not isinstance(offered, Entry):
+            raise CatalogError(
+                f"the package {package} offers the model {point.name!r} as {offered!r}: it has to "
+                "be an amt_stream.catalog.Entry"
+            )
+        _refuse_second(offered, found)
+        found[offered.name] = offered
+    return found
+
+
+def _refuse_second(new: Entry, known: Mapping[str, Entry]) -> None:
+    if new.name in known:
+        raise CatalogError(
+            f"there is a model {new.name!r} already, {known[new.name].title}: choose another name"
+        )
+
+
+def _resolved(owner: str, place: str, words: str | None) -> Any:
+    if words is None:
+        raise CatalogError(f"{owner} has no {place}")
+    home, _, name = words.partition(":")
+    module = _module(owner, place, home)
+    if not hasattr(module, name):
+        raise CatalogError(f"{owner}: {place} is {words!r}, and {home} has no {name}")
+    return getattr(module, name)
+
+
+def _module(owner: str, place: str, home: str) -> Any:
+    try:
+        return importlib.import_module(home)
+    except ModuleNotFoundError as error:
+        # Of a module that is there and lacks something it imports, that is the news.
+        if error.name is None or not (home == error.name or home.startswith(f"{error.name}.")):
+            raise
+        raise CatalogError(f"{owner}: {place} is in {home}, which is not there") from error
