@@ -85,6 +85,16 @@ def test_ranks_are_those_of_the_layer_test():
     )
 
 
+def test_what_the_meter_does_not_use_says_so_first():
+    used = {type(module) for module in amt_stream.Moore2016().modules()}
+    named = [getattr(amt_stream, name) for name in amt_stream.__all__ if "Moore2016" in name]
+    stages = [kind for kind in named if issubclass(kind, amt_stream.Stage)]
+    assert len(stages) >= 5
+    for kind in stages:
+        first = kind.__doc__.partition("\n")[0]
+        assert ("not in the meter" in first) == (kind not in used), f"{kind.__name__}: {first}"
+
+
 def test_the_citation_has_the_version_and_no_doi_of_its_own():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [amt_stream.__version__]

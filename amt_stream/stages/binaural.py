@@ -186,7 +186,7 @@ class BinauralTotal(NamedTuple):
 
 
 class Moore2016BinauralLoudness(Pointwise):
-    """Specific loudness of both ears to their loudness: smoothing, inhibition, sum over channels.
+    """Documented, not in the meter: specific loudness of both ears, inhibited, to their loudness.
 
     `step` takes (..., 2, frame, 150) and gives `BinauralTotal`; called, it takes the two ears
     (..., 150) and gives total, left and right.

@@ -27,7 +27,7 @@ LONG_TERM_2002 = (0.01, 0.0005)
 
 
 class Moore2016AGC(Stage):
-    """`x` (..., frame, channel) smoothed with one coefficient rising and another falling.
+    """Documented, not in the meter: `x` (..., frame, channel) smoothed, rising or falling.
 
     y += alpha (x - y) at each frame: 1 follows at once, 0 not at all; the time constant is
     -1 / ln(1 - alpha) frames. Learnable coefficients cannot leave (0, 1). Two dimensions are
@@ -121,7 +121,7 @@ class Integrated(NamedTuple):
 
 
 class Moore2016TemporalIntegration(Stage):
-    """Specific loudness (..., frame, channel) of one ear to `Integrated`.
+    """Documented, not in the meter: specific loudness (..., frame, channel) to `Integrated`.
 
     Short-term smoothing of each channel, the sum over channels in sone, its long-term smoothing.
     Coefficients are per frame of 1 ms.

@@ -80,7 +80,7 @@ def documented_constants() -> dict[str, np.ndarray]:
 
 
 class Moore2016SpecificLoudness(Pointwise):
-    """Excitation levels in dB (..., 150) to specific loudness in sone/Cam, the same shape.
+    """Documented, not in the meter: excitation in dB (..., 150) to specific loudness in sone/Cam.
 
     variant="documented" computes the formulas of the documentation to the letter, "iso532-3" those
     of the standard, with which loudness comes out in sone (ISO 532-3:2023, clause 7.5).
