@@ -30,6 +30,7 @@ from .compose import aligned as aligned
 from .engine import Engine as Engine
 from .engine import FileSource as FileSource
 from .engine import MicrophoneSource as MicrophoneSource
+from .engine import PushSource as PushSource
 from .engine import SignalSource as SignalSource
 from .engine import StdinSource as StdinSource
 from .models import Dau1997 as Dau1997

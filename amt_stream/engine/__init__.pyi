@@ -1,6 +1,7 @@
 from . import devices as devices
 from . import frames as frames
 from . import health as health
+from . import push as push
 from . import ring as ring
 from . import runner as runner
 from . import signals as signals
@@ -14,6 +15,7 @@ from .frames import Frames as Frames
 from .frames import History as History
 from .health import Health as Health
 from .outlet import Sink as Sink
+from .push import PushSource as PushSource
 from .ring import SampleRing as SampleRing
 from .runner import Engine as Engine
 from .signals import Noise as Noise

@@ -66,7 +66,8 @@ def as_block(samples: Any, channels: int) -> Block:
             f"{channels} channel{'s' if channels > 1 else ''}"
         )
     if block.dtype.kind == "f":
-        return block.astype(np.float32, copy=False)
+        with np.errstate(over="ignore"):  # what is beyond float32 is no sound: the engine marks it
+            return block.astype(np.float32, copy=False)
     if block.dtype.kind == "i" and block.dtype.itemsize in INTEGER_BYTES:
         return (block / 2.0 ** (8 * block.dtype.itemsize - 1)).astype(np.float32)
     raise TypeError(
