@@ -21,11 +21,12 @@ OUTPUT = ROOT / "build" / "docs"
 CODE = ("amt_stream", "apps", "tools")
 OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys", "pytest")
 WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py")  # extras, verbs, system packages
-OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__"}
+OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__", "hook"}
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
 PATH = re.compile(r"([\w.-]+(/[\w.*-]+)+/?|[\w-]+\.(pyi?|md|toml|csv|cff|json|txt))(::\w+)?")
 COLUMN = re.compile(r"\w+_(sone|phon|db|lufs|lu|dbtp|dbfs)")
+WINDOW = re.compile(r"_\d+(s|min|h)(?=_)")
 TICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -99,7 +100,8 @@ class References:
         for name in WORDS:
             names.all.update(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
         names.all.update(path.stem for path in (ROOT / "presets").glob("*.toml"))
-        self.names = names.all | OTHERS | set(dir(importlib.import_module("torch.nn")))
+        nn = importlib.import_module("torch.nn")
+        self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")
 
     def _attributes(self, owner: type) -> set[str]:
@@ -125,8 +127,10 @@ class References:
         if value is None and (first in OUTSIDE_AS or first in OUTSIDE or first == "amt_stream"):
             value = importlib.import_module(OUTSIDE_AS.get(first, first))
         if value is None or not rest:
-            # A column is put together of words: `zwicker_n_sone`.
-            words = {*first.split("_")} if COLUMN.fullmatch(name) else {first, *rest}
+            words = {first, *rest}
+            if COLUMN.fullmatch(name):
+                # Put together of words and a window, C and Z as A: `laeq_15min_db` vouches for C's.
+                words = {*re.sub("^l[cz]", "la", WINDOW.sub("", first)).split("_")}
             known = words <= self.names or (not rest and first in self.names)
             return value is not None or known
         for part in rest:
