@@ -17,12 +17,13 @@ class Maximum:
         self.value = -math.inf
         self.time_s: float | None = None
 
-    def add(self, time_s: Values, values: Values) -> Values:
+    def add(self, time_s: Values, values: Values) -> NDArray[np.float64]:
         """Take `values` (n,) at `time_s` (n,) into account; NaN does not count.
 
         Gives the highest value after each; minus infinity where there was none yet.
         """
-        highest = np.fmax.accumulate(np.concatenate([[self.value], values]))[1:]
+        joined = np.concatenate([[self.value], values], dtype=np.float64)
+        highest = np.fmax.accumulate(joined)[1:]
         if len(values) and highest[-1] > self.value:
             k = int(np.argmax(highest == highest[-1]))
             self.value, self.time_s = float(highest[-1]), float(time_s[k])

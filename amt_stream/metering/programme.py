@@ -188,7 +188,7 @@ class ProgrammeLoudness(Meter):
         momentary = np.correlate(energies[SHORT_TERM - MOMENTARY :], OVER_MOMENTARY)
         end = np.arange(self._count + 1, self._count + count + 1)
         self._count += count
-        levels = lufs(momentary), lufs(short_term)
+        levels: tuple[Energies, Energies] = lufs(momentary), lufs(short_term)
         self.momentary_lufs, self.short_term_lufs = float(levels[0][-1]), float(levels[1][-1])
         measured = ~np.isnan(energy) & (not self.paused)
         if not self.paused:
@@ -196,49 +196,61 @@ class ProgrammeLoudness(Meter):
             self._excluded += count - int(np.count_nonzero(measured))
         last = np.maximum.accumulate(np.where(measured, self._unmeasured, end))
         self._unmeasured = int(last[-1])
-        momentary_whole, short_term_whole = end - last >= MOMENTARY, end - last >= SHORT_TERM
-        time_s = end / FRAME_RATE
-        found = {
+        whole, on_grid = end - last >= MOMENTARY, end % GRID == 0
+        told = {
             "momentary_lufs": levels[0],
             "short_term_lufs": levels[1],
-            "max_momentary_lufs": self.max_momentary.add(
-                time_s, np.where(momentary_whole, levels[0], np.nan)
-            ),
-            "max_short_term_lufs": self.max_short_term.add(
-                time_s, np.where(short_term_whole, levels[1], np.nan)
-            ),
+            **self._renew(self._blocks, momentary, whole, on_grid, "integrated_lufs"),
+            **self._top(self.max_momentary, levels[0], whole, end, "max_momentary_lufs"),
         }
-        on_grid = end % GRID == 0
-        found["integrated_lufs"] = self._count_blocks(
-            self._blocks, np.where(momentary_whole, momentary, np.nan), on_grid, "integrated_lufs"
-        )
-        found["lra_lu"] = self._count_blocks(
-            self._ranged, np.where(short_term_whole, short_term, np.nan), on_grid, "lra_lu"
-        )
+        whole = end - last >= SHORT_TERM
+        told |= self._renew(self._ranged, short_term, whole, on_grid, "lra_lu")
+        told |= self._top(self.max_short_term, levels[1], whole, end, "max_short_term_lufs")
         true_peaks = _highest(self.true_peaks, true_peak, measured)
         sample_peaks = _highest(self.sample_peaks, sample_peak, measured)
         self.true_peaks, self.sample_peaks = true_peaks[:, -1], sample_peaks[:, -1]
-        found["true_peak_dbtp"] = decibels(true_peaks.max(0))
-        found["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
-        return self.in_order(found, count)
+        if "true_peak_dbtp" in self.columns:
+            told["true_peak_dbtp"] = decibels(true_peaks.max(0))
+        if "sample_peak_dbfs" in self.columns:
+            told["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
+        return self.in_order(told, count)
 
-    def _count_blocks(
-        self, counted: GatedEnergies, means: Energies, on_grid: NDArray[np.bool_], name: str
-    ) -> Energies:
-        """Count the blocks that end on the grid; gives the reading (n,) of this name after each."""
-        if name not in self.columns:
-            counted.add(means[on_grid])
-            return means
-        found = np.empty(len(means))
+    def _renew(
+        self,
+        blocks: GatedEnergies,
+        means: Energies,
+        whole: NDArray[np.bool_],
+        on_grid: NDArray[np.bool_],
+        column: str,
+    ) -> dict[str, Energies]:
+        """Count the blocks that end on the grid; gives the column (n,) if it is asked for."""
+        if column not in self.columns:
+            if on_grid.any():
+                blocks.add(means[on_grid & whole])
+            return {}
+        told = np.empty(len(means))
         at = 0
-        for renewed in np.flatnonzero(on_grid).tolist():
-            found[at:renewed] = self._held[name]
-            counted.add(means[renewed : renewed + 1])
-            value = counted.range_lu() if name == "lra_lu" else counted.mean_lufs()
-            self._held[name] = math.nan if value is None else value
-            at = renewed
-        found[at:] = self._held[name]
-        return found
+        for k in np.flatnonzero(on_grid).tolist():
+            told[at:k] = self._held[column]
+            blocks.add(means[k : k + 1][whole[k : k + 1]])
+            value = blocks.range_lu() if column == "lra_lu" else blocks.mean_lufs()
+            self._held[column] = math.nan if value is None else value
+            at = k
+        told[at:] = self._held[column]
+        return {column: told}
+
+    def _top(
+        self,
+        highest: Maximum,
+        level: Energies,
+        whole: NDArray[np.bool_],
+        end: NDArray[np.integer],
+        column: str,
+    ) -> dict[str, Energies]:
+        """Hold the highest level; gives the column (n,) if it is asked for."""
+        if column not in self.columns and not (whole & (level > highest.value)).any():
+            return {}
+        return {column: highest.add(end / FRAME_RATE, np.where(whole, level, np.nan))}
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in LUFS, LU, dBTP, dBFS and seconds; None where there is none."""
@@ -259,10 +271,10 @@ class ProgrammeLoudness(Meter):
 def _highest(
     before: Energies, peaks: NDArray[np.floating], measured: NDArray[np.bool_]
 ) -> Energies:
-    """The highest so far of `before` (channel,) and the measured `peaks` (channel, n)."""
-    start = np.broadcast_to(before[:, None], (len(peaks), 1))
+    """The highest (channel, n) of `before` (channel,) and of the `peaks` (channel, n) so far."""
+    held = np.broadcast_to(before[:, None], (len(peaks), 1))
     known = np.where(measured, peaks, np.nan)
-    return np.fmax.accumulate(np.concatenate([start, known], 1, dtype=np.float64), 1)[:, 1:]
+    return np.fmax.accumulate(np.concatenate([held, known], 1, dtype=np.float64), 1)[:, 1:]
 
 
 def _known(level: float) -> float | None:

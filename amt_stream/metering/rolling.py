@@ -63,7 +63,9 @@ class RollingLevel:
         """
         sums = np.empty((2, len(mean_square)))
         counts = ~np.isnan(mean_square)
-        frames = np.stack([np.where(counts, mean_square, 0.0), counts]).astype(np.float64)
+        frames = np.zeros((2, len(mean_square)))
+        np.copyto(frames[0], mean_square, where=counts)
+        frames[1] = counts
         at = 0
         while at < len(mean_square):
             part = frames[:, at : at + self._length - self._taken]
