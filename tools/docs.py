@@ -44,6 +44,8 @@ class Names(ast.NodeVisitor):
                 self.all.update(value.split("."))
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.all.add(node.value)
+            if COLUMN.fullmatch(node.value):
+                self.all.update(node.value.split("_"))
         elif isinstance(node, ast.JoinedStr):  # f"laf{n}_db": its parts, as they stand
             self.all.update(str(v.value) for v in node.values if isinstance(v, ast.Constant))
         body = getattr(node, "body", None)
