@@ -21,6 +21,7 @@ from amt_stream.streaming import (
     joined,
     map_fields,
     pad_end,
+    refuse_no_stage,
     with_time,
 )
 
@@ -379,7 +380,11 @@ class Rebuffer(nn.Module):
 
     def __init__(self, live: Stream, blocks: int = 1) -> None:
         super().__init__()
-        if blocks < 1:
+        if not isinstance(live, Stream):
+            raise TypeError(
+                f"Rebuffer takes a Stream, given {type(live).__name__}: give Stream(stage, shape)"
+            )
+        if not isinstance(blocks, int) or blocks < 1:
             raise ValueError(f"Rebuffer takes at least 1 block at a time, given {blocks}")
         self.live = live
         self.size = blocks * live.stage.block_size
@@ -446,6 +451,8 @@ def aligned(stage: Stage, x: Tensor) -> Any:
 
     Output k stands for input position k / ratio; nothing of the end is lost.
     """
+    refuse_no_stage("aligned", stage)
+    x = stage.checked(x)
     length = x.shape[stage.time_dim]
     early = ceil(stage.latency * stage.ratio)
     return map_fields(

@@ -246,7 +246,8 @@ class Stage(nn.Module):
         """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does."""
         if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}")
+            remedy = ": give torch.from_numpy(x)" if kind == "ndarray" else ""
+            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
         return x.to(self.dtype)
 
     def sounding(self, x: Tensor) -> Tensor:
@@ -376,6 +377,18 @@ def refuse_half(module: nn.Module, dtype: torch.dtype) -> None:
         )
 
 
+def refuse_no_stage(taker: str, given: Any) -> None:
+    """Raise TypeError for what `taker` cannot run as a stage, with what to give instead."""
+    if isinstance(given, Stage):
+        return
+    remedy = "give a Stage, such as Moore2016(fs=48000)"
+    if isinstance(given, Stream):
+        remedy = "give its stage, which has no state of its own"
+    elif isinstance(given, nn.Module):
+        remedy = "a plain torch module goes into a Chain(name=module), which makes a stage of it"
+    raise TypeError(f"{taker} takes a Stage, given {type(given).__name__}: {remedy}")
+
+
 class Stream(nn.Module):
     """A running stage: `live = Stream(stage, shape); y = live(block)`.
 
@@ -390,6 +403,12 @@ class Stream(nn.Module):
 
     def __init__(self, stage: Stage, shape: Sequence[int]) -> None:
         super().__init__()
+        refuse_no_stage("Stream", stage)
+        if not isinstance(shape, Sequence):
+            raise TypeError(
+                f"Stream of {type(stage).__name__} takes a shape without time, given {shape!r}: "
+                "give a sequence, such as (1, 2)"
+            )
         self.stage = stage
         self.shape = tuple(shape)
         stage.check_shape(self.shape)
