@@ -75,6 +75,14 @@ def test_a_broken_link_is_seen(docs, tmp_path, monkeypatch):
     assert docs.broken() == ["page.md:3 links #another", "page.md:3 links gone.md"]
 
 
+def test_arguments_become_a_list(docs):
+    text = "Loudness: of a sound.\n\nfs: rate\nstl, ltl: loudness\n    in sone\nIn words: none"
+    assert docs.with_lists(text).splitlines() == [
+        *("Loudness: of a sound.", "", "- **fs**: rate", "- **stl, ltl**: loudness"),
+        *("    in sone", "In words: none"),
+    ]
+
+
 def test_ranks_are_those_of_the_layer_test():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("## Ranks")[2].partition("\n## ")[0]
