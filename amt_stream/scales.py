@@ -5,11 +5,18 @@ Every function takes a float, a numpy array or a torch tensor and returns the sa
 
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from amt_stream.data import table
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Quantity = TypeVar("Quantity", float, np.ndarray, "Tensor")
+"""One kind of number throughout a call: what goes in comes out."""
 
 P0 = 20e-6
 """Reference pressure of dB SPL, in pascal."""
@@ -33,22 +40,22 @@ def _array(x: Any) -> np.ndarray:
     return np.asarray(x, dtype=np.float64)
 
 
-def erb(f: Any) -> Any:
+def erb(f: Quantity) -> Quantity:
     """Equivalent rectangular bandwidth in Hz at `f` Hz (ISO 532-2:2017, Formula 1)."""
     return 24.673 * (0.004368 * f + 1)
 
 
-def hz_to_erb_number(f: Any) -> Any:
+def hz_to_erb_number(f: Quantity) -> Quantity:
     """ERB number in Cam of `f` Hz (ISO 532-2:2017, Formula 6)."""
     return _as_given(f, 21.366 * np.log10(0.004368 * _array(f) + 1))
 
 
-def erb_number_to_hz(cam: Any) -> Any:
+def erb_number_to_hz(cam: Quantity) -> Quantity:
     """Frequency in Hz of an ERB number in Cam, the inverse of `hz_to_erb_number`."""
     return _as_given(cam, (10 ** (_array(cam) / 21.366) - 1) / 0.004368)
 
 
-def f2erb(f: Any) -> Any:
+def f2erb(f: Quantity) -> Quantity:
     """Equivalent rectangular bandwidth in Hz at `f` Hz (Glasberg & Moore 1990)."""
     return 24.7 * (4.37e-3 * f + 1)
 
@@ -56,7 +63,7 @@ def f2erb(f: Any) -> Any:
 f2erbrate, erbrate2f = hz_to_erb_number, erb_number_to_hz
 
 
-def audfiltbw(fc: Any) -> Any:
+def audfiltbw(fc: Quantity) -> Quantity:
     """Bandwidth in Hz of an auditory filter at `fc` Hz, as filterbanks take it: 24.7 + fc / 9.265.
 
     Filterbanks and loudness models have scales of their own; `erb` is that of loudness.
@@ -64,12 +71,12 @@ def audfiltbw(fc: Any) -> Any:
     return 24.7 + fc / 9.265
 
 
-def fc2erb(fc: Any) -> Any:
+def fc2erb(fc: Quantity) -> Quantity:
     """Number of ERBs below `fc` Hz, as filterbanks count them (Glasberg & Moore 1990)."""
     return _as_given(fc, 9.2645 * np.log(1 + 0.00437 * _array(fc)))
 
 
-def erb2fc(number: Any) -> Any:
+def erb2fc(number: Quantity) -> Quantity:
     """Frequency in Hz of a number of ERBs, the inverse of `fc2erb`."""
     return _as_given(number, (np.exp(_array(number) / 9.2645) - 1) / 0.00437)
 
@@ -114,9 +121,9 @@ def erbspacebw(
     fhigh: float,
     bwmul: float = 1.0,
     basef: float | None = None,
-    device: Any = None,
-    dtype: Any = None,
-) -> Any:
+    device: "torch.device | str | None" = None,
+    dtype: "torch.dtype | None" = None,
+) -> "Tensor":
     """`erb_spaced` centers as a torch tensor, ascending, float32 unless `dtype` says otherwise."""
     import torch
 
@@ -124,18 +131,18 @@ def erbspacebw(
     return torch.tensor(fc, device=device, dtype=dtype or torch.float32)
 
 
-def gaindb(signal: Any, db: Any) -> Any:
+def gaindb(signal: Quantity, db: "Quantity | float") -> Quantity:
     """`signal` with a gain of `db` decibels."""
     return signal * 10 ** (db / 20)
 
 
-def pa_to_db_spl(pressure: Any) -> Any:
+def pa_to_db_spl(pressure: Quantity) -> Quantity:
     """Level in dB SPL of an RMS pressure in pascal; minus infinity for 0."""
     with np.errstate(divide="ignore"):
         return _as_given(pressure, 20 * np.log10(_array(pressure) / P0))
 
 
-def db_spl_to_pa(level_db: Any) -> Any:
+def db_spl_to_pa(level_db: Quantity) -> Quantity:
     """RMS pressure in pascal of a level in dB SPL."""
     return _as_given(level_db, P0 * 10 ** (_array(level_db) / 20))
 
@@ -160,7 +167,7 @@ def _sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
     return rows["phon"], np.log10(rows[column])
 
 
-def sone_to_phon(n: Any, edition: str = "iso532-3") -> Any:
+def sone_to_phon(n: Quantity, edition: str = "iso532-3") -> Quantity:
     """Loudness level in phon of a loudness in sone, from 0 to 120 phon.
 
     Phon is linear in log10(sone) between the rows of the standard's table (Table 5 of ISO
@@ -173,13 +180,13 @@ def sone_to_phon(n: Any, edition: str = "iso532-3") -> Any:
     return _as_given(n, np.where(np.isnan(sone), np.nan, level))
 
 
-def phon_to_sone(level: Any, edition: str = "iso532-3") -> Any:
+def phon_to_sone(level: Quantity, edition: str = "iso532-3") -> Quantity:
     """Loudness in sone of a loudness level in phon: `sone_to_phon` reversed, 0 to 120 phon."""
     phon, log_sone = _sone_table(edition)
     return _as_given(level, 10 ** np.interp(_array(level), phon, log_sone))
 
 
-def zwicker_phon(n: Any) -> Any:
+def zwicker_phon(n: Quantity) -> Quantity:
     """Loudness level in phon of `n` sone by Zwicker's method, by its own rule (ISO 532-1:2017).
 
     40 + 10 log2(n) from 1 sone up, 40 (n + 0.0005)^0.35 below, but not less than 3 phon.
