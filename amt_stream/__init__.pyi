@@ -18,6 +18,7 @@ from . import presets as presets
 from . import rows as rows
 from . import scales as scales
 from . import selftest as selftest
+from . import signals as signals
 from . import stages as stages
 from . import streaming as streaming
 from . import testing as testing

@@ -15,7 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine.signals import Component, Tone, demo_sound, mix
+from amt_stream.signals import Component, Noise, Tone, demo_sound, mix
+
+__all__ = [
+    "Block",
+    "Deliver",
+    "DeviceLost",
+    "FileSource",
+    "Noise",
+    "SignalSource",
+    "Source",
+    "SourceError",
+    "StdinSource",
+    "ThreadedSource",
+    "Tone",
+    "am_tone_source",
+    "as_block",
+    "as_lost",
+    "channel_slice",
+    "demo_sound",
+    "demo_source",
+    "refuse_no_source",
+]
 
 Block = NDArray[np.float32]
 

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from amt_stream.engine.signals import Ear
 from amt_stream.selftest.check import Trial
 from amt_stream.selftest.reading import (
     Reading,
@@ -14,6 +13,7 @@ from amt_stream.selftest.reading import (
     published,
 )
 from amt_stream.selftest.sounds import Sound, burst, in_pascal, short, steady, together, tone
+from amt_stream.signals import Ear
 
 PRINTED = "ISO 532-3:2023, Annex C (as transcribed in jmrplens/phonometry)"
 FORMULA = "ISO 532-3:2023, clause 7; Moore et al. 2018, JASA 143:1504"

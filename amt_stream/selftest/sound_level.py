@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.signals import Tone
 from amt_stream.metering import SoundLevelMeter
 from amt_stream.scales import pa_to_db_spl
 from amt_stream.selftest.check import Trial, blocks
 from amt_stream.selftest.reading import Of, Reading, published
 from amt_stream.selftest.sounds import Sound
+from amt_stream.signals import Tone
 from amt_stream.streaming import Stage
 
 TABLE_3 = "IEC 61672-1:2013, Table 3 (as transcribed in jmrplens/phonometry)"

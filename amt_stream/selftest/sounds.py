@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.signals import Component, Tone, mix
 from amt_stream.scales import pa_to_db_spl
+from amt_stream.signals import Component, Tone, mix
 
 
 @dataclass(frozen=True)
 class Sound:
-    """Components (`engine.signals`) in pascal over so many seconds, and what to call them."""
+    """Components (`amt_stream.signals`) in pascal over so many seconds, and what to call them."""
 
     words: str
     duration: float

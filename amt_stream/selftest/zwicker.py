@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.engine.signals import Component, Signal, Tone
 from amt_stream.functional.zwicker import loudness_pattern
 from amt_stream.models.zwicker import exceeded, zwicker_stationary
 from amt_stream.scales import P0, zwicker_phon
 from amt_stream.selftest.check import Trial
 from amt_stream.selftest.reading import Of, Reading, calculated, published
 from amt_stream.selftest.sounds import Sound
+from amt_stream.signals import Component, Signal, Tone
 from amt_stream.streaming import Stage
 
 ANNEX = "ISO 532-1:2017, Annex B, signal {} (as transcribed in jmrplens/phonometry)"

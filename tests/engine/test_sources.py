@@ -18,8 +18,8 @@ from amt_stream.engine import (
     Tone,
     demo_source,
 )
-from amt_stream.engine.signals import mix
 from amt_stream.engine.sources import channel_slice, decode_pcm
+from amt_stream.signals import mix
 
 
 def play(source) -> np.ndarray:
