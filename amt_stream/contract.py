@@ -48,6 +48,7 @@ RULES: dict[str, Rule] = {
 NAMES = (
     *RULES,
     *("block_size", "ratio", "latency", "time_dim", "out_time_dim", "keeps_double"),
+    *("fixed_axes", "shape_remedy"),
 )
 """All that a stage says of itself."""
 

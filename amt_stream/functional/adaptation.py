@@ -11,6 +11,7 @@ from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled
+from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import SPAN, load, store
 
 LANES = 32
@@ -47,6 +48,16 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
         first 0. Steps of 1e-5 of the way would else be lost in float32, and a steady tone end 0.2
         model units off. A state within rounding of its aim stays, so that silence moves nothing.
     """
+    signal_axes("adaptation_loops", "x", x, 1)
+    floor, rates, overshoot, corr, mult = loops
+    count, lead = max(1, rates.numel()), x.shape[:-1]
+    channels, state = lead[-1:], ("zi", zi, (*lead, count, 2))
+    fit("adaptation_loops", x.dtype, ("rates", rates, (count,)), state)
+    for name, value in (("floor", floor), ("corr", corr), ("mult", mult)):
+        fit("adaptation_loops", x.dtype, (name, value, channels if value.dim() else ()))
+    if overshoot is not None:
+        table = (*(channels if overshoot.dim() > 1 else ()), count)
+        fit("adaptation_loops", x.dtype, ("overshoot", overshoot, table))
     tensors = [x, zi, *(t for t in loops if t is not None)]
     if compiled(*tensors):
         return _forward(x, loops, zi)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
@@ -15,6 +16,12 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     b, a: (section, order + 1), a[:, 0] = 1; zi, zf: (..., section, order), transposed direct
     form II. For poles next to 1, as of low frequencies, all must be float64.
     """
+    signal_axes("direct_form", "x", x, 1)
+    sections, order = last_axes("direct_form", "zi", zi, 2)
+    sections = max(1, sections)
+    table = (sections, order + 1)
+    state = (*x.shape[:-1], sections, order)
+    fit("direct_form", x.dtype, ("b", b, table), ("a", a, table), ("zi", zi, state))
     if compiled(x, b, a, zi):
         rows = array(x).reshape(-1, x.shape[-1])
         y, zf = x.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)

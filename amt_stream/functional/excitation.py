@@ -14,7 +14,8 @@ from numba import types
 from numba.extending import overload
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
 
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
@@ -23,15 +24,18 @@ LEVEL_SLOPE = 0.35 / 30.2012924
 def select_components(intensity: Tensor) -> Tensor:
     """`intensity` (..., ear, frame, component) with weak components set to 0.
 
-    Weak is 60 dB or more below the strongest component of all ears, or -30 dB and less.
+    Weak is 60 dB or more below the strongest component of all ears, or -30 dB and less. Where one
+    is not finite, which are weak cannot be said, and none is a number.
     """
+    signal_axes("select_components", "intensity", intensity, 3)
     if compiled(intensity):
         flat = array(intensity).reshape(-1, *intensity.shape[-3:])
         y = intensity.new_empty(flat.shape)
         _select_components(flat, y.numpy())
         return y.view(intensity.shape)
     floor = intensity.amax(dim=(-3, -1), keepdim=True).clamp(min=1e3) * 1e-6
-    return torch.where(intensity > floor, intensity, 0.0)
+    nothing = 0 * intensity.detach().sum(dim=(-3, -1), keepdim=True)
+    return torch.where(intensity > floor + nothing, intensity, nothing)
 
 
 @kernel
@@ -39,17 +43,19 @@ def _select_components(intensity: Array, y: Array) -> None:
     tiny, zero = intensity.dtype.type(1e-6), intensity.dtype.type(0)
     for b in range(y.shape[0]):
         for n in range(y.shape[2]):
-            top = intensity.dtype.type(1e3)
+            top, total = intensity.dtype.type(1e3), zero
             for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
                 for j in range(x.size):
                     top = max(top, x[j])
-            floor = top * tiny
+                    total += x[j]
+            nothing = zero * total  # not a number where a component is none
+            floor = top * tiny + nothing
             for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
                 out = y[b, ear, n]
                 for j in range(x.size):
-                    out[j] = x[j] if x[j] > floor else zero
+                    out[j] = x[j] if x[j] > floor else nothing
 
 
 def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
@@ -57,6 +63,17 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
 
     blocks: (count, 4) rows `first, last, from, to`: matrix[first:last] is zero outside [from:to]
     """
+    (columns,) = signal_axes("banded", "x", x, 1)
+    rows, _ = last_axes("banded", "matrix", matrix, 2)
+    count, _ = last_axes("banded", "blocks", blocks, 2)
+    rows, count = max(1, rows), max(1, count)
+    fit("banded", x.dtype, ("matrix", matrix, (rows, columns)))
+    fit("banded", torch.int64, ("blocks", blocks, (count, 4)))
+    if compilable(x, matrix) and not _rows_in_blocks(array(blocks), rows, columns):
+        raise ValueError(
+            f"banded: the blocks are not those of a matrix of shape {(rows, columns)}: give "
+            "first, last, from, to of all rows in order, within it"
+        )
     if not compiled(x, matrix):
         return x @ matrix.T
     flat = x.detach().reshape(-1, x.shape[-1])
@@ -68,6 +85,18 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
         for first, last, start, stop in blocks.tolist():
             torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
     return y.view(*x.shape[:-1], matrix.shape[0])
+
+
+@kernel
+def _rows_in_blocks(blocks: Array, rows: int, columns: int) -> bool:
+    """Whether `blocks` hold each of `rows` once, in order, and lie within `columns`."""
+    at = 0
+    for b in range(blocks.shape[0]):
+        first, last, start, stop = blocks[b]
+        if first != at or last < first or start < 0 or stop < start or stop > columns:
+            return False
+        at = last
+    return at == rows
 
 
 @kernel
@@ -111,7 +140,32 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
 
     intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
-    flat, levels = intensity.flatten(0, -2), level.flatten(0, -2)
+    (components,) = signal_axes("lower_skirts", "intensity", intensity, 1)
+    (channels,) = last_axes("lower_skirts", "fc", filters.fc, 1)
+    (ends_of_groups,) = last_axes("lower_skirts", "groups", filters.groups, 1)
+    each = (max(1, channels),)
+    fit(
+        "lower_skirts",
+        intensity.dtype,
+        ("level", level, intensity.shape),
+        ("frequency", filters.frequency, (components,)),
+        ("fc", filters.fc, each),
+        ("slope", filters.slope, each),
+    )
+    fit(
+        "lower_skirts",
+        torch.int64,
+        ("groups", filters.groups, (max(2, ends_of_groups),)),
+        ("groups_below", filters.groups_below, each),
+        ("components_below", filters.components_below, each),
+    )
+    if compilable(intensity) and not _grouped(*(array(t) for t in filters[3:]), components):
+        raise ValueError(
+            f"lower_skirts: the groups are not those of {components} components: give their "
+            "starts and the end in ascending order, and what lies below each center within them"
+        )
+    flat = intensity.reshape(-1, components)
+    levels = level.reshape(-1, components)
     if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
         y = intensity.new_empty(flat.shape[0], filters.fc.shape[0])
         _lower_skirts(array(flat), array(levels), *(array(t) for t in filters), y.numpy())
@@ -120,6 +174,22 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         pairs = zip(flat.split(16), levels.split(16), strict=True)
         y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in pairs])
     return y.view(*intensity.shape[:-1], filters.fc.shape[0])
+
+
+@kernel
+def _grouped(groups: Array, groups_below: Array, components_below: Array, components: int) -> bool:
+    """Whether `groups` part the components, and what lies below a center ends in the next one."""
+    count = groups.size - 1
+    for g in range(count):
+        if groups[g + 1] < groups[g]:
+            return False
+    for i in range(groups_below.size):
+        whole = groups_below[i]
+        if whole < 0 or whole > count:
+            return False
+        if not groups[whole] <= components_below[i] <= groups[min(whole + 1, count)]:
+            return False
+    return groups[0] == 0 and groups[count] == components
 
 
 def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
@@ -201,11 +271,11 @@ def _lower_skirts(
             before[g] = kept
             total, moment, weighted = number(0), number(0), number(0)
             for j in range(groups[g], groups[g + 1]):
-                if components[j] > 0:
+                if not components[j] <= 0:  # what is not a number counts too
                     total += components[j]
                     moment += components[j] * frequency[j]
                     weighted += components[j] * levels[j]
-            if total > 0:
+            if not total <= 0:
                 power[kept] = total
                 f[kept] = moment / total
                 s[kept] = one - k * (weighted / total - middle)
@@ -220,7 +290,7 @@ def _lower_skirts(
             for j in range(low):
                 total += p[j] * _roex(c * (center - q[j]) * max(r[j], flattest))
             for j in range(groups[groups_below[i]], components_below[i]):
-                if components[j] > 0:
+                if not components[j] <= 0:
                     steepness = max(one - k * (levels[j] - middle), flattest)
                     total += components[j] * _roex(c * (center - frequency[j]) * steepness)
             y[n, i] = total

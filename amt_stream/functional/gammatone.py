@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, run
 
 
@@ -37,7 +38,16 @@ def gammatone(
     zi, zf: (..., 2, n, channel): real and imaginary part of the last u_1 to u_n
     system: `cascade_blocks` of the same for BLOCK samples, which spares the plain form making them
     """
-    order, channels = zi.shape[-2:]
+    heard, _ = signal_axes("gammatone", "x", x, 2)
+    order, channels = last_axes("gammatone", "zi", zi, 2)
+    # Either one input for all channels, or for each its own.
+    order, channels = max(1, order), channels if heard == 1 else heard
+    state = (*x.shape[:-2], 2, order, max(1, channels))
+    table = ("coefficients", coefficients, (3, max(1, channels)))
+    fit("gammatone", x.dtype, table, ("zi", zi, state))
+    if system is not None:
+        tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
+        fit("gammatone", x.dtype, *tables)
     shape = (*x.shape[:-2], channels, x.shape[-1])
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(shape), zi.new_empty(zi.shape)
@@ -64,6 +74,17 @@ def gammatone(
         outputs.append(y)
     y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)
     return y, s.unflatten(-1, (2, order)).movedim(-3, -1)
+
+
+@cache
+def _block_shapes(channels: int, states: int) -> tuple[tuple[int, ...], ...]:
+    """What `cascade_blocks` makes for blocks of BLOCK samples."""
+    return (
+        (channels, BLOCK, BLOCK),
+        (channels, BLOCK, states),
+        (channels, states, BLOCK),
+        (channels, 1, states, states),
+    )
 
 
 def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int = BLOCK) -> Blocks:

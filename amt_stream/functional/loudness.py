@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.shapes import fit, signal_axes
 
 SILENT = 1e-13
 """Specific loudness, in sone/Cam, added to both ears before they are compared."""
@@ -39,6 +40,8 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
 
     Three regimes: below threshold, ordinary, and very loud (ISO 532-3:2023, clause 7.5).
     """
+    signal_axes("specific_loudness", "excitation", excitation, 1)
+    _check_channels("specific_loudness", excitation, channels)
     threshold, gain, a, alpha, scale, c = channels
     if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
@@ -51,6 +54,12 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     ordinary = core * torch.where(excitation > threshold, 1.0, below)
     high = c * (excitation.clamp(min=HIGH) / 1.0707) ** 0.2
     return torch.where(excitation < HIGH, ordinary, high)
+
+
+def _check_channels(function: str, excitation: Tensor, channels: Channels) -> None:
+    each = excitation.shape[-1:]
+    for name, table in zip(Channels._fields, channels, strict=True):
+        fit(function, excitation.dtype, (name, table, () if name == "c" else each))
 
 
 @kernel
@@ -83,6 +92,9 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
     release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
     """
+    signal_axes("agc", "x", x, 2)
+    before = (*x.shape[:-2], x.shape[-1])
+    fit("agc", x.dtype, ("coefficients", coefficients, (2,)), ("zi", zi, before))
     rows, last = x.reshape(-1, *x.shape[-2:]), zi.reshape(-1, x.shape[-1])
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(rows.shape), zi.new_empty(last.shape)
@@ -168,6 +180,8 @@ def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
     q: specific loudness smoothed over channels (..., 2, frame, channel), above 0; theta: 0-dim
     (Moore & Glasberg 2007; ISO 532-2:2017)
     """
+    _check_ears("inhibition_gains", "q", q)
+    fit("inhibition_gains", q.dtype, ("theta", theta, ()))
     if compiled(q, theta):
         flat = array(q).reshape(-1, 2, q.shape[-2] * q.shape[-1])
         gains = q.new_empty(flat.shape)
@@ -175,6 +189,12 @@ def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
         return gains.view(q.shape)
     falling = torch.exp(-q.flip(-3) / q)  # sech in a form that cannot overflow
     return (1 + (2 * falling / (1 + falling.square())) ** theta) / 2
+
+
+def _check_ears(function: str, name: str, x: Tensor) -> None:
+    ears, _, _ = signal_axes(function, name, x, 3)
+    if ears != 2:
+        raise ValueError(f"{function}: {name} has shape {tuple(x.shape)}: give 2 ears on axis -3")
 
 
 @kernel
@@ -220,6 +240,20 @@ def binaural_loudness(
     zi: last short-term specific loudness (..., 2, channel) and long-term loudness (..., 2)
     """
     short, long = zi
+    _check_ears("binaural_loudness", "excitation", excitation)
+    _check_channels("binaural_loudness", excitation, channels)
+    lead, count = excitation.shape[:-3], excitation.shape[-1]
+    fit(
+        "binaural_loudness",
+        excitation.dtype,
+        ("smoothing", smoothing, (count, count)),
+        ("theta", theta, ()),
+        ("short_term", short_term, (2,)),
+        ("long_term", long_term, (2,)),
+        ("short", short, (*lead, 2, count)),
+        ("long", long, (*lead, 2)),
+    )
+    fit("binaural_loudness", torch.int64, ("before", before, lead))
     if compiled(excitation, *channels, smoothing, theta, short_term, long_term, short, long):
         # One call instead of a dozen: at one frame a block, calling is what costs.
         rows = excitation.reshape(-1, *excitation.shape[-3:])
@@ -240,7 +274,6 @@ def binaural_loudness(
             zf[0].view(-1, rows.shape[-1]).numpy(),
             zf[1].view(-1, 1).numpy(),
         )
-        lead = excitation.shape[:-3]
         return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
     instant = specific_loudness(excitation, channels) * begun[..., None, :, None]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 from amt_stream.functional.svf import svf
 from amt_stream.functional.tiles import SPAN, load
@@ -108,9 +109,13 @@ def one_pole_bank(
     low: (1,) or (0,): tan(pi f / fs) of a Butterworth low-pass of order two, which is filter 0
     zi, zf: that of the bands (..., channel, band, 2), real and imaginary part
     """
+    _check_bank("one_pole_bank", x, low, readout, zi, (2,))
+    count = readout.scale.numel()
+    given = ("delta", bands.delta, (count, 2)), ("gain", bands.gain, (count,))
+    fit("one_pole_bank", x.dtype, *given)
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
-    if not readout.scale.numel():
+    if not count:
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     pole = 1 + torch.view_as_complex(bands.delta.double())
     gain = bands.gain.to(pole.dtype)
@@ -129,6 +134,9 @@ def band_pass_bank(
     low: as in `one_pole_bank`
     zi, zf: that of the bands (..., channel, band, section, 2)
     """
+    _check_bank("band_pass_bank", x, low, readout, zi, (2, 2))
+    for name, value in zip(BandPasses._fields, bands, strict=True):
+        fit("band_pass_bank", x.dtype, (name, value, (readout.scale.numel(), 2)))
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
     if not readout.scale.numel():
@@ -138,6 +146,27 @@ def band_pass_bank(
     weights = torch.stack([zero, weight, zero], -1)
     y, last = svf(_spread(x, g.shape[0]), g, k, weights, zi[1])
     return _read(x, low, y, last, readout, zi[0])
+
+
+def _check_bank(
+    function: str, x: Tensor, low: Tensor, readout: Readout, zi: State, each: tuple[int, ...]
+) -> None:
+    """Raise ValueError where these do not fit; each: shape of the state of one band."""
+    channels, _ = signal_axes(function, "x", x, 2)
+    lead, count, first = x.shape[:-1], readout.scale.numel(), min(1, low.numel())
+    if not count + first:
+        raise ValueError(f"{function}: there is no filter: give a low-pass, or one band or more")
+    fit(
+        function,
+        x.dtype,
+        ("low", low, (first,)),
+        ("scale", readout.scale, (count,)),
+        ("zi[0]", zi[0], (*lead, first, 2)),
+        ("zi[1]", zi[1], (*lead, count, *each)),
+    )
+    fit(function, torch.bool, ("envelope", readout.envelope, (count,)))
+    shared = readout.counts.shape == (1,)
+    fit(function, torch.int64, ("counts", readout.counts, (1 if shared else channels,)))
 
 
 def _length(x: Tensor) -> int:
@@ -203,12 +232,13 @@ def _bank(
     lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first, each = low.size, z.shape[1] // max(1, scale.size)
+    filters = first + scale.size
     lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((z.shape[1], lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
         most = 0
         for i in range(rows):
-            most = max(most, counts[(start + i) % counts.size])
+            most = max(most, min(filters, counts[(start + i) % counts.size]))
         _take(low_z, start, rows, lows)
         _take(z, start, rows, s)
         for begin in range(0, x.shape[1], SPAN):
@@ -225,7 +255,7 @@ def _bank(
                     _band_pass(tile, length, a[n], b[n], c[n], scale[n], envelope[n], own, out)
                 _store(out, start, rows, m, begin, length, y)
         for i in range(rows):
-            there = counts[(start + i) % counts.size]
+            there = max(0, min(filters, counts[(start + i) % counts.size]))
             y[start + i, there:] = 0
             _give(lows, i, low_z[start + i], 2 * first)
             _give(s, i, z[start + i], each * (there - first))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 
 
 def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: tuple[int, ...]) -> Tensor:
@@ -18,6 +19,13 @@ def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: tuple[int, ...]
     return torch.stack([f(part) for part in blocks.split(lengths, -1)], -1).flatten(-2)
 
 
+def check_frames(function: str, time: int, lengths: tuple[int, ...]) -> None:
+    """Raise ValueError unless `time` samples are whole frames of `lengths`, each 1 or more."""
+    if not lengths or min(lengths) < 1:
+        raise ValueError(f"{function}: lengths are {lengths}: give 1 sample or more for each frame")
+    whole_blocks(function, time, sum(lengths))
+
+
 def peaks(
     x: Tensor, phases: Tensor, lengths: tuple[int, ...], zi: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -27,6 +35,11 @@ def peaks(
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
     zi, zf: (..., tap - 1) samples before `x`, and before what follows
     """
+    (time,) = signal_axes("peaks", "x", x, 1)
+    check_frames("peaks", time, lengths)
+    count, taps = last_axes("peaks", "phases", phases, 2)
+    table, state = (max(1, count), max(1, taps)), (*x.shape[:-1], max(1, taps) - 1)
+    fit("peaks", x.dtype, ("phases", phases, table), ("zi", zi, state))
     joined = torch.cat([zi, x], -1)
     zf = joined[..., x.shape[-1] :]
     if compiled(x, phases, zi):

@@ -1,11 +1,13 @@
 """Mean squares of filtered sound, frame by frame, as programme loudness is made of."""
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
-from amt_stream.functional.peak import per_frame
+from amt_stream.functional.peak import check_frames, per_frame
+from amt_stream.functional.shapes import fit, signal_axes
 
 TINY = 1e-20
 """States of a filter below this are set to 0: numbers that are denormal cost time."""
@@ -23,6 +25,10 @@ def filtered_mean_square(
     All but `x` in float64, as poles next to 1 need: of an offset of 0.5 float32 would leave 3e-4 of
     noise at 192 kHz.
     """
+    (time,) = signal_axes("filtered_mean_square", "x", x, 1)
+    check_frames("filtered_mean_square", time, lengths)
+    table, state = ("sections", sections, (2, 6)), ("zi", zi, (*x.shape[:-1], 2, 2))
+    fit("filtered_mean_square", torch.float64, table, state)
     if compiled(x, sections, zi):
         rows = array(x).reshape(-1, x.shape[-1])
         before = array(zi).reshape(-1, *zi.shape[-2:])

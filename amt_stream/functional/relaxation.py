@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
 
@@ -15,6 +16,9 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
     target, rate: (..., time); zi, zf: (...), the y before and the last
     """
+    signal_axes("relax", "target", target, 1)
+    shape = target.shape
+    fit("relax", target.dtype, ("rate", rate, shape), ("zi", zi, shape[:-1]))
     tensors = (target, rate, zi)
     if not compiled(*(t.detach() for t in tensors)):
         return plain_relax(*tensors)

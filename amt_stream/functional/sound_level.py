@@ -9,7 +9,8 @@ from torch import Tensor
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.first_order import first_order
-from amt_stream.functional.peak import _peaks, peaks, per_frame
+from amt_stream.functional.peak import _peaks, check_frames, peaks, per_frame
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 
 WEIGHTINGS = 3
@@ -62,6 +63,14 @@ def sound_levels(
     zi, zf: (..., 15 + taps - 1) float64: states of the filters, the values of `LEVELS`, I before it
         is held, and I held; the C-weighted samples before
     """
+    (time,) = signal_axes("sound_levels", "x", x, 1)
+    check_frames("sound_levels", time, lengths)
+    finer, taps = last_axes("sound_levels", "phases", phases, 2)
+    table = (max(1, finer), max(1, taps))
+    fit("sound_levels", x.dtype, ("phases", phases, table))
+    state = (*x.shape[:-1], FILTER_STATES + POWER_STATES + table[1] - 1)
+    given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
+    fit("sound_levels", torch.float64, *given)
     if compiled(x, coefficients, phases, zi):
         rows, after = array(x).reshape(-1, x.shape[-1]), array(zi).copy()
         frames = rows.shape[1] // sum(lengths) * len(lengths)

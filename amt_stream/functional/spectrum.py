@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, signal_axes, whole_blocks
 
 Sizes = tuple[int, ...]
 
@@ -21,9 +22,15 @@ def running_spectrum(
     cosine, sine: windowed and scaled, flat: for each window `bins` rows of `halves` values
     zi: (..., 2 * max(halves) - hop) samples before `x` (..., time)
     """
+    (time,) = signal_axes("running_spectrum", "x", x, 1)
+    whole_blocks("running_spectrum", time, hop)
+    values = sum(h * b for h, b in zip(halves, bins, strict=True))
+    before = (*x.shape[:-1], 2 * max(halves) - hop)
+    tables = ("cosine", cosine, (values,)), ("sine", sine, (values,))
+    fit("running_spectrum", x.dtype, *tables, ("zi", zi, before))
     joined = torch.cat([zi, x], -1)
     rows = joined.reshape(-1, joined.shape[-1])
-    frames = x.shape[-1] // hop
+    frames = time // hop
     if compiled(x, cosine, sine, zi):
         power = x.new_empty(rows.shape[0], frames, sum(bins))
         _running_spectrum(array(rows), array(cosine), array(sine), halves, bins, hop, power.numpy())

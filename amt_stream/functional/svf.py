@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 
 LOW = (0.0, 0.0, 1.0)
@@ -33,6 +34,12 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     integrators (Zavalishin, The Art of VA Filter Design, 2012). Rounding acts on what a sample
     adds to a state, not on poles next to 1, as in the direct forms.
     """
+    channels, _ = signal_axes("svf", "x", x, 2)
+    sections, _ = last_axes("svf", "zi", zi, 2)
+    table = (channels, max(1, sections))
+    state = (*x.shape[:-2], *table, 2)
+    fit("svf", x.dtype, ("g", g, table), ("k", k, table), ("weights", weights, (*table, 3)))
+    fit("svf", x.dtype, ("zi", zi, state))
     if compiled(x, g, k, weights, zi):
         rows, states = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
         y, zf = x.new_empty(rows.shape), zi.new_empty(states.shape)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.functional.state_space import state_space
 
 STEP = 24
@@ -17,6 +18,12 @@ POINTS = 240
 
 ZEROS = ((2.0, 1.0), (0.0, -1.0), (-2.0, 1.0))
 """Of the three biquads of a third-octave filter: factors of the last input and that before it."""
+
+SMOOTHINGS = 3
+"""One-poles in series that smooth a power."""
+
+STEEPNESSES = 8
+"""Columns of a table of slopes: for bands 2 to 8, and for all higher ones."""
 
 LOW = ((0, 6), (6, 9), (9, 11))
 """Third-octave bands, from and to, that critical bands 1 to 3 join; the others are one each."""
@@ -35,7 +42,18 @@ def third_octave_powers(
 
     All in float64: poles lie 7e-4 from z = 1, where float32 errs by -25 dB (25 Hz).
     """
-    bands, frames = gain.shape[0], x.shape[-1] // STEP
+    (time,) = signal_axes("third_octave_powers", "x", x, 1)
+    whole_blocks("third_octave_powers", time, STEP)
+    bands, frames = max(1, gain.numel()), time // STEP
+    kept = 2 * len(ZEROS) + (0 if smoothing is None else SMOOTHINGS)
+    fit(
+        "third_octave_powers",
+        torch.float64,
+        ("poles", poles, (2 * len(ZEROS), bands)),
+        ("gain", gain, (bands,)),
+        ("zi", zi, (*x.shape[:-1], kept, bands)),
+        *(() if smoothing is None else (("smoothing", smoothing, (bands,)),)),
+    )
     if compiled(x, poles, gain, zi):
         rows = array(x.double()).reshape(-1, frames, STEP)
         y = zi.new_empty(rows.shape[0], frames, bands)
@@ -148,6 +166,24 @@ class Cores(NamedTuple):
 
 def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
     """Core loudness (..., 20) in sone/Bark of third-octave levels (..., 28) in dB."""
+    (third_octaves,) = signal_axes("core_loudness", "levels", levels, 1)
+    least = LOW[-1][1]
+    if third_octaves < least:
+        raise ValueError(
+            f"core_loudness: levels have shape {tuple(levels.shape)}: give {least} third-octave "
+            "bands or more on the last axis"
+        )
+    ranges, _ = last_axes("core_loudness", "limit", cores.limit, 2)
+    corrected, bands = (max(1, ranges), least), len(LOW) + third_octaves - least
+    fit(
+        "core_loudness",
+        levels.dtype,
+        ("limit", cores.limit, corrected),
+        ("correction", cores.correction, corrected),
+        ("transmission", cores.transmission, (bands,)),
+        ("threshold", cores.threshold, (bands,)),
+        ("adaptation", cores.adaptation, (bands,)),
+    )
     if compiled(levels, *cores):
         rows = array(levels).reshape(-1, levels.shape[-1])
         y = levels.new_empty(rows.shape[0], cores.threshold.shape[0])
@@ -218,6 +254,11 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     The network runs 24 times per frame, on a line from the last value to the new one.
     """
+    _, bands = signal_axes("decayed", "core", core, 2)
+    lead = core.shape[:-2]
+    given = ("coefficients", coefficients, (6,)), ("zi", zi, (*lead, 3, bands))
+    fit("decayed", torch.float64, *given)
+    fit("decayed", torch.bool, ("begun", begun, lead))
     if compiled(core, coefficients, zi):
         rows = array(core).reshape(-1, *core.shape[-2:])
         y, zf = core.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)
@@ -251,7 +292,8 @@ def _network(u: Tensor, fast: Tensor, slow: Tensor, b: Tensor) -> tuple[Tensor, 
     charge = torch.where(linked, torch.minimum(fast * b[0] - slow * b[1], falling), falling)
     rising = torch.where((u - fast < 1e-5) & (u <= slow), u, (slow - u) * b[5] + u)
     falls = u < fast
-    return torch.where(falls, falling, u), torch.where(falls, charge, rising)
+    # What is not a number stays: no comparison with it holds.
+    return torch.where(falls, falling, u + 0 * fast.detach()), torch.where(falls, charge, rising)
 
 
 @kernel
@@ -276,7 +318,8 @@ def _decayed(core: Array, coefficients: Array, states: Array, begun: Array, y: A
                     rising = u if (u - fast[i] < 1e-5) and u <= slow[i] else rising
                     falls = u < fast[i]
                     slow[i] = charge if falls else rising
-                    fast[i] = falling if falls else u
+                    # What is not a number stays: no comparison with it holds.
+                    fast[i] = falling if falls else u + 0 * fast[i]
             for i in range(last.size):
                 last[i] = new[i]
                 out[i] = fast[i]
@@ -307,7 +350,18 @@ def loudness_pattern(
     That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
     pattern; the sum of 240 samples would be up to 1.7 % low.
     """
+    (bands,) = signal_axes("loudness_pattern", "core", core, 1)
     upper, floors, slopes, segments, counts = tables
+    ranges, _ = last_axes("loudness_pattern", "slopes", slopes, 2)
+    # One more limit than there are cores: above the last the pattern only falls.
+    given = ("upper", upper, (bands + 1,)), ("floors", floors, (max(1, ranges),))
+    fit("loudness_pattern", core.dtype, *given)
+    fit("loudness_pattern", core.dtype, ("slopes", slopes, (max(1, ranges), STEEPNESSES)))
+    if len(segments) != bands + 1 or len(counts) != bands + 1 or sum(counts) != POINTS:
+        raise ValueError(
+            f"loudness_pattern: {len(segments)} segments and {len(counts)} samples, {sum(counts)} "
+            f"in sum: give them for each of {bands + 1} bands, {POINTS} samples in all"
+        )
     if compiled(core, upper, floors, slopes):
         rows = array(core).reshape(-1, core.shape[-1])
         total = core.new_empty(rows.shape[0])
@@ -319,7 +373,7 @@ def loudness_pattern(
     z, n = torch.zeros_like(core[..., 0]), torch.zeros_like(core[..., 0])
     area = torch.zeros_like(z)
     grid = torch.arange(1, POINTS + 1, dtype=core.dtype, device=core.device) / 10
-    pattern = []
+    pattern, spoiled = [], torch.zeros_like(z, dtype=torch.bool)
     for i, (end, points) in enumerate(zip(upper, grid.split(counts), strict=True)):
         level = core[..., i] if i < core.shape[-1] else torch.zeros_like(z)
         piece = core.new_zeros(*core.shape[:-1], counts[i] if specific else 0)
@@ -340,7 +394,9 @@ def loudness_pattern(
                 line = torch.where(masked, n, level)[..., None] - fall
                 piece = torch.where(inside, line, piece)
             z, n = torch.where(here, to, z), torch.where(here, below, n)
-        pattern.append(piece)
+        # A slope that falls in from what is not a number is none either.
+        spoiled = spoiled | level.isnan()
+        pattern.append(torch.where(spoiled[..., None], torch.nan, piece))
     return area, torch.cat(pattern, -1) if specific else None
 
 
@@ -355,6 +411,11 @@ def _loudness_pattern(
         for i in range(upper.size):
             end, level = upper[i], core[r, i] if i < core.shape[1] else 0 * one
             column = min(max(i - 1, 0), slopes.shape[1] - 1)
+            if level != level:
+                # A slope that falls in from what is not a number is none either.
+                area = level
+                samples[r, point:] = level
+                break
             while z < end:
                 start, top = z, n
                 if n > level:
@@ -385,6 +446,11 @@ def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tupl
     zi, zf: (..., 2) the part of the next y that is known: A y + c0 x
     begun: (...) whether there was a value before
     """
+    signal_axes("weighted", "x", x, 1)
+    lead = x.shape[:-1]
+    given = ("coefficients", coefficients, (4, 2)), ("zi", zi, (*lead, 2))
+    fit("weighted", torch.float64, *given)
+    fit("weighted", torch.bool, ("begun", begun, lead))
     if compiled(x, coefficients, zi):
         rows = array(x).reshape(-1, x.shape[-1])
         y, zf = x.new_empty(rows.shape), torch.empty_like(zi)

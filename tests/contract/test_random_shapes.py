@@ -1,0 +1,103 @@
+"""Random shapes for every exported stage and every function: no crash, and both forms agree.
+
+The same with 2000 shapes for each is in `tests/soak/test_shapes.py`.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from amt_stream import functional
+from amt_stream.functional.direct_form import direct_form
+from amt_stream.functional.excitation import banded, lower_skirts
+from amt_stream.functional.fir import fir
+from amt_stream.functional.loudness import agc
+from amt_stream.functional.relaxation import relax
+from amt_stream.stages import Excitation
+from tests.contract.random_shapes import FUNCTIONS
+
+ONE_FORM = {
+    *("band_passes", "blocks", "cascade_blocks", "check_frames", "first_order_gain"),
+    *("fit", "group_delay", "held_maximum", "last_axes", "one_poles", "per_frame", "plain_loops"),
+    *("plain_relax", "run", "signal_axes", "state_space", "states", "svf_blocks", "whole_blocks"),
+}
+"""Functions in torch or Python alone, which cannot read beyond an array."""
+
+
+def public_functions():
+    for found in pkgutil.iter_modules(functional.__path__, "amt_stream.functional."):
+        if found.name.endswith((".dispatch", ".tiles")):  # how kernels are made, and kernels
+            continue
+        module = importlib.import_module(found.name)
+        for name, value in vars(module).items():
+            own = inspect.isfunction(value) and value.__module__ == module.__name__
+            if own and not name.startswith("_"):
+                yield name
+
+
+def test_every_public_function_is_tried_or_has_one_form():
+    assert set(public_functions()) == {*FUNCTIONS, *ONE_FORM}
+
+
+def tried(count, trace, *names, seed=1):
+    """What a process that tries `count` shapes for each name found wrong."""
+    program = [sys.executable, "-m", "tests.contract.random_shapes", str(count), str(seed)]
+    done = subprocess.run([*program, trace, *names], capture_output=True, text=True, check=False)
+    *faults, last = done.stdout.splitlines() or [""]
+    at = trace.read_text(encoding="utf-8").splitlines()[-1:]
+    assert done.returncode == 0, f"ended with {done.returncode} at {at}\n{done.stderr}"
+    return faults, last
+
+
+def test_random_shapes_end_no_process_and_both_forms_agree(tmp_path):
+    faults, last = tried(12, tmp_path / "trace")
+    assert not faults, "\n".join(faults)
+    trials, taken = (int(word) for word in last.split() if word.isdigit())
+    assert trials > 500
+    assert taken > trials / 5
+
+
+F64 = torch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: fir(torch.ones(2, 3), torch.ones(4), torch.ones(2, 4)), r"zi has .*give \(2, 3\)"),
+        (lambda: fir(torch.ones(3), torch.ones(4, dtype=F64), torch.ones(3)), "taps is .*float64"),
+        (lambda: fir(torch.ones(3).half(), torch.ones(1), torch.ones(0)), "x is torch.float16"),
+        (lambda: agc(torch.ones(3), torch.ones(2), torch.ones(3)), "give it 2 axes or more"),
+        (lambda: agc(torch.ones(0, 3), torch.ones(2), torch.ones(3)), "1 or more on each axis"),
+        (lambda: relax(torch.ones(3), torch.ones(4), torch.ones(())), "rate has shape"),
+        (
+            lambda: direct_form(*(torch.ones(n) for n in ((9,), (2, 3), (2, 3), (1, 2)))),
+            r"b has shape \(2, 3\): give \(1, 3\)",
+        ),
+    ],
+)
+def test_a_refusal_names_function_argument_and_what_fits(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_indices_beyond_a_table_are_refused():
+    """By their values, as a kernel takes them for places in an array."""
+    stage = Excitation("grouped")
+    x, filters = torch.ones(1, 960), stage.filters()
+    for wrong in (
+        filters._replace(groups=filters.groups + 1),
+        filters._replace(groups_below=filters.groups_below + 10_000),
+        filters._replace(components_below=filters.components_below - 10_000),
+    ):
+        for given in (x, x.clone().requires_grad_()):
+            with pytest.raises(ValueError, match="groups are not those of 960 components"):
+                lower_skirts(given, x, wrong)
+    for blocks in (stage.levels_blocks + 1, stage.levels_blocks[1:], 1000 * stage.levels_blocks):
+        for given in (x, x.clone().requires_grad_()):
+            with pytest.raises(ValueError, match="blocks are not those of a matrix"):
+                banded(given, stage.levels, blocks)
