@@ -364,9 +364,6 @@ class Delay(Stage):
         y = joined.narrow(self.time_dim, 0, length)
         return y, {"past": joined.narrow(self.time_dim, length, self.samples)}
 
-    def extra_repr(self) -> str:
-        return f"samples={self.samples}"
-
 
 class Rebuffer(nn.Module):
     """The door of a `Stream`: takes chunks of any length, calls it with whole blocks.

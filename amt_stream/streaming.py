@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.checkpoints import Checkpointed
 from amt_stream.contract import InputUnit, refuse, refuse_class
 from amt_stream.functional.threads import one_thread
 
@@ -83,7 +84,7 @@ def as_given(y: Tensor, x: Tensor) -> Tensor:
     return y.to(x.dtype) if x.is_floating_point() else y
 
 
-class Stage(nn.Module):
+class Stage(Checkpointed):
     """A piece of signal processing that can be cut into blocks.
 
     A subclass writes `initial_state` and `step` and says what it is by these attributes:
@@ -311,6 +312,15 @@ class Stage(nn.Module):
         self._designs[name] = values
         self.register_buffer(name, self._table(name), persistent=False)
 
+    def register_constant(self, name: str, values: np.ndarray, learnable: bool) -> None:
+        """Keep `values` as a parameter where they are learned, as a table where they are not."""
+        if learnable:
+            fixed = torch.float64 if name in self.keeps_double else self.dtype
+            fresh = torch.tensor(values, dtype=fixed, device=self.device)
+            self.register_parameter(name, nn.Parameter(fresh))
+        else:
+            self.register_table(name, values)
+
     def design(self, name: str) -> np.ndarray:
         """The values that a table was registered with: exact, and there on the meta device too."""
         return self._designs[name]
@@ -320,6 +330,10 @@ class Stage(nn.Module):
         fixed = name in self.keeps_double or not values.is_floating_point()
         return values.to(self.device, None if fixed else self.dtype)
 
+    def _as_designed(self, name: str) -> bool:
+        buffer = self._buffers[name]
+        return buffer is None or buffer.is_meta or torch.equal(buffer, self._table(name))
+
     def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
         """A new state tensor of `fill` in the dtype that `key` has in this stage."""
         dtype = torch.float64 if key in self.keeps_double else self.dtype
@@ -328,10 +342,13 @@ class Stage(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
         refuse_half(self, fn(self._probe).dtype)
         kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
+        # A table that somebody has changed is no longer what was designed.
+        another = fn(self._probe).dtype != self.dtype
+        changed = {name for name in self._designs if another and not self._as_designed(name)}
         was = self._probe
         super()._apply(fn, recurse)
         if self.dtype != was.dtype or was.is_meta:
-            for name in self._designs:
+            for name in set(self._designs) - changed:
                 self._buffers[name] = self._table(name)
         for name, buffer in kept.items():
             if buffer is not None and not (was.is_meta and name in self._designs):
@@ -389,7 +406,7 @@ def refuse_no_stage(taker: str, given: Any) -> None:
     raise TypeError(f"{taker} takes a Stage, given {type(given).__name__}: {remedy}")
 
 
-class Stream(nn.Module):
+class Stream(Checkpointed):
     """A running stage: `live = Stream(stage, shape); y = live(block)`.
 
     `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
@@ -489,6 +506,3 @@ class Stream(nn.Module):
         for key, buffer in kept.items():
             self._buffers[self._PREFIX + key] = carried(buffer, fn)
         return self
-
-    def extra_repr(self) -> str:
-        return f"shape={self.shape}"

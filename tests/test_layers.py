@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["contract", "catalog", "data", "scales", "signals", "design", "functional", "streaming"]
-RANK += ["pointwise", "compose", "testing", "stages", "models", "calibration", "calibrator"]
-RANK += ["metering", "frames", "rows", "engine", "analysis", "selftest", "outputs", "presets"]
-RANK += ["measuring", "cli"]
+RANK = ["contract", "catalog", "data", "scales", "signals", "design", "functional"]
+RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
+RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
+RANK += ["selftest", "outputs", "presets", "measuring", "cli"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]
 

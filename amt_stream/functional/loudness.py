@@ -35,11 +35,6 @@ class Channels(NamedTuple):
     c: Tensor
 
 
-def _arrays(fields: Any) -> Any:
-    """A NamedTuple of tensors as one of their memory, as a kernel takes it."""
-    return type(fields)(*map(array, fields))
-
-
 def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     """Specific loudness in sone/Cam of `excitation` (..., channel), a power ratio re 0 dB.
 
@@ -51,7 +46,7 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
         y = excitation.new_empty(flat.shape)
-        _specific_loudness(flat, _arrays(channels), y.numpy())
+        _specific_loudness(flat, *(array(t) for t in channels), y.numpy())
         return y.view(excitation.shape)
     # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
@@ -68,8 +63,16 @@ def _check_channels(function: str, excitation: Tensor, channels: Channels) -> No
 
 
 @kernel
-def _specific_loudness(excitation: Array, channels: Channels, y: Array) -> None:
-    threshold, gain, a, alpha, scale, c = channels
+def _specific_loudness(
+    excitation: Array,
+    threshold: Array,
+    gain: Array,
+    a: Array,
+    alpha: Array,
+    scale: Array,
+    c: Array,
+    y: Array,
+) -> None:
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             e = excitation[n, i]
@@ -217,13 +220,6 @@ class Binaural(NamedTuple):
     ltl_ears: Tensor
 
 
-class Smoothed(NamedTuple):
-    """What goes with the smoothing of short-term specific loudness, and of long-term loudness."""
-
-    short: Any
-    long: Any
-
-
 def binaural_loudness(
     excitation: Tensor,
     channels: Channels,
@@ -265,15 +261,18 @@ def binaural_loudness(
         zf = short.new_empty(short.shape), long.new_empty(long.shape)
         _binaural_loudness(
             array(rows),
-            _arrays(channels),
+            *(array(t) for t in channels),
             array(smoothing),
             array(theta),
             step,
-            Smoothed(array(short_term), array(long_term)),
+            array(short_term),
+            array(long_term),
             array(before).reshape(-1),
-            Smoothed(array(short).reshape(-1, rows.shape[-1]), array(long).reshape(-1, 1)),
-            _arrays(y),
-            Smoothed(zf[0].view(-1, rows.shape[-1]).numpy(), zf[1].view(-1, 1).numpy()),
+            array(short).reshape(-1, rows.shape[-1]),
+            array(long).reshape(-1, 1),
+            *(t.numpy() for t in y),
+            zf[0].view(-1, rows.shape[-1]).numpy(),
+            zf[1].view(-1, 1).numpy(),
         )
         return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
@@ -288,25 +287,34 @@ def binaural_loudness(
 @kernel
 def _binaural_loudness(
     excitation: Array,
-    channels: Channels,
+    threshold: Array,
+    gain: Array,
+    a: Array,
+    alpha: Array,
+    scale: Array,
+    c: Array,
     smoothing: Array,
     theta: Array,
     step: float,
-    coefficients: Smoothed,
+    short_term: Array,
+    long_term: Array,
     before: Array,
-    zi: Smoothed,
-    y: Binaural,
-    zf: Smoothed,
+    short: Array,
+    long: Array,
+    specific: Array,
+    stl_ears: Array,
+    ltl_ears: Array,
+    short_zf: Array,
+    long_zf: Array,
 ) -> None:
-    specific, stl_ears, ltl_ears = y
     rows, _, frames, count = specific.shape
     flat = specific.reshape((rows * 2 * frames, count))
     excitations = excitation.reshape((rows * 2 * frames, count))
-    _specific_loudness(excitations, channels, flat)
+    _specific_loudness(excitations, threshold, gain, a, alpha, scale, c, flat)
     for b in range(rows):
         specific[b, :, : before[b]] = 0
     ears = specific.reshape((rows * 2, frames, count))
-    _agc(ears, coefficients.short, zi.short, ears, zf.short)
+    _agc(ears, short_term, short, ears, short_zf)
     q = np.empty_like(flat)
     for n in range(flat.shape[0]):
         x = flat[n]
@@ -327,5 +335,4 @@ def _binaural_loudness(
             total += x[i] * g[i]
         loudness[n] = q.dtype.type(step) * total
     shape = (rows * 2, frames, 1)
-    sums, smoothed = stl_ears.reshape(shape), ltl_ears.reshape(shape)
-    _agc(sums, coefficients.long, zi.long, smoothed, zf.long)
+    _agc(stl_ears.reshape(shape), long_term, long, ltl_ears.reshape(shape), long_zf)

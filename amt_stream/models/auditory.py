@@ -56,4 +56,4 @@ class AuditoryModel(Chain):
         return (self.documented(y), given) if self.return_stages else self.documented(y)
 
     def extra_repr(self) -> str:
-        return f"fs={self.fs:g}, num_channels={self.num_channels}, learnable={self.learnable}"
+        return f"{super().extra_repr()}, num_channels={self.num_channels}"

@@ -77,6 +77,3 @@ class ModulationSpectrum(Chain):
         if isinstance(self.auditory, Dau1997):
             return self.auditory.mask
         return torch.ones(len(self.fc), len(self.mfc), dtype=torch.bool, device=self.device)
-
-    def extra_repr(self) -> str:
-        return f"fs={self.fs}, model={self.model!r}"

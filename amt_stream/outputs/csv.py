@@ -1,32 +1,28 @@
 """Rows as comma-separated values, after comment lines that say what they are."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from amt_stream.rows import Rows
+from amt_stream.rows.row import COLUMNS, Row
 
 
 class CsvWriter:
-    """Lines "# key: JSON value", the names of the columns, then a line a row.
+    """Lines "# key: value", the column names, then a line a row; decimal points always.
 
-    Decimal points always; what has no value is empty. `pandas.read_csv(comment="#")` reads it.
+    What has no value is empty.
     """
 
-    def __init__(self, stream: TextIO, header: Mapping[str, Any]) -> None:
+    def __init__(
+        self, stream: TextIO, about: Mapping[str, Any], columns: Sequence[str] = COLUMNS
+    ) -> None:
         self._stream = stream
-        self._header: Mapping[str, Any] | None = header
+        for key, value in about.items():
+            text = str(value)
+            stream.write(f"# {key}: {text if text.isprintable() else repr(text)}\n")
+        stream.write(",".join(columns) + "\n")
 
-    def write(self, rows: Rows) -> None:
-        if self._header is not None:
-            for key, value in self._header.items():
-                self._stream.write(f"# {key}: {json.dumps(value)}\n")
-            self._stream.write(",".join(rows.columns) + "\n")
-            self._header = None
-        self._stream.writelines(",".join(map(_cell, row)) + "\n" for row in rows.tuples())
-
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """The end; a table has no place for a summary."""
+    def write(self, rows: Iterable[Row]) -> None:
+        self._stream.writelines(",".join(map(_cell, row)) + "\n" for row in rows)
 
 
 def _cell(value: Any) -> str:

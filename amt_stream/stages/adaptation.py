@@ -45,6 +45,8 @@ class AdaptLoop(Stage):
     range, and another number of channels than `minlvl_per_channel` has.
     """
 
+    binding = ("fs",)
+
     fs: float
     corr: Tensor
     mult: Tensor
@@ -198,12 +200,30 @@ class AdaptLoop(Stage):
         """The same as `whole`, in the dtype of `x` where that is a floating one."""
         return as_given(self.whole(x), x)
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        smallest = "minlvl_per_channel" if self.use_freq_specific_minlvl else "minlvl"
+        if not self.learnable or not {smallest, "a1", "b0"} <= set(given):
+            return {}
+        floor, a1, b0 = (given[name].double() for name in (smallest, "a1", "b0"))
+        if not torch.allclose(b0, 1 - a1, rtol=1e-3, atol=1e-7):
+            raise ValueError("learned b0 is not 1 - a1, so that a loop has a gain at 0 Hz")
+        if not ((floor > 0) & (floor < 1)).all() or not ((a1 > 0) & (a1 < 1)).all():
+            raise ValueError(f"learned {smallest} or a1 is not between 0 and 1")
+        taken = {"logit_minlvl": floor.logit(), "log_tau": (-1 / ((-b0).log1p() * self.fs)).log()}
+        if self.limited and "limit" in given:
+            room = given["limit"].double() - _least_limit(self._rest(floor))
+            if not room > 0:
+                raise ValueError(
+                    f"learned limit {given['limit'].item():.7g} leaves an onset no room"
+                )
+            taken["log_room"] = room.log()
+            del given["limit"]
+        del given[smallest], given["a1"], given["b0"]
+        return taken
+
     def extra_repr(self) -> str:
-        lowest = "per channel" if self.use_freq_specific_minlvl else f"{self.minlvl.item():.3g}"
-        return (
-            f"fs={self.fs}, preset={self.preset!r}, num_loops={self.num_loops}, "
-            f"limit={self.limit.item():.3g}, minlvl={lowest}, learnable={self.learnable}"
-        )
+        lowest = "per channel" if self.use_freq_specific_minlvl else f"{self.minlvl.item():.4g}"
+        return f"{super().extra_repr()}, num_loops={self.num_loops}, minlvl={lowest}"
 
 
 def _numbers(values: Any) -> Tensor:

@@ -50,14 +50,19 @@ class SpatialSmoothing(Pointwise):
     """Specific loudness (..., channel) smoothed over channels by a Gaussian, the same shape.
 
     kernel_width: Cam to each side, a multiple of 0.25; sigma: exp(-(sigma g)^2)
+    learnable: both are parameters; the kernel keeps its number of weights, which a learned width
+        sets further apart or closer together
     variant: beyond the channels "documented" reflects the pattern, "iso532-3" has zeros
     """
 
     time_dim = -2
     out_time_dim = -2
     in_quantity = out_quantity = "sone/Cam"
+    binding = ("variant",)
 
     sigma: Tensor
+    kernel_width: float | Tensor
+    places: Tensor
 
     def __init__(
         self,
@@ -68,29 +73,29 @@ class SpatialSmoothing(Pointwise):
         variant: Variant = "documented",
     ) -> None:
         super().__init__()
+        self.to(dtype)
         check_variant(variant)
         if kernel_width <= 0 or kernel_width % CAM_STEP or kernel_width > 37.25:
             raise ValueError(
                 f"SpatialSmoothing: kernel_width is {kernel_width}: give a multiple of {CAM_STEP} "
                 "Cam, up to 37.25"
             )
-        self.kernel_width, self.learnable, self.variant = kernel_width, learnable, variant
+        self.learnable, self.variant = learnable, variant
         half = round(kernel_width / CAM_STEP)
         # A pattern cannot be reflected further than it is long.
         self.fixed_axes = {-1: at_least(half + 1 if variant == "documented" else 1)}
-        self.register_table("distance", CAM_STEP * np.arange(-half, half + 1))
+        # Of the weights, in kernel widths.
+        self.register_table("places", np.arange(-half, half + 1) / half)
+        self.register_constant("sigma", np.array(sigma, np.float64), learnable)
         if learnable:
-            self.sigma = nn.Parameter(torch.tensor(sigma))
+            self.register_constant("kernel_width", np.array(kernel_width, np.float64), True)
         else:
-            self.register_table("sigma", np.array(sigma))
-        self.to(dtype)
-
-    distance: Tensor
+            self.kernel_width = kernel_width
 
     @property
-    def g(self) -> Tensor | None:
-        """Distances of the kernel in Cam; None when learnable."""
-        return None if self.learnable else self.distance
+    def g(self) -> Tensor:
+        """Distances of the kernel's weights in Cam."""
+        return self.kernel_width * self.places
 
     @property
     def gaussian_kernel(self) -> Tensor | None:
@@ -98,11 +103,15 @@ class SpatialSmoothing(Pointwise):
         return None if self.learnable else self._kernel()
 
     def _kernel(self) -> Tensor:
-        weights = torch.exp(-((self.sigma * self.distance) ** 2))
+        weights = torch.exp(-((self.sigma * self.g) ** 2))
         return weights / weights.sum()
 
+    def forward(self, specific_loudness: Tensor) -> Tensor:
+        """`transform` of `specific_loudness` (..., channel), in its dtype if a floating one."""
+        return super().forward(specific_loudness)
+
     def transform(self, x: Tensor) -> Tensor:
-        half = self.distance.shape[0] // 2
+        half = self.places.shape[0] // 2
         rows = x.reshape(-1, 1, x.shape[-1])
         mode = "reflect" if self.variant == "documented" else "constant"
         padded = nn.functional.pad(rows, (half, half), mode=mode)
@@ -111,15 +120,11 @@ class SpatialSmoothing(Pointwise):
     def get_parameters(self) -> dict[str, Any]:
         """kernel_width, sigma, kernel_size and learnable."""
         return {
-            "kernel_width": self.kernel_width,
+            "kernel_width": torch.as_tensor(self.kernel_width).item(),
             "sigma": self.sigma.item(),
-            "kernel_size": self.distance.shape[0],
+            "kernel_size": self.places.shape[0],
             "learnable": self.learnable,
         }
-
-    def extra_repr(self) -> str:
-        shown = {**self.get_parameters(), "variant": self.variant}
-        return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
 class BinauralInhibition(Pointwise):
@@ -136,6 +141,7 @@ class BinauralInhibition(Pointwise):
     time_dim = -2
     out_time_dim = -2
     in_quantity = "sone/Cam"
+    binding = ("variant",)
 
     p: Tensor
 
@@ -149,12 +155,9 @@ class BinauralInhibition(Pointwise):
         super().__init__()
         check_variant(variant)
         self.fixed_axes = {-3: 2}
-        self.learnable, self.variant = learnable, variant
-        if learnable:
-            self.p = nn.Parameter(torch.tensor(p))
-        else:
-            self.register_table("p", np.array(p))
         self.to(dtype)
+        self.learnable, self.variant = learnable, variant
+        self.register_constant("p", np.array(p, np.float64), learnable)
 
     def transform(self, x: Tensor) -> Tensor:
         q = x + SILENT
@@ -172,9 +175,6 @@ class BinauralInhibition(Pointwise):
     def get_parameters(self) -> dict[str, float]:
         """p."""
         return {"p": self.p.item()}
-
-    def extra_repr(self) -> str:
-        return f"p={self.p.item():.4f}, variant={self.variant!r}, learnable={self.learnable}"
 
 
 class BinauralTotal(NamedTuple):
@@ -236,6 +236,3 @@ class Moore2016BinauralLoudness(Pointwise):
             "spatial_smoothing": self.spatial_smoothing.get_parameters(),
             "inhibition": self.inhibition.get_parameters(),
         }
-
-    def extra_repr(self) -> str:
-        return f"learnable={self.learnable}"

@@ -124,7 +124,3 @@ class BS1770(Stage):
 
     def out_shape(self, shape: Shape) -> Any:
         return BS1770Output(shape[:-1], shape, shape)
-
-    def extra_repr(self) -> str:
-        weights = tuple(self.design("weights").tolist())
-        return f"fs={self.fs}, channels={self.channels}, weights={weights}"

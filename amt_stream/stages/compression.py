@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from amt_stream.streaming import Pointwise
 
@@ -15,6 +15,8 @@ class _Compression(Pointwise):
     exponent: a number, or a tensor (num_channels,)
     channel_dim: axis of the channels when there is an exponent for each
     """
+
+    binding = ("dboffset",)
 
     exponent: Tensor
     knee_db_param: Tensor
@@ -51,11 +53,9 @@ class _Compression(Pointwise):
             self.fixed_axes = {channel_dim: n.size}
             self.shape_remedy = "give one channel for each exponent"
         self._knee_db = float(knee_db)
+        self.register_constant("exponent", n, learnable)
         if learnable:
-            self.exponent = nn.Parameter(torch.tensor(n, dtype=self.dtype))
-            self.knee_db_param = nn.Parameter(torch.tensor(self._knee_db))
-        else:
-            self.register_table("exponent", n)
+            self.register_constant("knee_db_param", np.array(self._knee_db), True)
 
     @property
     def knee_db(self) -> float | Tensor:
@@ -81,10 +81,6 @@ class _Compression(Pointwise):
             "dboffset": self.dboffset,
             "learnable": self.learnable,
         }
-
-    def extra_repr(self) -> str:
-        shown = {**self.get_parameters(), "num_channels": self.num_channels}
-        return ", ".join(f"{key}={value}" for key, value in shown.items())
 
 
 class BrokenStickCompression(_Compression):

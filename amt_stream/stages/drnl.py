@@ -114,6 +114,8 @@ class DRNLFilterbank(Stage):
     b = _Vector("Factor of its power law for loud ones, (m/s)^(1 - c).")
     c = _Vector("Exponent of that power law.")
 
+    binding = ("fs", "model")
+
     fs: float
     fc: Tensor
 
@@ -197,12 +199,19 @@ class DRNLFilterbank(Stage):
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, self.num_channels)
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        taken = {}
+        for name in self.learned:
+            if name in given and name != "a" and not (given[name] > 0).all():
+                raise ValueError(f"learned {name} is not above 0 in each channel")
+            if name in given:
+                taken[f"log_{name}"] = given[name].double().clamp(min=SILENT).log()
+        for name in self.learned:
+            given.pop(name, None)
+        return taken
+
     def extra_repr(self) -> str:
-        fc = self.fc.tolist()
-        return (
-            f"num_channels={self.num_channels}, fc={fc[0]:.5g}..{fc[-1]:.5g} Hz, fs={self.fs:g}, "
-            f"subject={self.subject!r}, model={self.model!r}, learnable={self.learnable}"
-        )
+        return f"{super().extra_repr()}, num_channels={self.num_channels}"
 
 
 class FastDRNLFilterbank(DRNLFilterbank):

@@ -57,6 +57,3 @@ class EarFilter(Stage):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, past = fir(x, self.taps, state["past"])
         return y, {"past": past}
-
-    def extra_repr(self) -> str:
-        return f"field={self.field!r}, phase={self.phase!r}"

@@ -20,6 +20,7 @@ class _DirectForm(Stage):
 
     numerators: Tensor
     denominators: Tensor
+    poles: Tensor
     keeps_double = ("numerators", "denominators", "past")
 
     def _design(self, b: np.ndarray, a: np.ndarray, learnable: bool) -> None:
@@ -53,6 +54,19 @@ class _DirectForm(Stage):
             a = torch.cat([a, 0 * one], -1)
             a = a + k * a.flip(-1)
         return self.numerators.double(), a
+
+    def _parameters_of(self, b: Tensor, a: Tensor) -> dict[str, Tensor]:
+        """Parameters for coefficients (section, order + 1); raises ValueError for unstable ones."""
+        if b.shape != self.numerators.shape or a.shape != b.shape or (a[:, 0] == 0).any():
+            raise ValueError(
+                f"learned coefficients of shape {tuple(b.shape)} are not of this filter"
+            )
+        b, a = (b / a[:, :1]).double(), (a / a[:, :1]).double()
+        reflections = np.array([_step_down(row) for row in a.cpu().numpy()])
+        if not (np.abs(reflections) < 1).all():
+            raise ValueError("a learned pole is on or outside the unit circle")
+        shape = a.shape[0], a.shape[1] - 1
+        return {"numerators": b, "poles": torch.from_numpy(np.arctanh(reflections).reshape(shape))}
 
     def initial_state(self, shape: Shape) -> State:
         return {"past": self.state_like("past", (*shape, self.n_sections, self.order))}
@@ -103,8 +117,12 @@ class SOSFilter(_DirectForm):
         """Sections (section, 6) in float64, a0 = 1."""
         return torch.cat(self._coefficients(), -1)
 
-    def extra_repr(self) -> str:
-        return f"n_sections={self.n_sections}, learnable={self.learnable}"
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        if not self.learnable or "sos" not in given or given["sos"].shape != self.sos.shape:
+            return {}
+        taken = self._parameters_of(given["sos"][:, :3], given["sos"][:, 3:])
+        del given["sos"]
+        return taken
 
 
 class IIRFilter(_DirectForm):
@@ -139,8 +157,16 @@ class IIRFilter(_DirectForm):
         """Denominator (order + 1,) in float64, the first 1."""
         return self._coefficients()[1][0]
 
-    def extra_repr(self) -> str:
-        return f"order={self.order}, learnable={self.learnable}"
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        if not self.learnable or not {"b", "a"} <= set(given):
+            return {}
+        b, a = (
+            nn.functional.pad(given[name], (0, self.order + 1 - given[name].numel()))
+            for name in ("b", "a")
+        )
+        taken = self._parameters_of(b[None], a[None])
+        del given["b"], given["a"]
+        return taken
 
 
 class ButterworthFilter(SOSFilter):
@@ -167,9 +193,3 @@ class ButterworthFilter(SOSFilter):
         super().__init__(butterworth(order, edges, fs, btype), learnable)
         self.cutoff, self.fs, self.btype, self.filter_order = edges.tolist(), fs, btype, order
         self.to(self.device, dtype)
-
-    def extra_repr(self) -> str:
-        return (
-            f"order={self.filter_order}, cutoff={self.cutoff}, fs={self.fs}, btype={self.btype!r}, "
-            f"learnable={self.learnable}"
-        )

@@ -69,6 +69,8 @@ class GammatoneFilterbank(Stage):
     Raises ValueError for centers above fs / 2. The output is in the stage's dtype.
     """
 
+    binding = ("fs", "n")
+
     fs: float
     betamul: Tensor
     centers: Tensor
@@ -163,9 +165,21 @@ class GammatoneFilterbank(Stage):
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, self.num_channels)
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        if not self.learnable or not {"poles", "gains"} <= set(given):
+            return {}
+        poles = given["poles"].to(torch.complex128)
+        bandwidth = -poles.abs().log() * self.fs / (2 * pi)
+        fc = torch.remainder(-poles.angle() * self.fs / (2 * pi), self.fs)
+        if not ((bandwidth > 0) & (fc > 0)).all():
+            raise ValueError("a learned pole is on or outside the unit circle, or at 0 Hz")
+        unit, gains = ((1 - poles.abs()) ** self.n).to(poles.dtype), given["gains"]
+        if not torch.allclose(gains.to(poles.dtype), unit, rtol=1e-3, atol=0):
+            raise ValueError(
+                "learned gains are not those by which a filter has gain 1 at its center"
+            )
+        del given["poles"], given["gains"]
+        return {"log_fc": fc.log(), "log_bandwidth": bandwidth.log()}
+
     def extra_repr(self) -> str:
-        fc = self.fc.tolist()
-        return (
-            f"num_channels={self.num_channels}, fc={fc[0]:.5g}..{fc[-1]:.5g} Hz, fs={self.fs:g}, "
-            f"n={self.n}, betamul={self.betamul.item():.5g}, learnable={self.learnable}"
-        )
+        return f"{super().extra_repr()}, num_channels={self.num_channels}"

@@ -1,14 +1,15 @@
 """Inner hair cells: from the motion of the basilar membrane to what the nerve sees."""
 
-from math import log
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.first_order import first_order, first_order_gain
 from amt_stream.functional.relaxation import relax
+from amt_stream.stages.within import within
 from amt_stream.streaming import Shape, Stage, State, as_given
 
 Method = Literal["dau1996", "breebaart2001", "king2019", "lindemann"]
@@ -21,6 +22,9 @@ METHODS = {
 }
 """Cutoff in Hz of each low-pass, and how many stand in series."""
 
+MOST_POLE = 1 - 1e-6
+"""Of a learned low-pass: its slowest, 1e6 samples."""
+
 
 class IHCEnvelope(Stage):
     """`x` (..., channel, time) half-wave rectified and smoothed by first-order low-passes.
@@ -32,9 +36,17 @@ class IHCEnvelope(Stage):
         1500 Hz; "lindemann" 800 Hz (Dau, Puschel & Kohlrausch 1996; Breebaart, van de Par &
         Kohlrausch 2001; King, Varnet & Lorenzi 2019; Lindemann 1986)
 
-    Learnable is the cutoff, from which `b` and `a` follow: it cannot leave (0, fs / 2). Raises
-    ValueError for an unknown method and for a cutoff outside that range.
+    learnable: `b` and `a` (2,) are parameters, of a low-pass in its difference equation; what an
+        optimizer does to `a` counts as far as the pole stays inside the unit circle
+    Raises ValueError for an unknown method and for a cutoff outside (0, fs / 2).
     """
+
+    keeps_double = ("past",)
+    binding = ("fs",)
+
+    b: Tensor
+    a: Tensor
+    gain: Tensor
 
     def __init__(
         self,
@@ -46,40 +58,35 @@ class IHCEnvelope(Stage):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
+        self.to(dtype)
         if method not in METHODS:
             raise ValueError(f"IHCEnvelope: method is {method!r}: give one of {', '.join(METHODS)}")
         own, self.iterations = METHODS[method]
         self.fs, self.method, self.learnable, self.order = fs, method, learnable, 1
         self.cutoff = float(own if cutoff is None else cutoff)
         g = first_order_gain(self.cutoff, fs)
-        if learnable:
-            self.logit = nn.Parameter(torch.tensor(log(g / (1 - g)), dtype=torch.float64))
-        else:
-            self.register_table("fixed", np.array(g))
-        self.to(dtype)
-
-    fixed: Tensor
-
-    @property
-    def gain(self) -> Tensor:
-        """K / (1 + K) with K = tan(pi cutoff / fs), 0-dim; between 0 and 1."""
-        return torch.sigmoid(self.logit) if self.learnable else self.fixed
-
-    @property
-    def b(self) -> Tensor:
-        """Numerator (2,) of each low-pass."""
-        return self.gain.expand(2)
-
-    @property
-    def a(self) -> Tensor:
-        """Denominator (2,) of each low-pass, the first 1."""
-        gain = self.gain
-        return torch.stack([torch.ones_like(gain), 2 * gain - 1])
+        self.register_constant("b", np.array([g, g]), learnable)
+        self.register_constant("a", np.array([1, 2 * g - 1]), learnable)
+        if not learnable:
+            # K / (1 + K) with K = tan(pi cutoff / fs), between 0 and 1.
+            self.register_table("gain", np.array(g))
 
     def initial_state(self, shape: Shape) -> State:
+        if self.learnable:
+            return {"past": self.state_like("past", (*shape, self.iterations, 1))}
         return {"low": self.state_like("low", (*shape, self.iterations))}
 
+    def _sections(self) -> tuple[Tensor, Tensor]:
+        """Learned numerators and denominators (pass, 2) in float64, each divided by a[0]."""
+        b, a = self.b.double(), self.a.double()
+        pole = within(a[1] / a[0], -MOST_POLE, MOST_POLE)
+        denominator = torch.stack([torch.ones_like(pole), pole])
+        return (b / a[0]).expand(self.iterations, 2), denominator.expand(self.iterations, 2)
+
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        if self.learnable:
+            y, past = direct_form(x.double().clamp(min=0), *self._sections(), state["past"])
+            return y.to(x.dtype), {"past": past}
         y, low = first_order(x, self.gain, state["low"], rectify=True)
         return y, {"low": low}
 
@@ -88,10 +95,7 @@ class IHCEnvelope(Stage):
         return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
-        return (
-            f"fs={self.fs}, method={self.method!r}, cutoff={self.cutoff}, "
-            f"iterations={self.iterations}, learnable={self.learnable}"
-        )
+        return f"{super().extra_repr()}, iterations={self.iterations}"
 
 
 Integrator = Literal["euler", "exponential"]
@@ -142,6 +146,8 @@ class IHCPaulick2024(Stage):
     """
 
     precharge_duration = 0.05
+
+    binding = ("fs", "integrator")
 
     published: Tensor
     V_rest: Tensor
@@ -231,5 +237,13 @@ class IHCPaulick2024(Stage):
         """The same as `whole`, in the dtype of `x` where that is a floating one."""
         return as_given(self.whole(x), x)
 
-    def extra_repr(self) -> str:
-        return f"fs={self.fs}, integrator={self.integrator!r}, learnable={self.learnable}"
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        if not self.learnable or not set(CELL) <= set(given):
+            return {}
+        values = torch.stack([given[name] for name in CELL]).double().reshape(-1)
+        ratios = values / torch.tensor(list(CELL.values()), dtype=values.dtype)
+        if not (ratios > 0).all():
+            raise ValueError("a learned constant of the cell has changed its sign, or is 0")
+        for name in CELL:
+            del given[name]
+        return {"log_ratios": ratios.log()}

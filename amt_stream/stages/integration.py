@@ -1,14 +1,15 @@
 """Loudness over time: what rises at one pace and falls at another."""
 
-from math import exp, log
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from amt_stream.functional.loudness import agc
 from amt_stream.stages.excitation import CAM_STEP
+from amt_stream.stages.within import within
 from amt_stream.streaming import Shape, Stage, State, as_given, without
 
 FRAME_RATE = 1000
@@ -30,12 +31,22 @@ class Moore2016AGC(Stage):
     """Documented, not in the meter: `x` (..., frame, channel) smoothed, rising or falling.
 
     y += alpha (x - y) at each frame: 1 follows at once, 0 not at all; the time constant is
-    -1 / ln(1 - alpha) frames. Learnable coefficients cannot leave (0, 1). Two dimensions are
-    (frame, channel), and called directly, one is (frame,).
+    -1 / ln(1 - alpha) frames. Two dimensions are (frame, channel), and called directly, one is
+    (frame,).
+
+    learnable: `attack_alpha` and `release_alpha` are parameters; what an optimizer moves below 0 or
+        above 1 counts as 0 or 1
+    Raises ValueError for a coefficient outside that range.
+
+    Attributes: `attack_alpha` and `release_alpha`, 0-dim, the coefficient while the input is above
+    the output and while it is not.
     """
 
     time_dim = -2
     out_time_dim = -2
+
+    attack_alpha: Tensor
+    release_alpha: Tensor
 
     def __init__(
         self,
@@ -45,34 +56,18 @@ class Moore2016AGC(Stage):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        for name, alpha in (("attack_alpha", attack_alpha), ("release_alpha", release_alpha)):
-            if not (0 < alpha < 1 if learnable else 0 <= alpha <= 1):
-                allowed = "above 0 and below 1" if learnable else "from 0 to 1"
-                raise ValueError(f"Moore2016AGC: {name} is {alpha}: give a number {allowed}")
-        self.learnable = learnable
-        alphas = np.array([attack_alpha, release_alpha])
-        if learnable:
-            self.logits = nn.Parameter(torch.tensor(np.log(alphas / (1 - alphas))))
-        else:
-            self.register_table("fixed", alphas)
         self.to(dtype)
-
-    fixed: Tensor
+        for name, alpha in (("attack_alpha", attack_alpha), ("release_alpha", release_alpha)):
+            if not 0 <= alpha <= 1:
+                raise ValueError(f"Moore2016AGC: {name} is {alpha}: give a number from 0 to 1")
+            self.register_constant(name, np.array(alpha, np.float64), learnable)
+        self.learnable = learnable
 
     @property
     def coefficients(self) -> Tensor:
-        """Attack and release (2,)."""
-        return torch.sigmoid(self.logits) if self.learnable else self.fixed
-
-    @property
-    def attack_alpha(self) -> Tensor:
-        """Coefficient while the input is above the output, 0-dim."""
-        return self.coefficients[0]
-
-    @property
-    def release_alpha(self) -> Tensor:
-        """Coefficient while it is not, 0-dim."""
-        return self.coefficients[1]
+        """Attack and release (2,), as they are in use."""
+        alphas = torch.stack([self.attack_alpha, self.release_alpha])
+        return within(alphas, 0.0, 1.0) if self.learnable else alphas
 
     def initial_state(self, shape: Shape) -> State:
         return {"y": self.state_like("y", shape)}
@@ -101,14 +96,8 @@ class Moore2016AGC(Stage):
 
     def get_parameters(self) -> dict[str, float]:
         """attack_alpha and release_alpha."""
-        return {
-            "attack_alpha": self.attack_alpha.item(),
-            "release_alpha": self.release_alpha.item(),
-        }
-
-    def extra_repr(self) -> str:
-        shown = {**self.get_parameters(), "learnable": self.learnable}
-        return ", ".join(f"{key}={value}" for key, value in shown.items())
+        attack, release = self.coefficients.tolist()
+        return {"attack_alpha": attack, "release_alpha": release}
 
 
 class Integrated(NamedTuple):
@@ -172,9 +161,6 @@ class Moore2016TemporalIntegration(Stage):
         """Those of the short-term and of the long-term smoothing."""
         return {"stl": self.stl_agc.get_parameters(), "ltl": self.ltl_agc.get_parameters()}
 
-    def extra_repr(self) -> str:
-        return f"learnable={self.learnable}"
-
 
 class Levels(NamedTuple):
     """Long-term and short-term loudness (..., frame)."""
@@ -186,12 +172,21 @@ class Levels(NamedTuple):
 class LoudnessIntegration(Stage):
     """Specific loudness (..., frame, band) to `Levels`: its sum, and that sum smoothed.
 
-    Time constants of 50 ms rising and 200 ms falling; learnable ones stay positive. frame_rate is
-    in frames per second, by default the documented fs / 512. Called directly it goes on from the
-    call before, `ltl_state`, until `reset_state()`.
+    frame_rate: frames per second of the input, by default the documented fs / 512
+    learnable: `tau_attack` and `tau_release` are parameters; what an optimizer moves below a
+        sixteenth of a frame counts as that, at which loudness follows at once
+
+    Called directly it goes on from the call before, `ltl_state`, until `reset_state()`.
+
+    Attributes: `tau_attack` 50 ms and `tau_release` 200 ms, 0-dim, time constants in seconds while
+    loudness rises and while it falls.
     """
 
     time_dim = -2
+    binding = ("frame_rate",)
+
+    tau_attack: Tensor
+    tau_release: Tensor
 
     def __init__(
         self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None
@@ -201,30 +196,23 @@ class LoudnessIntegration(Stage):
         self.frame_rate = fs / 512 if frame_rate is None else frame_rate
         if self.frame_rate <= 0:
             raise ValueError(f"LoudnessIntegration: frame_rate is {frame_rate}: give one above 0")
-        logs = np.array([log(0.05), log(0.2)])
-        if learnable:
-            self.log_taus = nn.Parameter(torch.tensor(logs, dtype=self.dtype))
-        else:
-            self.register_table("log_taus", logs)
+        self.register_constant("tau_attack", np.array(0.05), learnable)
+        self.register_constant("tau_release", np.array(0.2), learnable)
         self.ltl_state: Tensor | None = None
         self.out_time_dim = Levels(-1, -1)  # type: ignore[arg-type]
 
     @property
-    def tau_attack(self) -> Tensor:
-        """Time constant in seconds while loudness rises, 0-dim."""
-        return self.log_taus[0].exp()
-
-    @property
-    def tau_release(self) -> Tensor:
-        """Time constant in seconds while it falls, 0-dim."""
-        return self.log_taus[1].exp()
+    def time_constants(self) -> Tensor:
+        """Attack and release (2,) in seconds, as they are in use."""
+        taus = torch.stack([self.tau_attack, self.tau_release])
+        return within(taus, 1 / (16 * self.frame_rate), float("inf")) if self.learnable else taus
 
     def initial_state(self, shape: Shape) -> State:
         return {"ltl": self.state_like("ltl", shape[:-1])}
 
     def step(self, x: Tensor, state: State) -> tuple[Levels, State]:
         stl = x.sum(-1)
-        coefficients = -torch.expm1(-1 / (self.frame_rate * self.log_taus.exp()))
+        coefficients = -torch.expm1(-1 / (self.frame_rate * self.time_constants))
         ltl, last = agc(stl[..., None], coefficients, state["ltl"][..., None])
         return Levels(ltl.squeeze(-1), stl), {"ltl": last.squeeze(-1)}
 
@@ -250,15 +238,22 @@ class LoudnessIntegration(Stage):
 
     def get_time_constants(self) -> tuple[float, float]:
         """Attack and release in seconds."""
-        attack, release = (exp(v) for v in self.log_taus.tolist())
+        attack, release = self.time_constants.tolist()
         return attack, release
+
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        # Where a sound was left off is no part of what was learned.
+        if given.pop("ltl_state", None) is not None:
+            warnings.warn(
+                "LoudnessIntegration: ltl_state of the checkpoint is not taken: the next call goes "
+                "on from the call before it, or begins in silence",
+                stacklevel=2,
+            )
+        return {}
 
     def out_shape(self, shape: Shape) -> Any:
         return Levels(shape[:-1], shape[:-1])  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         attack, release = self.get_time_constants()
-        return (
-            f"frame_rate={self.frame_rate}, tau_attack={attack:.3g}, tau_release={release:.3g}, "
-            f"learnable={self.learnable}"
-        )
+        return f"{super().extra_repr()}, tau_attack={attack:.7g}, tau_release={release:.7g}"

@@ -145,12 +145,6 @@ class BinauralLoudness(Stage):
         shapes: Any = (rows, rows, ears, ears, channels, channels, rows, rows, rows, rows)
         return Moore2016Output(*shapes)
 
-    def extra_repr(self) -> str:
-        return (
-            f"constants={self.constants!r}, frames_before={self.frames_before}, "
-            f"band={self.gives_band}"
-        )
-
 
 class Glasberg2002Output(NamedTuple):
     """Loudness in sone, frame by frame.
@@ -239,6 +233,3 @@ class MonauralLoudness(Stage):
         rows = shape[:-2]
         ears = (*rows, 2)
         return Glasberg2002Output(rows, rows, ears, ears)  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"frames_before={self.frames_before}, ltl_release={self.ltl_release}"

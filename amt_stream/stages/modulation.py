@@ -64,6 +64,8 @@ def modulation_centers(limit: float, Q: float = 2.0) -> list[float]:
 class _Bank(Stage):
     """Filters on each channel: `x` (..., channel, time) to (..., channel, filter, time)."""
 
+    binding = ("fs", "filter_type")
+
     fs: float
     low: Tensor
     scale: Tensor
@@ -275,15 +277,6 @@ class ModulationFilterbank(_Bank):
         """A streamed output (..., channel, filter, time) as a list, one entry per channel."""
         return [y[..., f, :n, :] for f, n in enumerate(self._designs["counts"])]
 
-    def extra_repr(self) -> str:
-        att = "learned" if self.learnable else f"{self.att_factor:.4g}"
-        return (
-            f"fs={self.fs}, num_channels={self.num_channels}, Q={self.Q}, max_mfc={self.max_mfc}, "
-            f"lp_cutoff={self.lp_cutoff}, att_factor={att}, "
-            f"use_upper_limit={self.use_upper_limit}, preset={self.preset!r}, "
-            f"filter_type={self.filter_type!r}, learnable={self.learnable}"
-        )
-
 
 class FastModulationFilterbank(ModulationFilterbank):
     """The same as `ModulationFilterbank`, which is as fast: one exact recursive form serves both.
@@ -291,15 +284,27 @@ class FastModulationFilterbank(ModulationFilterbank):
     tolerance: accepted, and changes nothing; no filters are merged
     """
 
-    def __init__(self, *args: Any, tolerance: int = 2, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        fs: float,
+        fc: Tensor | np.ndarray | Sequence[float],
+        Q: float = 2.0,
+        max_mfc: float | None = None,
+        lp_cutoff: float | None = None,
+        att_factor: float | None = None,
+        use_upper_limit: bool | None = None,
+        preset: str | None = None,
+        filter_type: str = "efilt",
+        learnable: bool = False,
+        dtype: torch.dtype = torch.float32,
+        tolerance: int = 2,
+    ) -> None:
+        bank = Q, max_mfc, lp_cutoff, att_factor, use_upper_limit, preset, filter_type
+        super().__init__(fs, fc, *bank, learnable, dtype)
         self.tolerance = tolerance
 
     def distribute_gradients(self) -> None:
         """Does nothing: each band has one set of weights, whose gradient is complete already."""
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, tolerance={self.tolerance}"
 
 
 class King2019ModulationFilterbank(_Bank):
@@ -387,13 +392,6 @@ class King2019ModulationFilterbank(_Bank):
         """(..., channel, M, time), in the dtype of `x` (..., channel, time)."""
         return as_given(self.whole(x), x)
 
-    def extra_repr(self) -> str:
-        return (
-            f"fs={self.fs}, num_filters={self.num_filters}, mflow={self.mflow}, "
-            f"mfhigh={self.mfhigh}, qfactor={self.qfactor}, nmod={self.nmod}, "
-            f"learnable={self.learnable}"
-        )
-
 
 class FastKing2019ModulationFilterbank(King2019ModulationFilterbank):
     """The same as `King2019ModulationFilterbank`: one exact recursive form serves both.
@@ -425,6 +423,3 @@ class FastKing2019ModulationFilterbank(King2019ModulationFilterbank):
                 stacklevel=2,
             )
         self.ir_length_ratio = ir_length_ratio
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, ir_length_ratio={self.ir_length_ratio}"

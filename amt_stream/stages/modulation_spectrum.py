@@ -79,6 +79,3 @@ class ModulationRms(Stage):
 
     def out_shape(self, shape: Shape) -> Any:
         return ModulationSpectrumOutput(shape)
-
-    def extra_repr(self) -> str:
-        return f"fs={self.fs}, frame_ms={self.frame_ms}, time_constant={self.time_constant}"

@@ -24,6 +24,8 @@ class _TabulatedFilter(Stage):
         order
     """
 
+    binding = ("fs",)
+
     fs: float
     fir_coeffs: Tensor
 
@@ -86,9 +88,6 @@ class _TabulatedFilter(Stage):
         """fs, order, phase_type and learnable."""
         names = ("fs", "order", "phase_type", "learnable")
         return {name: getattr(self, name) for name in names}
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{key}={value!r}" for key, value in self.get_parameters().items())
 
 
 class _PointsFilter(_TabulatedFilter):

@@ -62,9 +62,6 @@ class Resample(Stage):
         y, past = polyphase(x, self.bank, self.block_size, self.length, state["past"])
         return y, {"past": past}
 
-    def extra_repr(self) -> str:
-        return f"{self.fs_in}, {self.fs_out}"
-
 
 def _whole(fs: float) -> int:
     if fs != int(fs) or fs < 1:

@@ -120,9 +120,6 @@ class SoundLevel(Stage):
         timed = (*shape, LEVELS)
         return SoundLevelOutput((*shape, WEIGHTINGS), timed, timed, timed, shape)
 
-    def extra_repr(self) -> str:
-        return f"fs={self.fs}, z_high_pass={self.z_high_pass}"
-
 
 def frequency_weightings(fs: int) -> tuple[np.ndarray, np.ndarray, float]:
     """High-passes (3,), low-pass (2, 3) and gain of A and C, as `sound_levels` takes them.

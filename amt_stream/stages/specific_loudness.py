@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from amt_stream.checkpoints import told
 from amt_stream.data import table
 from amt_stream.functional.loudness import Channels, specific_loudness
 from amt_stream.scales import erb_number_to_hz, hz_to_erb_number
@@ -79,6 +80,20 @@ def documented_constants() -> dict[str, np.ndarray]:
     }
 
 
+def erb_grid(stage: str, f_min: float, f_max: float, erb_step: float) -> np.ndarray:
+    """Centers (band,) in Hz every `erb_step` Cam from `f_min`; the last lies at `f_max` or above.
+
+    Raises ValueError, naming `stage`, for limits that leave no bands.
+    """
+    if not 0 < f_min < f_max or erb_step <= 0:
+        raise ValueError(
+            f"{stage}: f_min={f_min}, f_max={f_max}, erb_step={erb_step}: give 0 < f_min < f_max "
+            "and a step above 0"
+        )
+    low, high = hz_to_erb_number(f_min), hz_to_erb_number(f_max)
+    return erb_number_to_hz(low + erb_step * np.arange(ceil((high - low) / erb_step) + 1))
+
+
 class Moore2016SpecificLoudness(Pointwise):
     """Documented, not in the meter: excitation in dB (..., 150) to specific loudness in sone/Cam.
 
@@ -96,6 +111,8 @@ class Moore2016SpecificLoudness(Pointwise):
     G: Tensor
     A: Tensor
     Alpha: Tensor
+    C: float | Tensor
+    binding = ("variant",)
 
     def __init__(
         self,
@@ -112,13 +129,16 @@ class Moore2016SpecificLoudness(Pointwise):
         self.register_table("fc", erb_number_to_hz(CAMS))
         self.register_table("threshold_db", 10 * np.log10(values["threshold"]))
         for name, key in (("G", "gain"), ("A", "a"), ("Alpha", "alpha")):
-            if learnable:
-                self.register_parameter(name, nn.Parameter(torch.tensor(values[key])))
-            else:
-                self.register_table(name, values[key])
+            self.register_constant(name, values[key], learnable)
         c = C["documented" if variant == "documented" else "iso"]
-        self.C: float | Tensor = nn.Parameter(torch.tensor(c)) if learnable else c
-        self.to(dtype)
+        if learnable:
+            self.register_constant("C", np.array(c), True)
+        else:
+            self.C = c
+
+    def forward(self, excitation_db: Tensor) -> Tensor:
+        """`transform` of `excitation_db` (..., 150), in its dtype where that is a floating one."""
+        return super().forward(excitation_db)
 
     def transform(self, x: Tensor) -> Tensor:
         threshold = 10 ** (self.threshold_db / 10)
@@ -137,8 +157,7 @@ class Moore2016SpecificLoudness(Pointwise):
         return {"n_channels": CAMS.size, "C": torch.as_tensor(self.C).item(), **ends}
 
     def extra_repr(self) -> str:
-        c = torch.as_tensor(self.C).item()
-        return f"C={c:.4f}, variant={self.variant!r}, learnable={self.learnable}"
+        return f"{super().extra_repr()}, C={told(self.C)}"
 
 
 class SpecificLoudness(Pointwise):
@@ -159,6 +178,7 @@ class SpecificLoudness(Pointwise):
     C: Tensor
     alpha: Tensor
     E0_offset: Tensor
+    binding = ("f_min", "f_max", "erb_step")
 
     def __init__(
         self,
@@ -169,31 +189,24 @@ class SpecificLoudness(Pointwise):
         learnable: bool = False,
     ) -> None:
         super().__init__()
-        if not 0 < f_min < f_max or erb_step <= 0:
-            raise ValueError(
-                f"SpecificLoudness: f_min={f_min}, f_max={f_max}, erb_step={erb_step}: give "
-                "0 < f_min < f_max and a step above 0"
-            )
         self.fs, self.f_min, self.f_max, self.erb_step = fs, f_min, f_max, erb_step
         self.learnable = learnable
-        low, high = hz_to_erb_number(f_min), hz_to_erb_number(f_max)
-        # The last band lies at f_max or above it.
-        self.n_erb_bands = ceil((high - low) / erb_step) + 1
-        fc = erb_number_to_hz(low + erb_step * np.arange(self.n_erb_bands))
+        fc = erb_grid("SpecificLoudness", f_min, f_max, erb_step)
+        self.n_erb_bands = fc.size
         self.fixed_axes = {-1: self.n_erb_bands}
         self.register_table("fc_erb", fc)
         self.register_table("ethrq_base", threshold_in_quiet_db(fc))
         start = {"ethrq_adjustment": np.zeros(fc.size), "C": 0.047, "alpha": 0.2, "E0_offset": 10.0}
         for name, value in start.items():
-            if learnable:
-                fresh = torch.tensor(value, dtype=self.dtype)
-                self.register_parameter(name, nn.Parameter(fresh))
-            else:
-                self.register_table(name, np.array(value))
+            self.register_constant(name, np.array(value), learnable)
 
     def get_threshold(self) -> Tensor:
         """Absolute threshold (band,) in dB SPL, with its adjustment."""
         return self.ethrq_base + self.ethrq_adjustment
+
+    def forward(self, excitation: Tensor) -> Tensor:
+        """`transform` of `excitation` (..., band), in its dtype where that is a floating one."""
+        return super().forward(excitation)
 
     def transform(self, x: Tensor) -> Tensor:
         above = x - self.get_threshold()
@@ -209,4 +222,4 @@ class SpecificLoudness(Pointwise):
         return {**values, "learnable": self.learnable}
 
     def extra_repr(self) -> str:
-        return f"n_erb_bands={self.n_erb_bands}, not calibrated, learnable={self.learnable}"
+        return f"{super().extra_repr()}, n_erb_bands={self.n_erb_bands}, not calibrated"

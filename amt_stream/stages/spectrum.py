@@ -81,9 +81,3 @@ class RunningSpectrum(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, component_frequencies().size)
-
-    def extra_repr(self) -> str:
-        return (
-            f"fs={FS}, hop={HOP}, components={component_frequencies().size}, "
-            f"calibration_db={self.calibration_db}"
-        )

@@ -83,9 +83,6 @@ class ThirdOctaveLevels(Stage):
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, CENTERS.size)
 
-    def extra_repr(self) -> str:
-        return f"smooth={self.smooth}"
-
 
 def levels(powers: Tensor) -> Tensor:
     """Levels in dB of band powers in Pa^2, not below -26.02 dB."""
@@ -135,9 +132,6 @@ class CoreLoudness(Pointwise):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], BANDS)
-
-    def extra_repr(self) -> str:
-        return f"field={self.field!r}"
 
 
 class ZwickerOutput(NamedTuple):
@@ -213,9 +207,6 @@ class ZwickerLoudness(Stage):
 
     def out_shape(self, shape: Shape) -> ZwickerOutput:
         return ZwickerOutput(shape[:-1], (*shape[:-1], POINTS))  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"specific_loudness={self.gives_specific_loudness}"
 
 
 def decay_coefficients() -> np.ndarray:

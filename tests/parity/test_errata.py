@@ -294,11 +294,21 @@ def test_compressions_take_one_as_100_db(cls):
 
 
 @row("27")
-def test_a_learnable_smoothing_learns_its_sigma():
-    """The width stays a number: it says how many channels the kernel has."""
-    stage = SpatialSmoothing(learnable=True)
-    assert [name for name, _ in stage.named_parameters()] == ["sigma"]
-    assert stage.kernel_width == 18.0
+def test_a_learnable_smoothing_learns_its_sigma_and_its_width():
+    """The number of weights stays; a learned width sets them further apart."""
+    stage = SpatialSmoothing(learnable=True).double()
+    assert {name: v.item() for name, v in stage.named_parameters()} == {
+        "sigma": pytest.approx(0.08, rel=1e-7),
+        "kernel_width": 18.0,
+    }
+    x = torch.rand(150, dtype=torch.float64)
+    assert torch.allclose(stage(x), SpatialSmoothing().double()(x), rtol=1e-6)
+    with torch.no_grad():
+        stage.kernel_width.fill_(9.0)
+        stage.sigma.mul_(2)
+    assert stage.g[[0, -1]].tolist() == [-9, 9]
+    assert stage.get_parameters()["kernel_size"] == 145
+    assert torch.allclose(stage(x), SpatialSmoothing().double()(x), rtol=1e-6)
 
 
 @row("E8")

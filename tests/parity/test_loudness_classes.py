@@ -199,10 +199,45 @@ def test_learning_cannot_leave_the_range():
     with torch.no_grad():
         for p in [*agc.parameters(), *integration.parameters()]:
             p.add_(-30)
-    assert 0 < agc.attack_alpha < 1
-    assert integration.tau_attack > 0
-    with pytest.raises(ValueError, match="above 0 and below 1"):
-        Moore2016AGC(attack_alpha=1.0, learnable=True)
+    assert agc.coefficients.tolist() == [0, 0]
+    assert list(agc.get_parameters().values()) == [0, 0]
+    assert integration.get_time_constants() == pytest.approx((0.001, 0.001))
+    with pytest.raises(ValueError, match=r"attack_alpha is 1\.5: give a number from 0 to 1"):
+        Moore2016AGC(attack_alpha=1.5, learnable=True)
+
+
+@pytest.mark.parametrize(("start", "aim"), [(-3.0, 0.2), (4.0, 0.7), (0.5, 0.0), (0.5, 1.0)])
+def test_an_optimizer_brings_a_coefficient_back_and_keeps_it_at_an_end(start, aim):
+    """A clamped value has no slope; here the way back has one, and the way out has none."""
+    stage, aimed = Moore2016AGC(learnable=True), Moore2016AGC(aim, 0.033)
+    with torch.no_grad():
+        stage.attack_alpha.fill_(start)
+    x = torch.rand(40, 3, generator=torch.Generator().manual_seed(1)).cumsum(0)
+    optimizer = torch.optim.Adam([stage.attack_alpha], lr=0.02, betas=(0.0, 0.99))
+    for _ in range(400):
+        optimizer.zero_grad()
+        (stage(x) - aimed(x)).square().mean().backward()
+        optimizer.step()
+    assert stage.coefficients[0].item() == pytest.approx(aim, abs=0.03)
+    assert -0.1 < stage.attack_alpha.item() < 1.1
+
+
+@pytest.mark.parametrize(
+    ("stage", "names"),
+    [
+        (Moore2016AGC(learnable=True), ["attack_alpha", "release_alpha"]),
+        (LoudnessIntegration(learnable=True), ["tau_attack", "tau_release"]),
+        (SpatialSmoothing(learnable=True), ["sigma", "kernel_width"]),
+    ],
+)
+def test_documented_parameters_are_parameters(stage, names):
+    assert [name for name, _ in stage.named_parameters()] == names
+    for name in names:
+        value = getattr(stage, name)
+        assert isinstance(value, torch.nn.Parameter)
+        assert value.is_leaf
+        assert value.dim() == 0
+        torch.optim.Adam([value])
 
 
 def patterns(cls, *shape):
