@@ -2,6 +2,7 @@ from . import analysis as analysis
 from . import calibration as calibration
 from . import calibrator as calibrator
 from . import catalog as catalog
+from . import checkpoints as checkpoints
 from . import cli as cli
 from . import compose as compose
 from . import contract as contract
@@ -69,7 +70,9 @@ from .stages import ButterworthFilter as ButterworthFilter
 from .stages import CoreLoudness as CoreLoudness
 from .stages import DRNLFilterbank as DRNLFilterbank
 from .stages import EarFilter as EarFilter
+from .stages import ERBIntegration as ERBIntegration
 from .stages import Excitation as Excitation
+from .stages import ExcitationPattern as ExcitationPattern
 from .stages import FastDRNLFilterbank as FastDRNLFilterbank
 from .stages import FastKing2019ModulationFilterbank as FastKing2019ModulationFilterbank
 from .stages import FastModulationFilterbank as FastModulationFilterbank
@@ -86,6 +89,7 @@ from .stages import ModulationFilterbank as ModulationFilterbank
 from .stages import MonauralLoudness as MonauralLoudness
 from .stages import Moore2016AGC as Moore2016AGC
 from .stages import Moore2016BinauralLoudness as Moore2016BinauralLoudness
+from .stages import Moore2016ExcitationPattern as Moore2016ExcitationPattern
 from .stages import Moore2016SpecificLoudness as Moore2016SpecificLoudness
 from .stages import Moore2016TemporalIntegration as Moore2016TemporalIntegration
 from .stages import OuterMiddleEarFilter as OuterMiddleEarFilter

@@ -54,11 +54,14 @@ NAMES = (
 
 _NEAR = 0.85
 
+_APART = ("n_channels",)
+"""Names near a declared one that mean something else: how many bands there are."""
+
 
 @lru_cache(maxsize=4096)
 def meant(name: str) -> str | None:
     """The declared attribute that somebody who wrote `name` meant; None where it is no slip."""
-    if name in NAMES or name.startswith("_"):
+    if name in (*NAMES, *_APART) or name.startswith("_"):
         return None
     # settle_seconds, settling_time: too far from settle_s to count as near.
     if name.startswith("settl"):

@@ -11,6 +11,11 @@ from amt_stream.stages.compression import BrokenStickCompression, PowerCompressi
 from amt_stream.stages.drnl import DRNLFilterbank, FastDRNLFilterbank
 from amt_stream.stages.ear import EarFilter
 from amt_stream.stages.excitation import Excitation
+from amt_stream.stages.excitation_level import (
+    ERBIntegration,
+    ExcitationPattern,
+    Moore2016ExcitationPattern,
+)
 from amt_stream.stages.filters import ButterworthFilter, IIRFilter, SOSFilter
 from amt_stream.stages.gain import Gain
 from amt_stream.stages.gammatone import GammatoneFilterbank
@@ -59,8 +64,10 @@ __all__ = [
     "ButterworthFilter",
     "CoreLoudness",
     "DRNLFilterbank",
+    "ERBIntegration",
     "EarFilter",
     "Excitation",
+    "ExcitationPattern",
     "FastDRNLFilterbank",
     "FastKing2019ModulationFilterbank",
     "FastModulationFilterbank",
@@ -79,6 +86,7 @@ __all__ = [
     "MonauralLoudness",
     "Moore2016AGC",
     "Moore2016BinauralLoudness",
+    "Moore2016ExcitationPattern",
     "Moore2016Output",
     "Moore2016SpecificLoudness",
     "Moore2016TemporalIntegration",

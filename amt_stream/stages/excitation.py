@@ -56,9 +56,10 @@ class Excitation(Stage):
     frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
     uncertainty_db: of the sound's level; the excitation is then (..., 3, ear, frame, 150), for that
         much less, for the level as it is, and for that much more
+    cams: ERB numbers of the channels, ascending, if they are not the 150 from 1.75 to 39
 
-    Raises ValueError for unknown words, frequencies that do not ascend or cannot be grouped, and an
-    uncertainty outside 0 to 20 dB.
+    Raises ValueError for unknown words, frequencies and ERB numbers that do not ascend or cannot be
+    grouped, and an uncertainty outside 0 to 20 dB.
     """
 
     time_dim = -2
@@ -84,6 +85,7 @@ class Excitation(Stage):
         selection: Selection = "binaural",
         frequency: ArrayLike | None = None,
         uncertainty_db: float | None = None,
+        cams: ArrayLike | None = None,
     ) -> None:
         super().__init__()
         if uncertainty_db is not None and not 0 <= uncertainty_db <= 20:
@@ -92,13 +94,16 @@ class Excitation(Stage):
             raise ValueError(f"accuracy is {accuracy!r}: give exact or grouped")
         if selection not in ("binaural", "monaural"):
             raise ValueError(f"selection is {selection!r}: give binaural or monaural")
-        if frequency is not None and accuracy == "grouped":
-            raise ValueError("components of given frequency are not grouped: leave accuracy exact")
-        f = component_frequencies() if frequency is None else _ascending(frequency)
+        if (frequency is not None or cams is not None) and accuracy == "grouped":
+            raise ValueError(
+                "components of given frequency, and those for given channels, are not grouped: "
+                "leave accuracy exact"
+            )
+        f = component_frequencies() if frequency is None else _ascending("frequency", frequency)
         self.accuracy, self.selection = accuracy, selection
         self.fixed_axes = {-3: None, -1: f.size}
         self.uncertainty_db = uncertainty_db
-        fc = erb_number_to_hz(CAMS)
+        fc = erb_number_to_hz(CAMS if cams is None else _ascending("cams", cams))
         if accuracy == "exact":
             nodes, node, weight = f, np.arange(f.size), np.zeros(f.size)
             sizes = [1] * f.size
@@ -106,8 +111,7 @@ class Excitation(Stage):
             # The components below the first channel as they are, then the channels' own grid.
             low = f[f < fc[0]]
             nodes = np.concatenate([low, fc])
-            cams = hz_to_erb_number(f)
-            at = np.interp(cams, hz_to_erb_number(nodes), np.arange(nodes.size))
+            at = np.interp(hz_to_erb_number(f), hz_to_erb_number(nodes), np.arange(nodes.size))
             node = np.minimum(at.astype(np.int64), nodes.size - 2)
             weight = at - node
             sizes = [
@@ -164,17 +168,11 @@ class Excitation(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         levels = () if self.uncertainty_db is None else (3,)
-        return (*shape[:-2], *levels, shape[-2], CAMS.size)
-
-    def extra_repr(self) -> str:
-        return (
-            f"accuracy={self.accuracy!r}, selection={self.selection!r}, "
-            f"uncertainty_db={self.uncertainty_db}"
-        )
+        return (*shape[:-2], *levels, shape[-2], self.fc.shape[0])
 
 
-def _ascending(frequency: ArrayLike) -> np.ndarray:
-    f = np.asarray(frequency, np.float64)
-    if f.ndim != 1 or not f.size or not (f[0] > 0 and np.all(np.diff(f) >= 0)):
-        raise ValueError(f"frequency is {f}: give components in Hz, above 0 and ascending")
-    return f
+def _ascending(name: str, values: ArrayLike) -> np.ndarray:
+    found = np.asarray(values, np.float64)
+    if found.ndim != 1 or not found.size or not (found[0] > 0 and np.all(np.diff(found) >= 0)):
+        raise ValueError(f"{name} is {found}: give numbers above 0, ascending")
+    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -71,7 +72,15 @@ CASES = {
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
     "EarFilter": Case(amt.EarFilter, (2, 2, 16)),
+    "ERBIntegration": Case(
+        lambda **o: amt.ERBIntegration(
+            f_min=800.0, f_max=2000.0, erb_step=0.5, frequency=30.0 * np.arange(1, 120), **o
+        ),
+        (2, 3, 119),
+        loudness,
+    ),
     "Excitation": Case(amt.Excitation, (2, 3, 960), power),
+    "ExcitationPattern": Case(partial(amt.ExcitationPattern, f_max=200.0), (2, 3, 17), level_db),
     "FastDRNLFilterbank": Case(lambda **o: amt.FastDRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "FastKing2019ModulationFilterbank": Case(
         lambda **o: amt.FastKing2019ModulationFilterbank(8000, nmod=3, **o), (2, 2, 16)
@@ -102,6 +111,12 @@ CASES = {
     "Moore2016AGC": Case(amt.Moore2016AGC, (2, 5, 3), loudness),
     "Moore2016BinauralLoudness": Case(
         amt.Moore2016BinauralLoudness, (2, 2, 3, 150), loudness, two_ears
+    ),
+    "Moore2016ExcitationPattern": Case(
+        partial(amt.Moore2016ExcitationPattern, 10.0, 20.0),
+        (2, 3, 960),
+        power,
+        lambda x: (torch.arange(1, 961) * 15.625, 10 * torch.log10(x)),
     ),
     "Moore2016SpecificLoudness": Case(amt.Moore2016SpecificLoudness, (2, 3, 150), level_db),
     "Moore2016TemporalIntegration": Case(amt.Moore2016TemporalIntegration, (2, 5, 4), loudness),
@@ -148,8 +163,11 @@ def exported():
 
 
 STAGES = exported()
+# It takes the argument, but has nothing to learn.
 LEARNERS = [
-    name for name, kind in STAGES.items() if "learnable" in inspect.signature(kind).parameters
+    name
+    for name, kind in STAGES.items()
+    if "learnable" in inspect.signature(kind).parameters and name != "Moore2016ExcitationPattern"
 ]
 
 
