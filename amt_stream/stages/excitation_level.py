@@ -27,8 +27,8 @@ class Moore2016ExcitationPattern(Stage):
     excitation=Moore2016ExcitationPattern(), loudness=Moore2016SpecificLoudness(variant=
     "iso532-3"))` goes from pascal to specific loudness.
 
-    Called directly it takes a list of components, `freqs` in Hz and `levels` in dB (..., component)
-    with 0 Hz for none, and gives (..., band), without leaving weak components out. Unlike
+    Called directly it takes a list of components, `levels` in dB (..., component) at `freqs` in Hz,
+    of the same shape or (component,), with 0 Hz for none, and gives (..., band), without leaving weak components out. Unlike
     `torch_amt` it puts the slope that depends on level on the filter, not on the component, so that
     excitation spreads upward.
 
@@ -108,11 +108,12 @@ class Moore2016ExcitationPattern(Stage):
     def forward(self, freqs: Tensor, levels: Tensor) -> Tensor:  # type: ignore[override]
         """Excitation levels (..., band) of components `freqs`, `levels` (..., component)."""
         f, level = self.converted(freqs), self.converted(levels)
-        if f.shape != level.shape or not f.dim():
+        if not f.dim() or f.shape not in (level.shape, level.shape[-1:]):
             raise ValueError(
                 f"Moore2016ExcitationPattern: freqs of shape {tuple(f.shape)} and levels of shape "
-                f"{tuple(level.shape)}: give both as (..., component)"
+                f"{tuple(level.shape)}: give both as (..., component), or freqs as (component,)"
             )
+        f = f.expand_as(level)
         given = f > 0
         f = torch.where(given, f, 1.0)[..., None, :]
         intensity = torch.where(given, 10 ** (level / 10), 0.0)[..., None, :]
