@@ -28,9 +28,9 @@ class Moore2016ExcitationPattern(Stage):
     "iso532-3"))` goes from pascal to specific loudness.
 
     Called directly it takes a list of components, `levels` in dB (..., component) at `freqs` in Hz,
-    of the same shape or (component,), with 0 Hz for none, and gives (..., band), without leaving weak components out. Unlike
-    `torch_amt` it puts the slope that depends on level on the filter, not on the component, so that
-    excitation spreads upward.
+    of the same shape or (component,), with 0 Hz for none, and gives (..., band), without leaving
+    weak components out. Unlike `torch_amt` it puts the slope that depends on level on the filter,
+    not on the component, so that excitation spreads upward.
 
     erb_lower, erb_upper, erb_step: ERB numbers of the bands in Cam
     spreading_limit_octaves: 4, beyond which (in frequencies of the filter's center, as published)

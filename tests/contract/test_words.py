@@ -73,5 +73,5 @@ def test_it_says_what_is_so_now():
     assert repr(PowerCompression()).startswith("PowerCompression(knee_db=30, exponent=0.3, dboff")
     assert "kernel_width=18, sigma=0.08" in repr(SpatialSmoothing())
     assert repr(Chain(twice=Gain(2.0), bend=nn.Tanh())).startswith(
-        "Chain(\n  (twice): Gain(factor=2)"
+        "Chain(\n  (twice): Gain(factor=2, time_dim=-1)"
     )
