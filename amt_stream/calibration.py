@@ -167,6 +167,11 @@ class Record:
     def full_scale_db_spl(self) -> float:
         return self.reference_db_spl - self.measured_dbfs
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it is kept, with the level of full scale that follows from it."""
+        kept = {key: value for key, value in asdict(self).items() if value is not None}
+        return {**kept, "full_scale_db_spl": round(self.full_scale_db_spl, 4)}
+
     @property
     def calibration(self) -> Calibration:
         tone = f"calibrator of {self.reference_db_spl:g} dB at {self.frequency_hz:.0f} Hz"
@@ -246,16 +251,11 @@ def _record(line: str) -> Record:
     return record
 
 
-def _written(record: Record) -> dict[str, Any]:
-    kept = {key: value for key, value in asdict(record).items() if value is not None}
-    return {**kept, "full_scale_db_spl": round(record.full_scale_db_spl, 4)}
-
-
 def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     """Add records to the user's file, each in place of an older one for its channel; atomic."""
     path = calibrations_path() if path is None else path
     merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
-    lines = [json.dumps(_written(record)) + "\n" for record in merged.values()]
+    lines = [json.dumps(record.to_dict()) + "\n" for record in merged.values()]
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

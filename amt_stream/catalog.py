@@ -39,7 +39,8 @@ class Entry:
     method: in one line, what it measures and by which method
     model: its class, "module:name"; made with `fs`, `arguments`, the settings, and what it `takes`
     readings: what makes its columns and its summary, "module:name": called with the number of
-        channels, and with band=True where `uncertainty_db` is known and taken
+        channels, with band=True where `uncertainty_db` is known and taken, and with `model`, the
+        model itself, of one that stands `alone`
     input_unit: of the class, which declares it too
     settings: what can be set of it by a preset: the words allowed, the usual one first
     arguments: with which it is made always
@@ -110,7 +111,7 @@ SHIPPED = (
         title="Moore 2016",
         method="binaural loudness over time: Moore et al. (2016, 2018), the method of ISO 532-3",
         model="amt_stream.models:Moore2016",
-        readings="amt_stream.rows.readings:moore2016_readings",
+        readings="amt_stream.rows.loudness:moore2016_readings",
         settings={
             "field": ("free", "diffuse", "eardrum"),
             "ear_filter": ("minimum", "linear"),
@@ -128,7 +129,7 @@ SHIPPED = (
         title="Glasberg & Moore 2002",
         method="loudness over time: Glasberg & Moore (2002) on the constants of ANSI S3.4-2007",
         model="amt_stream.models:Glasberg2002",
-        readings="amt_stream.rows.readings:gm2002_readings",
+        readings="amt_stream.rows.loudness:gm2002_readings",
         settings={
             "field": ("free", "diffuse", "eardrum"),
             "ear_filter": ("minimum", "linear"),
@@ -142,7 +143,7 @@ SHIPPED = (
         title="Zwicker",
         method="loudness over time: Zwicker, the method of ISO 532-1 for time-varying sounds",
         model="amt_stream.models:ZwickerTimeVarying",
-        readings="amt_stream.rows.readings:ZwickerReadings",
+        readings="amt_stream.rows.zwicker:ZwickerReadings",
         settings={"field": ("free", "diffuse")},
         checks="amt_stream.selftest.zwicker",
         pane="amt_monitor.model_panes:zwicker_pane",
@@ -152,7 +153,7 @@ SHIPPED = (
         title="Programme loudness",
         method="loudness of programmes in LUFS, true peak: ITU-R BS.1770, EBU R 128; no pascal",
         model="amt_stream.stages:BS1770",
-        readings="amt_stream.rows.readings:ProgrammeReadings",
+        readings="amt_stream.rows.programme:ProgrammeReadings",
         input_unit="full scale",
         takes=("channels",),
         most_channels=6,
@@ -164,7 +165,7 @@ SHIPPED = (
         title="Sound level",
         method="sound levels A, C and Z, fast, slow, impulse, peak: IEC 61672-1",
         model="amt_stream.stages:SoundLevel",
-        readings="amt_stream.rows.readings:SoundLevelReadings",
+        readings="amt_stream.rows.sound_level:SoundLevelReadings",
         checks="amt_stream.selftest.sound_level",
         pane="amt_monitor.model_panes:sound_level_pane",
     ),
@@ -173,7 +174,7 @@ SHIPPED = (
         title="King 2019",
         method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",
         model="amt_stream.models:ModulationSpectrum",
-        readings="amt_stream.rows.modulation:ModulationRows",
+        readings="amt_stream.rows.modulation:modulation_readings",
         arguments={"model": "king2019"},
         view="modulation",
         alone=True,
@@ -184,7 +185,7 @@ SHIPPED = (
         title="Dau 1997",
         method="strength of modulations by auditory band: Dau, Kollmeier & Kohlrausch (1997)",
         model="amt_stream.models:ModulationSpectrum",
-        readings="amt_stream.rows.modulation:ModulationRows",
+        readings="amt_stream.rows.modulation:modulation_readings",
         arguments={"model": "dau1997"},
         view="modulation",
         alone=True,

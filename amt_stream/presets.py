@@ -339,9 +339,14 @@ class Preset:
         return {"block_ms": self.block_ms, "run_in": self.run_in, "history_s": self.history_s}
 
     @property
-    def model_settings(self) -> dict[str, str]:
-        """What has to be known of the models to read their numbers."""
-        return {"model": ",".join(self.names), **self.settings}
+    def described(self) -> list[dict[str, Any]]:
+        """Of each model its name and its settings, as headers of rows have them."""
+        if self.stages:
+            return [{"name": CHAIN}]
+        return [
+            {"name": entry.name, **{k: v for k, v in self.settings.items() if k in entry.settings}}
+            for entry in self.entries
+        ]
 
 
 def presets_folder() -> Path:

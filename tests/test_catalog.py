@@ -15,7 +15,7 @@ WORDS = {
     "title": "Toy",
     "method": "nothing at all",
     "model": "amt_stream.stages:Gain",
-    "readings": "amt_stream.rows.readings:ProgrammeReadings",
+    "readings": "amt_stream.rows.programme:ProgrammeReadings",
 }
 
 

@@ -13,11 +13,10 @@ from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
 from amt_stream.cli.files import written_whole
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
+from amt_stream.cli.table import Sound, Table
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import FORMATS
+from amt_stream.outputs import FORMATS, Writer
 from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, Writer, header, readings_of, uncertainty
-from amt_stream.rows.row import Row, seven_digits
 
 if TYPE_CHECKING:
     from amt_stream.analysis import Recording
@@ -26,13 +25,10 @@ if TYPE_CHECKING:
 
 def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done."""
-    targets = planned_targets([Path(file) for file in args.files], args)
+    files = [Path(file) for file in args.files]
+    args.format = row_format(args)
+    targets = planned_targets(files, args)
     preset = chosen_preset(args)
-    if preset.view == "modulation":
-        raise WrongUsage(
-            f"analyze measures loudness, and {preset.name} has none: `amt-stream meter --model "
-            f"{preset.name} --source FILE --fast --format csv` writes its rows"
-        )
     calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
     calibration = with_uncertainty(calibration, args)
     preset = preset.with_uncertainty(uncertainty_of([calibration]))
@@ -41,13 +37,27 @@ def run_analyze(args: argparse.Namespace) -> int:
     _prepare_thread()
     models_for = lru_cache(maxsize=4)(preset.models)
     failed = False
+    summaries = []
     for file, target in targets:
         try:
-            _analyze_file(file, target, args, preset, calibration, models_for)
+            summary = _analyze_file(file, target, args, preset, calibration, models_for)
         except (SourceError, Mistake) as error:
             say(error)
             failed = True
+            continue
+        if args.summary and not told_in_file(args):
+            print(json.dumps(summary), flush=True)
+        summaries.append(summary)
+    if told_in_file(args) and summaries:
+        with written_whole(Path(args.out)) as stream:
+            json.dump(summaries[0] if len(files) == 1 else summaries, stream, indent=2)
+            stream.write("\n")
     return 1 if failed else 0
+
+
+def told_in_file(args: argparse.Namespace) -> bool:
+    """Whether --out names a file for summaries."""
+    return args.summary and args.out is not None and Path(args.out).suffix == ".json"
 
 
 def _prepare_thread() -> None:
@@ -58,6 +68,22 @@ def _prepare_thread() -> None:
     torch.set_flush_denormal(True)
 
 
+def row_format(args: argparse.Namespace) -> str:
+    """The format of rows: as asked for, else by the ending of --out, else csv.
+
+    Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
+    """
+    ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
+    if ending == "json" and not args.summary:
+        raise WrongUsage(
+            f"{args.out} ends in .json: rows are written as .csv or .jsonl, and a summary "
+            "(--summary) as .json"
+        )
+    if ending in FORMATS and args.format not in (None, ending):
+        raise WrongUsage(f"{args.out} ends in .{ending} and --format is {args.format}: drop one")
+    return args.format or (ending if ending in FORMATS else "csv")
+
+
 def planned_targets(files: Sequence[Path], args: argparse.Namespace) -> list[tuple[Path, Any]]:
     """Each file with where its rows go: a path, "-" for standard output, or None for nowhere.
 
@@ -65,6 +91,9 @@ def planned_targets(files: Sequence[Path], args: argparse.Namespace) -> list[tup
     """
     if args.out == "-" and args.summary:
         raise WrongUsage("--summary and --out - both write to standard output: leave one out")
+    if told_in_file(args):
+        refuse_overwriting(Path(args.out), files, args)
+        return [(file, None) for file in files]
     if args.out in (None, "-"):
         if len(files) > 1 and not args.summary:
             raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
@@ -76,15 +105,19 @@ def planned_targets(files: Sequence[Path], args: argparse.Namespace) -> list[tup
         targets = [out / f"{file.stem}.{args.format}" for file in files]
     else:
         targets = [out]
-    sources = {file.resolve() for file in files}
     for file, target in zip(files, targets, strict=True):
         if targets.count(target) > 1:
             raise Mistake(f"two of the files would be written to {target}: analyze them apart")
-        if target.resolve() in sources:
-            raise Mistake(f"{target} is a file to be analyzed: name another one with --out")
-        if target.exists() and not (args.force and target.is_file()):
-            raise Mistake(f"{target} exists: say --force to overwrite it ({file} was not read)")
+        refuse_overwriting(target, [*files, file], args)
     return list(zip(files, targets, strict=True))
+
+
+def refuse_overwriting(target: Path, files: Sequence[Path], args: argparse.Namespace) -> None:
+    """Raise Mistake where `target` is one of the sounds, the last of which it is for, or exists."""
+    if target.resolve() in {file.resolve() for file in files}:
+        raise Mistake(f"{target} is a file to be analyzed: name another one with --out")
+    if target.exists() and not (args.force and target.is_file()):
+        raise Mistake(f"{target} exists: say --force to overwrite it ({files[-1]} was not read)")
 
 
 def _analyze_file(
@@ -94,7 +127,8 @@ def _analyze_file(
     preset: Preset,
     calibration: Calibration,
     models_for: Callable[[int, int], Any],
-) -> None:
+) -> dict[str, Any]:
+    """Write the rows of a file; gives its summary."""
     from amt_stream.analysis import Recording, analyze
 
     recording = Recording(file, args.channels, args.replace_invalid, preset.most_channels)
@@ -105,49 +139,32 @@ def _analyze_file(
         raise Mistake(f"{file}: {error}") from error
     if recording.replaced:
         say(f"{file}: {recording.replaced} invalid samples were read as 0")
-    readings = readings_of(models, len(recording.channels), preset.uncertainty_db is not None)
-    table = JoinedRows(readings, step_ms)
+    sound = Sound(
+        name=str(file),
+        fs=recording.fs,
+        channels=recording.channels,
+        calibration=[calibration],
+        duration_s=recording.duration_s,
+        more={"replaced_samples": recording.replaced},
+    )
+    table = Table(args, preset, models, sound, step_ms)
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(written_whole(target))
-            about = header(preset.model_settings, [calibration], **_about(recording, step_ms))
-            writer = FORMATS[args.format](stream, about, table.columns)
+            writer = FORMATS[args.format](stream, table.header())
         for frames in _with_progress(analyze(recording, models, calibration), recording):
-            _write(writer, table, table(frames))
-        _write(writer, table, table.rest(recording.duration_s))
-    if args.summary:
-        summary = {
-            "file": str(file),
-            "duration_s": round(recording.duration_s, 6),
-            **{k: seven_digits(v) for one in readings.values() for k, v in one.summary().items()},
-            "calibrated": calibration.calibrated,
-            "full_scale_db_spl": calibration.full_scale_db_spl,
-            **uncertainty([calibration]),
-            **preset.model_settings,
-            "replaced_samples": recording.replaced,
-        }
-        print(json.dumps(summary))
+            rows = table.rows(frames)
+            if writer is not None:
+                writer.write(rows)
+            if table.rows.reached_s >= table.rows.to_s:
+                break
+        rows = table.rows.rest(recording.duration_s)
+        if writer is not None:
+            writer.write(rows)
+            writer.finish(table.summary())
     sys.stdout.flush()
-
-
-def _write(writer: Writer | None, table: JoinedRows, rows: list[Row]) -> None:
-    """Rows without the marks, which are for sound as it arrives."""
-    if writer is not None:
-        writer.write(row[: len(table.columns)] for row in rows)
-
-
-def _about(recording: "Recording", step_ms: int) -> dict[str, Any]:
-    about = {
-        "file": recording.path,
-        "fs_hz": recording.fs,
-        "channels": " ".join(map(str, recording.channels)),
-        "duration_s": f"{recording.duration_s:.6f}",
-        "step_ms": step_ms,
-    }
-    if recording.replaced:
-        about["replaced_samples"] = recording.replaced
-    return {key: str(value) if isinstance(value, Path) else value for key, value in about.items()}
+    return table.summary()
 
 
 def _with_progress(analysis: Iterator["Frames"], recording: "Recording") -> Iterator["Frames"]:

@@ -1,6 +1,7 @@
 """`amt-stream calibrate`."""
 
 import argparse
+import json
 import queue
 import sys
 import time
@@ -51,6 +52,9 @@ def run_calibrate(args: argparse.Namespace) -> int:
         for channel, tone in found.items()
     ]
     for record in records:
+        if args.format == "json":
+            print(json.dumps(record.to_dict()))
+            continue
         print(
             f"{name} channel {record.channel}: full-scale sine = "
             f"{record.full_scale_db_spl:.3f} dB SPL ({record.measured_dbfs:.3f} dBFS at "

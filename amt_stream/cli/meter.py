@@ -5,34 +5,21 @@ import math
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from amt_stream.calibration import uncertainty_of, utc_now
+from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.loudness import LoudnessTerminal
 from amt_stream.cli.modulation import ModulationTerminal, Newest
 from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
 from amt_stream.cli.readings import ReadingsTerminal
+from amt_stream.cli.table import Sound, Table
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
-from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, SteppedRows, loudness_rows
+from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
-from amt_stream.rows import (
-    BAND_COLUMNS,
-    COLUMNS,
-    MARKS,
-    MODULATION_COLUMNS,
-    JoinedRows,
-    ModulationRows,
-    Readings,
-    Writer,
-    header,
-    readings_of,
-)
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
@@ -40,6 +27,8 @@ if TYPE_CHECKING:
     from amt_stream.streaming import Stage
 
 TURN_S = 0.05
+SHOWN_MS = 100
+"""Between the rows that a display takes its numbers from."""
 
 
 def run_meter(args: argparse.Namespace) -> int:
@@ -111,15 +100,31 @@ def make_models(given: Input, preset: Preset) -> "dict[str, Stage]":
         raise Mistake(error) from error
 
 
-def make_readings(given: Input, preset: Preset) -> dict[str, Readings]:
-    """What is told of each of the preset's models, for an input."""
-    band = uncertainty_of(given.calibration) is not None
-    return readings_of(preset.names, len(given.channels), band)
+def make_table(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    step_ms: int,
+) -> Table:
+    """The rows of models that hear an input."""
+    sound = Sound(
+        name=given.source.name,
+        fs=given.source.fs,
+        channels=given.channels,
+        calibration=given.calibration,
+        duration_s=given.source.duration_s,
+        more={},
+    )
+    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
+    return Table(args, preset, models, sound, step_ms)
 
 
-def latest_readings(given: Input, preset: Preset, duration: float | None) -> LatestReadings:
+def latest_readings(
+    args: argparse.Namespace, preset: Preset, given: Input, models: "Mapping[str, Stage]"
+) -> LatestReadings:
     """A sink for whoever looks at them."""
-    return LatestReadings(make_readings(given, preset), math.inf if duration is None else duration)
+    return LatestReadings(make_table(args, preset, given, models, SHOWN_MS).rows)
 
 
 def make_engine(
@@ -155,39 +160,14 @@ def make_engine(
 
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
-    step_ms = args.step_ms or preset.step_ms
-    about = header(
-        preset.model_settings,
-        given.calibration,
-        source=given.source.name,
-        fs_hz=given.source.fs,
-        channels=" ".join(map(str, given.channels)),
-        step_ms=step_ms,
-        host=socket.gethostname(),
-        date=utc_now(),
-    )
-
-    model: Stage | dict[str, Stage]
-    table: SteppedRows | JoinedRows
-    if preset.view == "readings":
-        model = make_models(given, preset)
-        table = JoinedRows(make_readings(given, preset), step_ms)
-        columns = table.columns
-    elif preset.view == "modulation":
-        model = make_model(given, preset)
-        cells = ModulationRows(*map(np.asarray, (model.fc, model.mfc, model.mask)))
-        columns, table = MODULATION_COLUMNS, SteppedRows(cells, step_ms)
-    else:
-        model = make_model(given, preset)
-        columns, table = COLUMNS, SteppedRows(loudness_rows, step_ms)
-        if uncertainty_of(given.calibration) is not None:
-            columns += BAND_COLUMNS
+    models = make_models(given, preset)
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
 
     def begin() -> Writer:
-        return FORMATS[args.format](sys.stdout, about, columns + MARKS)
+        return FORMATS[args.format](sys.stdout, table.header(host=socket.gethostname()))
 
-    rows = LiveRows(sys.stdout, begin, table, args.duration)
-    engine = make_engine(given, preset, model, [rows], args.blocksize)
+    rows = LiveRows(sys.stdout, begin, table.rows)
+    engine = make_engine(given, preset, models, [rows], args.blocksize)
     told = ""
     with engine:
         while not rows.done.is_set() and engine.error is None and not engine.wait(TURN_S):
@@ -195,9 +175,9 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
             if note and note != told:
                 say(note)
                 told = note
-    if isinstance(table, JoinedRows) and not rows.done.is_set():
-        health = engine.health
-        rows.write(table.rest((health.samples + health.lost_samples) / engine.source.fs))
+    health = engine.health
+    end_s = (health.samples + health.lost_samples) / engine.source.fs
+    rows.finish(end_s, table.summary)
     if rows.error is not None:
         raise rows.error
     return _ended(engine, args.duration, told)
@@ -207,8 +187,9 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     terminal: TerminalMeter
     if preset.view == "readings":
-        latest = latest_readings(given, preset, args.duration)
-        engine = make_engine(given, preset, make_models(given, preset), [latest], args.blocksize)
+        models = make_models(given, preset)
+        latest = latest_readings(args, preset, given, models)
+        engine = make_engine(given, preset, models, [latest], args.blocksize)
         terminal = ReadingsTerminal(engine, sys.stdout, latest)
     elif preset.view == "modulation":
         newest = Newest(math.inf if args.duration is None else args.duration)
@@ -275,8 +256,9 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
         else:
             given, blocksize = input_from_window(device, args, preset), None
         if preset.view == "readings":
-            latest = latest_readings(given, preset, args.duration)
-            return make_engine(given, preset, make_models(given, preset), [latest], blocksize)
+            models = make_models(given, preset)
+            latest = latest_readings(args, preset, given, models)
+            return make_engine(given, preset, models, [latest], blocksize)
         model = make_model(given, preset, specific_loudness=True)
         return make_engine(given, preset, model, (), blocksize)
 

@@ -172,6 +172,7 @@ def _add_meter(commands: Any) -> None:
         action="store_true",
         help="play a file, or a built-in sound, as fast as it goes and not as if it came live",
     )
+    _rows(parser)
 
 
 def _add_devices(commands: Any) -> None:
@@ -223,6 +224,12 @@ def _add_calibrate(commands: Any) -> None:
         metavar="S",
         help="give up after so many seconds (default: 30)",
     )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="of the result (default: text); json is an object for each channel",
+    )
     _source(parser, "mic (default), or a recording of the calibrator: a sound file, or - for PCM")
     _device(parser)
 
@@ -240,16 +247,20 @@ def _add_analyze(commands: Any) -> None:
         "--out",
         metavar="PATH",
         help="write rows to this file, or for several files into this folder; by default, or for "
-        "-, to standard output",
+        "-, to standard output. With --summary a file that ends in .json gets the summaries",
     )
     parser.add_argument("--force", action="store_true", help="overwrite what --out names")
     parser.add_argument(
         "--summary",
         action="store_true",
         help="write a JSON line per file, with maxima, percentiles and what else the models tell "
-        "of a whole sound, to standard output",
+        "of a whole sound, to standard output, or to the .json file that --out names",
     )
-    parser.add_argument("--format", choices=FORMATS, default="csv", help="of rows (default: csv)")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="of rows (default: that of the ending of --out, else csv)",
+    )
     parser.add_argument(
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
@@ -265,6 +276,7 @@ def _add_analyze(commands: Any) -> None:
     parser.add_argument(
         "-c", "--channels", type=channel_list, metavar="LIST", help="channels: 1, or 1,2"
     )
+    _rows(parser)
     _model(parser)
 
 
@@ -327,6 +339,44 @@ def _device(parser: argparse.ArgumentParser) -> None:
         type=number(1, 192000, "samples", whole=True),
         metavar="N",
         help="samples taken at a time (default: those of the preset's block_ms)",
+    )
+
+
+def _rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--columns",
+        type=lambda text: tuple(text.split(",")),
+        metavar="LIST",
+        help="columns of rows by name, or by a pattern such as 'laeq*' or '*_phon', with commas "
+        "between; also of the last so many s, min or h: laeq_15min_db, ltl_n5_10min_phon "
+        "(default: a choice for each model)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="from_s",
+        type=number(0, 1e9, "seconds of sound"),
+        metavar="S",
+        help="rows and statistics begin so many seconds into the sound; 0 counts what rises from "
+        "silence too, as a burst does (default: rows from 0, statistics without that rise)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="to_s",
+        type=number(1e-3, 1e9, "seconds of sound"),
+        metavar="S",
+        help="rows and statistics end so many seconds into the sound",
+    )
+    parser.add_argument(
+        "--target",
+        dest="target_lufs",
+        type=number(-70, 0, "LUFS"),
+        metavar="LUFS",
+        help="of bs1770: tell loudness relative to this too, in LU",
+    )
+    parser.add_argument(
+        "--dual-mono",
+        action="store_true",
+        help="of bs1770: one channel counts as two, 3.01 LU more",
     )
 
 

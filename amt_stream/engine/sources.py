@@ -116,13 +116,14 @@ class Source:
     call comes after it has returned. A source that ends by itself delivers None last, and keeps in
     `error` what ended it before its time. `live` sources keep going whether or not anybody is
     ready, and hold `slack_s` of sound for a `deliver` that is late; the others can be made to wait
-    inside it.
+    inside it. `duration_s` is the length of the sound, where it is known.
     """
 
     fs: int
     channels: int
     name: str
     live: bool = True
+    duration_s: float | None = None
     calibration: Calibration | None = None
     error: Exception | None = None
     note: str = ""
@@ -254,6 +255,7 @@ class FileSource(ThreadedSource):
             raise SourceError(f"{path} has no samples: its length is zero")
         self.loop = loop
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
+        self.duration_s = None if loop else self._file.frames / self.fs
 
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))

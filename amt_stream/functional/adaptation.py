@@ -112,7 +112,7 @@ _LEAST = 58
 
 
 _STILL = 8
-"""Roundings within which a state is where it aims: those of all divisions before it."""
+"""A state this many roundings from its aim has reached it: each division before it rounds."""
 
 
 def _series(dtype: type, terms: int) -> tuple[Any, ...]:
@@ -278,7 +278,7 @@ class _Loops(torch.autograd.Function):
             *(array(t) for t in (gy, gzf[..., 0])),
             *(t.numpy() for t in (gx, gfloor, grates, gmost, gzi)),
         )
-        # In numbers without end nothing would be left: a remainder has no gradient.
+        # The remainder holds what rounding lost. Exact numbers would leave none: its gradient is 0.
         gzi = torch.stack([gzi, torch.zeros_like(gzi)], -1)
         return gx, gfloor, grates.sum(0), gmost if ctx.limited else None, gzi, None
 

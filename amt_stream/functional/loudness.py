@@ -35,6 +35,11 @@ class Channels(NamedTuple):
     c: Tensor
 
 
+def _arrays(fields: Any) -> Any:
+    """A NamedTuple of tensors as one of their memory, as a kernel takes it."""
+    return type(fields)(*map(array, fields))
+
+
 def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     """Specific loudness in sone/Cam of `excitation` (..., channel), a power ratio re 0 dB.
 
@@ -46,7 +51,7 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
         y = excitation.new_empty(flat.shape)
-        _specific_loudness(flat, *(array(t) for t in channels), y.numpy())
+        _specific_loudness(flat, _arrays(channels), y.numpy())
         return y.view(excitation.shape)
     # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
@@ -63,16 +68,8 @@ def _check_channels(function: str, excitation: Tensor, channels: Channels) -> No
 
 
 @kernel
-def _specific_loudness(
-    excitation: Array,
-    threshold: Array,
-    gain: Array,
-    a: Array,
-    alpha: Array,
-    scale: Array,
-    c: Array,
-    y: Array,
-) -> None:
+def _specific_loudness(excitation: Array, channels: Channels, y: Array) -> None:
+    threshold, gain, a, alpha, scale, c = channels
     for n in range(y.shape[0]):
         for i in range(y.shape[1]):
             e = excitation[n, i]
@@ -220,6 +217,13 @@ class Binaural(NamedTuple):
     ltl_ears: Tensor
 
 
+class Smoothed(NamedTuple):
+    """What goes with the smoothing of short-term specific loudness, and of long-term loudness."""
+
+    short: Any
+    long: Any
+
+
 def binaural_loudness(
     excitation: Tensor,
     channels: Channels,
@@ -261,18 +265,15 @@ def binaural_loudness(
         zf = short.new_empty(short.shape), long.new_empty(long.shape)
         _binaural_loudness(
             array(rows),
-            *(array(t) for t in channels),
+            _arrays(channels),
             array(smoothing),
             array(theta),
             step,
-            array(short_term),
-            array(long_term),
+            Smoothed(array(short_term), array(long_term)),
             array(before).reshape(-1),
-            array(short).reshape(-1, rows.shape[-1]),
-            array(long).reshape(-1, 1),
-            *(t.numpy() for t in y),
-            zf[0].view(-1, rows.shape[-1]).numpy(),
-            zf[1].view(-1, 1).numpy(),
+            Smoothed(array(short).reshape(-1, rows.shape[-1]), array(long).reshape(-1, 1)),
+            _arrays(y),
+            Smoothed(zf[0].view(-1, rows.shape[-1]).numpy(), zf[1].view(-1, 1).numpy()),
         )
         return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
@@ -287,34 +288,25 @@ def binaural_loudness(
 @kernel
 def _binaural_loudness(
     excitation: Array,
-    threshold: Array,
-    gain: Array,
-    a: Array,
-    alpha: Array,
-    scale: Array,
-    c: Array,
+    channels: Channels,
     smoothing: Array,
     theta: Array,
     step: float,
-    short_term: Array,
-    long_term: Array,
+    coefficients: Smoothed,
     before: Array,
-    short: Array,
-    long: Array,
-    specific: Array,
-    stl_ears: Array,
-    ltl_ears: Array,
-    short_zf: Array,
-    long_zf: Array,
+    zi: Smoothed,
+    y: Binaural,
+    zf: Smoothed,
 ) -> None:
+    specific, stl_ears, ltl_ears = y
     rows, _, frames, count = specific.shape
     flat = specific.reshape((rows * 2 * frames, count))
     excitations = excitation.reshape((rows * 2 * frames, count))
-    _specific_loudness(excitations, threshold, gain, a, alpha, scale, c, flat)
+    _specific_loudness(excitations, channels, flat)
     for b in range(rows):
         specific[b, :, : before[b]] = 0
     ears = specific.reshape((rows * 2, frames, count))
-    _agc(ears, short_term, short, ears, short_zf)
+    _agc(ears, coefficients.short, zi.short, ears, zf.short)
     q = np.empty_like(flat)
     for n in range(flat.shape[0]):
         x = flat[n]
@@ -335,4 +327,5 @@ def _binaural_loudness(
             total += x[i] * g[i]
         loudness[n] = q.dtype.type(step) * total
     shape = (rows * 2, frames, 1)
-    _agc(stl_ears.reshape(shape), long_term, long, ltl_ears.reshape(shape), long_zf)
+    sums, smoothed = stl_ears.reshape(shape), ltl_ears.reshape(shape)
+    _agc(sums, coefficients.long, zi.long, smoothed, zf.long)

@@ -40,6 +40,59 @@ class Frames(NamedTuple):
     c_peak: Tensor
 
 
+class Coefficients(NamedTuple):
+    """The coefficients of `sound_levels` by name, in their order.
+
+    twice, second, third, lowest: of the high-passes: the double one of A and C, both others of A,
+        that of Z
+    b0 ... a2: of the low-pass of A and C, with the gain of C
+    fast, slow, impulse: weights of a new square in F, S and I
+    gain: of A over C
+    decay: what a held value of I keeps from sample to sample
+    """
+
+    twice: float
+    second: float
+    third: float
+    lowest: float
+    b0: float
+    b1: float
+    b2: float
+    a0: float
+    a1: float
+    a2: float
+    fast: float
+    slow: float
+    impulse: float
+    gain: float
+    decay: float
+
+
+class FilterState(NamedTuple):
+    """States of the filters of A, C and Z, in their order: of each high-pass and the low-pass."""
+
+    first: float
+    first_again: float
+    low: float
+    low_before: float
+    second: float
+    third: float
+    lowest: float
+
+
+class PowerState(NamedTuple):
+    """The values of `LEVELS` by name, in their order; `held` is I of A, held."""
+
+    a_fast: float
+    c_fast: float
+    z_fast: float
+    a_slow: float
+    c_slow: float
+    z_slow: float
+    a_impulse: float
+    held: float
+
+
 SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS)
 """Rows of each field of `Frames` but the last."""
 
@@ -55,13 +108,9 @@ def sound_levels(
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
-    coefficients: (15,) float64: of high-passes, as `first_order` has them (the double one of A and
-        C, two more of A, one of Z); b0 b1 b2 1 a1 a2 of the low-pass of A and C, with the gain of
-        C; weights of a new square in F, S and I; the gain of A over that of C; what a held value of
-        I keeps from sample to sample
+    coefficients: (15,) float64: `Coefficients`, high-passes as `first_order` has them
     phases: (phase, tap), between samples, as of `peaks`
-    zi, zf: (..., 15 + taps - 1) float64: states of the filters, the values of `LEVELS`, I before it
-        is held, and I held; the C-weighted samples before
+    zi, zf: (..., 15 + taps - 1) float64: `FilterState`, `PowerState`, the C-weighted samples before
     """
     (time,) = signal_axes("sound_levels", "x", x, 1)
     check_frames("sound_levels", time, lengths)
@@ -152,6 +201,18 @@ def held_maximum(x: Tensor, decay: Tensor, zi: Tensor) -> Tensor:
 
 
 @kernel
+def _coefficients(c: Array) -> Coefficients:
+    high, low = (c[0], c[1], c[2], c[3]), (c[4], c[5], c[6], c[7], c[8], c[9])
+    return Coefficients(*high, *low, c[10], c[11], c[12], c[13], c[14])
+
+
+@kernel
+def _put(s: Array, values: FilterState | PowerState) -> None:
+    for i in range(len(values)):
+        s[i] = values[i]
+
+
+@kernel
 def _sound_levels(
     x: Array,
     lengths: Array,
@@ -218,55 +279,55 @@ def _frame(
 
 @kernel
 def _weighted_squares(
-    pressure: Array, coefficients: Array, s: Array, squares: Array, length: int
+    pressure: Array, coefficients: Array, state: Array, squares: Array, length: int
 ) -> None:
-    g1, g2, g3, g0, b0, b1, b2, _, a1, a2 = coefficients[:10]
-    gain = coefficients[13]
-    s0, s1, s2, s3, s4, s5, s6 = s[:FILTER_STATES]
+    k = _coefficients(coefficients)
+    s = state[:FILTER_STATES]
+    first, first_again, low, low_before, second, third, lowest = s
     x, c = pressure
     for t in range(length):
         p = x[t]
-        d = g1 * (p - s0)
-        v = p - s0 - d
-        s0 += 2 * d
-        d = g1 * (v - s1)
-        v = v - s1 - d
-        s1 += 2 * d
-        w = b0 * v + s2
-        s2 = b1 * v - a1 * w + s3
-        s3 = b2 * v - a2 * w
+        d = k.twice * (p - first)
+        v = p - first - d
+        first += 2 * d
+        d = k.twice * (v - first_again)
+        v = v - first_again - d
+        first_again += 2 * d
+        w = k.b0 * v + low
+        low = k.b1 * v - k.a1 * w + low_before
+        low_before = k.b2 * v - k.a2 * w
         c[t] = w
-        d = g2 * (w - s4)
-        v = w - s4 - d
-        s4 += 2 * d
-        d = g3 * (v - s5)
-        v = gain * (v - s5 - d)
-        s5 += 2 * d
-        d = g0 * (p - s6)
-        z = p - s6 - d
-        s6 += 2 * d
+        d = k.second * (w - second)
+        v = w - second - d
+        second += 2 * d
+        d = k.third * (v - third)
+        v = k.gain * (v - third - d)
+        third += 2 * d
+        d = k.lowest * (p - lowest)
+        z = p - lowest - d
+        lowest += 2 * d
         squares[0, t], squares[1, t], squares[2, t] = v * v, w * w, z * z
-    s[0], s[1], s[2], s[3], s[4], s[5], s[6] = s0, s1, s2, s3, s4, s5, s6
+    _put(s, FilterState(first, first_again, low, low_before, second, third, lowest))
 
 
 @kernel
 def _time_weighted(
-    squares: Array, coefficients: Array, s: Array, levels: Array, length: int
+    squares: Array, coefficients: Array, state: Array, levels: Array, length: int
 ) -> None:
-    fast, slow, impulse = coefficients[10:13]
-    decay = coefficients[14]
-    af, cf, zf, as_, cs, zs, ai, held = s[FILTER_STATES : FILTER_STATES + POWER_STATES]
+    k = _coefficients(coefficients)
+    s = state[FILTER_STATES : FILTER_STATES + POWER_STATES]
+    a_fast, c_fast, z_fast, a_slow, c_slow, z_slow, a_impulse, held = s
     for t in range(length):
         a, c, z = squares[0, t], squares[1, t], squares[2, t]
-        af += fast * (a - af)
-        cf += fast * (c - cf)
-        zf += fast * (z - zf)
-        as_ += slow * (a - as_)
-        cs += slow * (c - cs)
-        zs += slow * (z - zs)
-        ai += impulse * (a - ai)
-        held *= decay
-        held = held if held > ai else ai
-        levels[0, t], levels[1, t], levels[2, t] = af, cf, zf
-        levels[3, t], levels[4, t], levels[5, t], levels[6, t] = as_, cs, zs, held
-    s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14] = af, cf, zf, as_, cs, zs, ai, held
+        a_fast += k.fast * (a - a_fast)
+        c_fast += k.fast * (c - c_fast)
+        z_fast += k.fast * (z - z_fast)
+        a_slow += k.slow * (a - a_slow)
+        c_slow += k.slow * (c - c_slow)
+        z_slow += k.slow * (z - z_slow)
+        a_impulse += k.impulse * (a - a_impulse)
+        held *= k.decay
+        held = held if held > a_impulse else a_impulse
+        levels[0, t], levels[1, t], levels[2, t] = a_fast, c_fast, z_fast
+        levels[3, t], levels[4, t], levels[5, t], levels[6, t] = a_slow, c_slow, z_slow, held
+    _put(s, PowerState(a_fast, c_fast, z_fast, a_slow, c_slow, z_slow, a_impulse, held))

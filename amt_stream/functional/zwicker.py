@@ -250,9 +250,10 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     coefficients: (6,) B0 to B5 of the two-capacitor network at 48 kHz
     zi, zf: (..., 3, band) voltages of the two capacitors, and the last core loudness
-    begun: (...) whether there was one; to the first of all no line leads from silence
+    begun: (...) whether `zi` holds a last core loudness; where it does not, the first is taken as
+        it is
 
-    The network runs 24 times per frame, on a line from the last value to the new one.
+    The network runs 24 times per frame, on a line from the last core loudness to the new one.
     """
     _, bands = signal_axes("decayed", "core", core, 2)
     lead = core.shape[:-2]

@@ -3,9 +3,8 @@
 from amt_stream.outputs.csv import CsvWriter
 from amt_stream.outputs.jsonl import JsonLinesWriter
 from amt_stream.outputs.latest import LatestReadings
-from amt_stream.outputs.live import LiveRows, SteppedRows, loudness_rows
+from amt_stream.outputs.live import LiveRows, Writer
 from amt_stream.outputs.recorder import TransitionRecorder
-from amt_stream.rows import Writer
 
 FORMATS: dict[str, type[Writer]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
 """Writers by the name of their format, which is also the ending of their files."""
@@ -16,7 +15,6 @@ __all__ = [
     "JsonLinesWriter",
     "LatestReadings",
     "LiveRows",
-    "SteppedRows",
     "TransitionRecorder",
-    "loudness_rows",
+    "Writer",
 ]

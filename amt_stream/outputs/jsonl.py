@@ -1,21 +1,29 @@
-"""Rows as JSON lines, after one line that says what they are."""
+"""Rows as JSON lines, between one that says what they are and one that sums them up."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TextIO
 
-from amt_stream.rows.row import COLUMNS, Row
+from amt_stream.rows import Rows
 
 
 class JsonLinesWriter:
-    """A line {"header": {...}}, then an object a row."""
+    """A line {"header": {...}}, an object a row, a last line {"summary": {...}}.
 
-    def __init__(
-        self, stream: TextIO, about: Mapping[str, Any], columns: Sequence[str] = COLUMNS
-    ) -> None:
-        self._stream, self._columns = stream, tuple(columns)
-        stream.write(json.dumps({"header": dict(about)}) + "\n")
+    `pandas.read_json(lines=True)` reads it; the rows are those that have a `time_s`.
+    """
 
-    def write(self, rows: Iterable[Row]) -> None:
+    def __init__(self, stream: TextIO, header: Mapping[str, Any]) -> None:
+        self._stream = stream
+        self._write({"header": header})
+
+    def write(self, rows: Rows) -> None:
         for row in rows:
-            self._stream.write(json.dumps(dict(zip(self._columns, row, strict=True))) + "\n")
+            self._write(row)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """The last line."""
+        self._write({"summary": summary})
+
+    def _write(self, value: Mapping[str, Any]) -> None:
+        self._stream.write(json.dumps(value) + "\n")

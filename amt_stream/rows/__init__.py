@@ -1,19 +1,25 @@
-"""What a row of readings is: its columns, their values at a time, what goes before them all."""
+"""What a row of readings is: its columns, their values at a time, what goes before and after."""
 
+from amt_stream.rows.block import AFTER, BEFORE, Rows
+from amt_stream.rows.column import Column, NoSuchColumn
+from amt_stream.rows.fields import FieldReadings
+from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.loudness import LoudnessReadings
 from amt_stream.rows.modulation import (
     EARS,
-    MODULATION_COLUMNS,
     RANGE_DB,
-    ModulationRows,
+    ModulationReadings,
     Strongest,
     below_db,
     hz_text,
     strongest,
 )
-from amt_stream.rows.readings import Readings, readings_of
-from amt_stream.rows.row import BAND_COLUMNS, COLUMNS, MARKS, Writer, header, rows, uncertainty
+from amt_stream.rows.programme import ProgrammeReadings
+from amt_stream.rows.readings import Readings, choose, readings_of
+from amt_stream.rows.sound_level import SoundLevelReadings
 from amt_stream.rows.words import (
+    FAULT_NAMES,
     FAULT_WORDS,
     HIGHEST_PHON,
     band_texts,
@@ -21,30 +27,39 @@ from amt_stream.rows.words import (
     phon_text,
     reading_text,
 )
+from amt_stream.rows.zwicker import ZwickerReadings
 
 __all__ = [
-    "BAND_COLUMNS",
-    "COLUMNS",
+    "AFTER",
+    "BEFORE",
     "EARS",
+    "FAULT_NAMES",
     "FAULT_WORDS",
     "HIGHEST_PHON",
-    "MARKS",
-    "MODULATION_COLUMNS",
     "RANGE_DB",
+    "SCHEMA",
+    "Column",
+    "FieldReadings",
     "JoinedRows",
-    "ModulationRows",
+    "LoudnessReadings",
+    "ModulationReadings",
+    "NoSuchColumn",
+    "ProgrammeReadings",
     "Readings",
+    "Rows",
+    "SoundLevelReadings",
     "Strongest",
-    "Writer",
+    "ZwickerReadings",
     "band_texts",
     "below_db",
+    "choose",
     "fault_words",
     "header",
     "hz_text",
     "phon_text",
     "reading_text",
     "readings_of",
-    "rows",
+    "seven_digits",
     "strongest",
-    "uncertainty",
+    "summary",
 ]

@@ -1,15 +1,15 @@
 """Modulation spectra in words, decibels and rows, the same wherever they are shown."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Frames
-from amt_stream.rows.row import Row
+from amt_stream.rows.block import in_seven_digits
+from amt_stream.rows.column import Column
+from amt_stream.rows.readings import Readings, Summary
 
-MODULATION_COLUMNS = ("time_s", "ear", "band_hz", "modulation_hz", "rms")
 EARS = ("left", "right")
 RANGE_DB = 30.0
 """Below the strongest cell by that much, nothing is shown."""
@@ -78,33 +78,58 @@ def hz_text(f: float) -> str:
     return f"{f:.1f}".removesuffix(".0") if f < 100 else f"{f:.0f}"
 
 
-class ModulationRows:
-    """MODULATION_COLUMNS of frames of `ModulationSpectrumOutput`: a row per ear, band, modulation.
+class ModulationReadings(Readings):
+    """The strength of each cell of a `ModulationSpectrumOutput`: a row per ear, band, modulation.
 
-    `mask` (band, modulation) says which cells there are; without it, all.
+    fc, mfc: centers of the auditory bands and of the modulation filters in hertz
+    mask: (band, modulation) which cells there are; without it, all
     """
+
+    counts = False
+
+    keys = (
+        Column("ear", "", "ear"),
+        Column("band_hz", "Hz", "center of the auditory band"),
+        Column("modulation_hz", "Hz", "center of the modulation filter"),
+    )
 
     def __init__(
         self,
+        model: str,
         fc: NDArray[np.floating],
         mfc: NDArray[np.floating],
         mask: NDArray[np.bool_] | None = None,
     ) -> None:
         there = np.ones((len(fc), len(mfc)), np.bool_) if mask is None else mask
-        self._cells = tuple(np.nonzero(there))
-        band, modulation = self._cells
-        self._names = [
-            (ear, float(f"{fc[b]:.7g}"), float(f"{mfc[m]:.7g}"))
+        self._places = tuple(np.nonzero(there))
+        band, modulation = self._places
+        self.cells = tuple(
+            (ear, *pair)
             for ear in EARS
-            for b, m in zip(band, modulation, strict=True)
-        ]
+            for pair in zip(
+                in_seven_digits(fc[band]), in_seven_digits(mfc[modulation]), strict=True
+            )
+        )
+        rms = Column("rms", "model units", "modulation, running rms", model)
+        super().__init__(model, [rms], ["rms"])
 
-    def __call__(self, frames: Frames, chosen: Sequence[int]) -> Iterable[list[Row]]:
-        """The rows of each of the `chosen` frames."""
-        band, modulation = self._cells
-        for i in chosen:
-            rms = frames.values.rms[:, i, band, modulation].ravel().tolist()
-            time_s = round(float(frames.time_s[i]), 6)
-            yield [
-                (time_s, *name, float(f"{v:.7g}")) for name, v in zip(self._names, rms, strict=True)
-            ]
+    def renew(self) -> None:
+        """Nothing is counted."""
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        band, modulation = self._places
+        # An index on one axis and two apart from it: numpy puts the cells last.
+        rms = frames.values.rms[:, :, band, modulation]
+        cells = np.moveaxis(rms, 0, 1).reshape(rms.shape[1], -1, 1)
+        return cells.repeat(len(self.columns), axis=2).astype(np.float64)
+
+    def reset(self) -> None:
+        """Nothing is counted."""
+
+    def summary(self) -> Summary:
+        return {}
+
+
+def modulation_readings(channels: int, model: Any) -> ModulationReadings:
+    """Of a `ModulationSpectrum`, which hears both ears whatever the channels."""
+    return ModulationReadings(model.model, *map(np.asarray, (model.fc, model.mfc, model.mask)))

@@ -1,48 +1,151 @@
-"""What is told of each model beside the others: columns while it runs, a summary at the end."""
+"""What is told of a model: columns while it runs, a summary of all that was counted."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream import catalog
 from amt_stream.frames import Fault, Frames
-from amt_stream.metering import (
-    PERCENTS,
-    Histogram,
-    LoudnessMeter,
-    Maximum,
-    ProgrammeLoudness,
-    SoundLevelMeter,
-)
-from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import LEVELS
-from amt_stream.rows.row import EDGES
-from amt_stream.scales import sone_to_phon, zwicker_phon
+from amt_stream.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
-LOUDNESS = ("stl", "ltl")
+RISEN_S = 1e-6
+"""Two times that differ by less are the same."""
 
 
-class Readings(Protocol):
+class Readings(ABC):
     """The readings of one model.
 
-    `take` gives those of some frames, (n, column), NaN or an infinity where there is none, and
-    counts them unless `paused`. `summary` tells what was counted since the last `reset`, of which
-    `headlines` are what a person looks for. Neither touches a filter.
+    model: its name
+    offered: the columns that can be had by name or pattern; a model may give more, such as levels
+        of a rolling window (`named`)
+    usual: names of those that are given where none are chosen
+
+    What accumulates counts frames that heard sound which was there, and from `rise_s` on: a steady
+    sound that begins out of silence is then told to within 1 %, 0.1 phon or 0.1 dB. After a fault,
+    or a reset of the model, frames count once they have settled. `cover` takes another part of the
+    sound. Neither a pause nor a reset of what was counted touches a filter.
     """
 
-    columns: tuple[str, ...]
-    headlines: tuple[str, ...]
-    paused: bool
+    headlines: tuple[str, ...] = ()
+    """What a person looks for in a summary."""
 
-    def take(self, frames: Frames) -> NDArray[np.floating]: ...
+    rise_s = 0.0
 
-    def summary(self) -> Summary: ...
+    counts = True
+    """Whether there are statistics."""
 
-    def reset(self) -> None: ...
+    keys: tuple[Column, ...] = ()
+    """What says which cell a row is of, where a model gives a row for each of several."""
+
+    cells: tuple[tuple[Any, ...], ...] = ((),)
+    """The keys of each cell."""
+
+    def __init__(self, model: str, offered: Sequence[Column], usual: Iterable[str]) -> None:
+        self.model, self.offered = model, tuple(offered)
+        self.from_s: float | None = None
+        self.to_s = math.inf
+        self.paused = False
+        self._disturbed = False
+        by_name = {column.name: column for column in self.offered}
+        self.choose([by_name[name] for name in usual])
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of `take`, in their order."""
+        return self._columns
+
+    @property
+    def width(self) -> int:
+        """How many numbers a frame gives: one for each column of each cell."""
+        return len(self._columns) * len(self.cells)
+
+    def matching(self, pattern: str) -> list[Column]:
+        """The columns that a name, or a pattern with * or ?, stands for; none where it is not one.
+
+        Raises ValueError for a rolling window that is too short or too long.
+        """
+        found = [column for column in self.offered if fnmatchcase(column.name, pattern)]
+        named = None if found else self.named(pattern)
+        return found if named is None else [named]
+
+    def named(self, name: str) -> Column | None:
+        """A column that is not among those offered, as of a rolling window; None for none."""
+        return None
+
+    def choose(self, columns: Sequence[Column]) -> None:
+        """Give these columns from now on; what was counted is forgotten."""
+        self._columns = tuple(columns)
+        self.renew()
+
+    def cover(self, from_s: float | None, to_s: float = math.inf) -> None:
+        """Count what comes after `from_s`, by default after `rise_s`, and not after `to_s`."""
+        self.from_s, self.to_s = from_s, to_s
+        self.renew()
+
+    @property
+    def covered_from_s(self) -> float:
+        return self.rise_s if self.from_s is None else self.from_s
+
+    @property
+    def without(self) -> str:
+        """What no statistic counts, in words."""
+        return "lost and invalid samples, and what settles after them"
+
+    def coverage(self) -> dict[str, Any]:
+        """What time statistics are of, as a header tells it."""
+        return {
+            "from_s": self.covered_from_s,
+            "to_s": None if math.isinf(self.to_s) else self.to_s,
+            "without": self.without,
+        }
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Make new meters for the columns and the part of the sound that are chosen."""
+
+    @abstractmethod
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        """The columns (n, column), or (n, cell, column), after each frame.
+
+        NaN or an infinity where there is no reading. Frames are counted unless `paused`.
+        """
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """What was counted since the last `reset`, by name."""
+
+    def counted_s(self) -> Summary:
+        """How long it was, and how much was left out: `measured_s`, `excluded_s`."""
+        return {}
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget what was counted."""
+
+    def stacked(self, columns: Sequence[NDArray[Any]], frames: Frames) -> NDArray[np.float64]:
+        """Columns (n,) of these frames side by side, none of them included."""
+        if not columns:
+            return np.empty((len(frames), 0))
+        return np.stack(columns, axis=1, dtype=np.float64, casting="same_kind")
+
+    def counted(self, frames: Frames) -> NDArray[np.bool_]:
+        """Which frames count, pauses apart."""
+        disturbing = (frames.fault & ~np.uint8(Fault.OVERLOAD)) != 0
+        disturbed = np.logical_or.accumulate(disturbing) | self._disturbed | (frames.stretch > 0)
+        if len(frames):
+            self._disturbed = bool(disturbed[-1])
+        time_s, after_s = frames.time_s, self.covered_from_s
+        # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
+        there = time_s > after_s + RISEN_S if after_s else time_s > -RISEN_S
+        there &= time_s <= self.to_s + RISEN_S
+        return heard(frames) & there & ~(disturbed & frames.settling)
 
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
@@ -50,201 +153,46 @@ def heard(frames: Frames) -> NDArray[np.bool_]:
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE)) == 0
 
 
-class LoudnessReadings:
-    """Short-term and long-term loudness of a model of the Moore family.
+def readings_of(
+    names: Iterable[str],
+    channels: int,
+    band: bool = False,
+    models: Mapping[str, Any] | None = None,
+) -> dict[str, Readings]:
+    """Those of models of the catalog, for so many channels.
 
-    prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
-    band: the model gives their band too, from the uncertainty of the level
+    band: with the band of loudness, of those that give one
+    models: the models themselves; one that gives cells is asked which
     """
-
-    def __init__(self, prefix: str = "", edition: str = "iso532-3", band: bool = False) -> None:
-        self._names = (*LOUDNESS, *EDGES) if band else LOUDNESS
-        self.columns = tuple(
-            f"{prefix}{name}_{unit}"
-            for names in (self._names[:2], self._names[2:])
-            for unit in ("sone", "phon")
-            for name in names
-        )
-        wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
-        self.headlines = tuple(f"{prefix}{name}" for name in wanted)
-        self.paused = False
-        self._prefix, self._edition = prefix, edition
-        self.reset()
-
-    def reset(self) -> None:
-        # Beside the maxima of the meter, which end where the table from sone to phon ends.
-        self._maxima = {name: Maximum() for name in self._names}
-        self._meter = LoudnessMeter()
-
-    def take(self, frames: Frames) -> NDArray[np.floating]:
-        sone = np.stack([getattr(frames.values, name) for name in self._names], axis=1)
-        phon = sone_to_phon(sone, self._edition)
-        there = heard(frames) & (not self.paused)
-        for maximum, column in zip(self._maxima.values(), sone.T, strict=True):
-            maximum.add(frames.time_s[there], column[there])
-        self._meter.paused = self.paused
-        self._meter.update(frames.time_s, phon[:, 0], phon[:, 1], there)
-        return np.concatenate([sone[:, :2], phon[:, :2], sone[:, 2:], phon[:, 2:]], axis=1)
-
-    def summary(self) -> Summary:
-        told: Summary = {}
-        for name, maximum in self._maxima.items():
-            sone = None if maximum.time_s is None else maximum.value
-            told[f"max_{name}_sone"] = sone
-            told[f"max_{name}_phon"] = _or_none(self._phon, sone)
-            if name in LOUDNESS:
-                told[f"t_max_{name}_s"] = maximum.time_s
-        reading = self._meter.reading()
-        told["event_max_ltl_phon"] = reading["event_max_ltl_phon"]
-        told |= {f"ltl_n{p}_phon": reading[f"ltl_n{p}_phon"] for p in PERCENTS}
-        return {f"{self._prefix}{name}": value for name, value in told.items()}
-
-    def _phon(self, sone: float) -> float:
-        return float(sone_to_phon(sone, self._edition))
-
-
-class ZwickerReadings:
-    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both."""
-
-    headlines: tuple[str, ...] = (
-        "zwicker_nmax_sone",
-        "zwicker_n5_sone",
-        "zwicker_n5_phon",
-        "zwicker_n50_sone",
-    )
-
-    def __init__(self, channels: int) -> None:
-        sides = [f"_{side}" for side in SIDES] if channels == 2 else []
-        self.columns = tuple(
-            f"zwicker_n{side}_{unit}" for side in ["", *sides] for unit in ("sone", "phon")
-        )
-        self.paused = False
-        self._channels = channels
-        self.reset()
-
-    def reset(self) -> None:
-        self._maxima = [Maximum() for _ in range(self._channels)]
-        # Of doublings of loudness, so narrow that N5 is within 0.02 % of exact.
-        self._histograms = [Histogram(-10.0, 10.0, 0.0005) for _ in range(self._channels)]
-
-    def take(self, frames: Frames) -> NDArray[np.floating]:
-        sone = frames.values.n
-        phon = zwicker_phon(sone)
-        there = heard(frames) & (not self.paused)
-        doublings = np.log2(np.maximum(sone, np.float32(1e-9)))
-        for channel, maximum in enumerate(self._maxima):
-            maximum.add(frames.time_s[there], sone[channel, there])
-            self._histograms[channel].add(doublings[channel, there])
-        rows = [sone.max(axis=0), phon.max(axis=0)]
-        if len(sone) == 2:
-            rows += [sone[0], phon[0], sone[1], phon[1]]
-        return np.stack(rows, axis=1)
-
-    def summary(self) -> Summary:
-        found = {"nmax": [m.value if m.time_s is not None else None for m in self._maxima]}
-        for p in PERCENTS:
-            found[f"n{p}"] = [_or_none(np.exp2, h.exceeded(p)) for h in self._histograms]
-        told: Summary = {}
-        for name, sone in found.items():
-            for side, value in by_side(sone):
-                told[f"zwicker_{name}{side}_sone"] = value
-                told[f"zwicker_{name}{side}_phon"] = _or_none(zwicker_phon, value)
-        return told
-
-
-class ProgrammeReadings:
-    """Momentary and short-term loudness of a programme; integrated, range and peak at the end."""
-
-    columns: tuple[str, ...] = ("momentary_lufs", "short_term_lufs")
-    headlines: tuple[str, ...] = (
-        "integrated_lufs",
-        "lra_lu",
-        "true_peak_dbtp",
-        "max_momentary_lufs",
-        "max_short_term_lufs",
-    )
-
-    def __init__(self, channels: int = 2) -> None:
-        self.paused = False
-        self._meter = ProgrammeLoudness()
-
-    def reset(self) -> None:
-        self._meter.reset()
-
-    def take(self, frames: Frames) -> NDArray[np.floating]:
-        found = frames.values
-        self._meter.paused = self.paused
-        readings = self._meter.update(
-            found.energy, found.true_peak, found.sample_peak, heard(frames)
-        )
-        return readings.T
-
-    def summary(self) -> Summary:
-        left_out = (*self.columns, "measured_s", "excluded_s")
-        return {name: v for name, v in self._meter.reading().items() if name not in left_out}
-
-
-class SoundLevelReadings:
-    """Sound levels: the higher of two channels, which stands for both, and LAF of each."""
-
-    headlines: tuple[str, ...] = (
-        "laeq_db",
-        "lafmax_db",
-        "lcpeak_db",
-        "l10_db",
-        "l50_db",
-        "l90_db",
-    )
-
-    def __init__(self, channels: int) -> None:
-        sides = [f"laf_{side}_db" for side in SIDES] if channels == 2 else []
-        self.columns: tuple[str, ...] = (*(f"{name}_db" for name in LEVELS), *sides)
-        self.paused = False
-        self._meters = [SoundLevelMeter() for _ in range(channels)]
-
-    def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
-
-    def take(self, frames: Frames) -> NDArray[np.floating]:
-        there = heard(frames)
-        for meter, *values in zip(self._meters, *frames.values, strict=True):
-            meter.paused = self.paused
-            meter.update(*values, there)
-        level = level_db(np.where(there, frames.values.power, np.nan))
-        sides = level[:, 0] if len(level) == 2 else level[:0, 0]
-        return np.concatenate([level.max(axis=0), sides]).T
-
-    def summary(self) -> Summary:
-        readings = [meter.reading() for meter in self._meters]
-        told: Summary = {}
-        for name in readings[0]:
-            stem = name.removesuffix("_db")
-            if name.endswith("_s") or name in self.columns:
-                continue
-            for side, value in by_side([reading[name] for reading in readings]):
-                told[f"{stem}{side}_db"] = value
-        return told
-
-
-def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
-    """Of Moore2016, which hears both ears whatever the channels."""
-    return LoudnessReadings(band=band)
-
-
-def gm2002_readings(channels: int) -> LoudnessReadings:
-    """Of Glasberg2002, in sum over both ears."""
-    return LoudnessReadings("gm2002_", "ansi-s3.4")
-
-
-def readings_of(names: Iterable[str], channels: int, band: bool = False) -> dict[str, Readings]:
-    """Those of several models, for so many channels; with the band of the one that gives it."""
     found = {}
     for name in names:
         entry = catalog.entry(name)
-        options = {"band": True} if band and "uncertainty_db" in entry.takes else {}
+        options: dict[str, Any] = {}
+        if band and "uncertainty_db" in entry.takes:
+            options["band"] = True
+        if entry.alone and models is not None:
+            options["model"] = models[name]
         found[name] = entry.load("readings")(channels, **options)
     return found
+
+
+def choose(readings: Mapping[str, Readings], patterns: Iterable[str]) -> None:
+    """Give the columns that `patterns` name, in their order within each model, and no others.
+
+    A pattern is a name, or a part of it with * or ?; a column of several models is given by each.
+
+    Raises NoSuchColumn for a pattern that is no column of any model.
+    """
+    wanted: dict[str, dict[str, Column]] = {name: {} for name in readings}
+    for pattern in patterns:
+        found = {name: one.matching(pattern) for name, one in readings.items()}
+        if not any(found.values()):
+            offered = [column.name for one in readings.values() for column in one.offered]
+            raise NoSuchColumn(no_such_column(pattern, offered))
+        for name, columns in found.items():
+            wanted[name] |= {column.name: column for column in columns}
+    for name, one in readings.items():
+        one.choose(list(wanted[name].values()))
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
@@ -256,5 +204,13 @@ def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
     return [("", highest), *((f"_{side}", v) for side, v in zip(SIDES, values, strict=True))]
 
 
-def _or_none(function: Callable[[float], float], value: float | None) -> float | None:
-    return None if value is None else float(function(value))
+def of_side(channels: Sequence[NDArray[np.floating]], side: str | None) -> NDArray[np.floating]:
+    """The values (n,) of one of two channels by "_left" or "_right"; without, the higher ones."""
+    if side:
+        return channels[SIDES.index(side[1:])]
+    return channels[0] if len(channels) == 1 else np.fmax(*channels)
+
+
+def higher(channels: int) -> str:
+    """What a column has that stands for both of two channels, in words."""
+    return ", higher of both channels" if channels == 2 else ""

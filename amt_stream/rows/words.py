@@ -3,7 +3,12 @@
 from amt_stream.frames import Fault
 from amt_stream.scales import phon_to_sone, sone_to_phon
 
-FAULT_WORDS = {bit: str(bit.name).lower().replace("_", " ") for bit in Fault}
+FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
+"""As rows have them: a word each."""
+
+FAULT_WORDS = {bit: name.replace("_", " ") for bit, name in FAULT_NAMES.items()}
+"""As people read them."""
+
 HIGHEST_PHON = 120.0
 
 

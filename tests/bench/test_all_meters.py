@@ -24,7 +24,7 @@ def shares(names, readings):
     """CPU share of each block of stereo white noise at 70 dB SPL, with readings and rows or not."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    table = JoinedRows(readings_of(names, 2), 10)
+    table = JoinedRows(readings_of(names, 2), 10, FS)
     emit = table if readings else lambda frames: None
     measurements = [
         Measurement(

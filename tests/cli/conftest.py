@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import json
 import os
 import select
 import subprocess
@@ -34,12 +35,12 @@ class Done:
 
 
 class Table:
-    """CSV as the package writes it: `about` by key, and `rows` by column, numbers as floats."""
+    """CSV as the package writes it: `about` its header, and `rows` by column, numbers as floats."""
 
     def __init__(self, text) -> None:
         lines = text.splitlines()
         comments = [line[2:] for line in lines if line.startswith("# ")]
-        self.about = dict(line.split(": ", 1) for line in comments)
+        self.about = {k: json.loads(v) for k, v in (line.split(": ", 1) for line in comments)}
         table = csv.DictReader(lines[len(comments) :])
         rows = list(table)
         self.rows = {name: np.array([number(r[name]) for r in rows]) for name in table.fieldnames}

@@ -13,9 +13,10 @@ from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.compose import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.models import Moore2016
-from amt_stream.rows.readings import LoudnessReadings
+from amt_stream.rows import LoudnessReadings
 
-COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
+LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
+COLUMNS = ["time_s", "utc", "sample", *LOUDNESS, "fault", "settling", "calibrated"]
 
 
 def noise(samples, channels=2):
@@ -50,6 +51,7 @@ def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
 
     def maxima(path, channels=None):
         readings = LoudnessReadings()
+        readings.cover(0.0)
         for frames in analyze(Recording(path, channels), model, Calibration(110.0)):
             readings.take(frames)
         return readings.summary()
@@ -109,10 +111,15 @@ def test_rows_on_standard_output(run, sound_file, tone):
     assert done.rows["ltl_sone"][-2] == pytest.approx(1.0, abs=0.005)
     assert done.rows["ltl_phon"][-2] == pytest.approx(40.0, abs=0.05)
     about = done.about
-    assert about["calibration"] == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
-    for key in ("schema", "amt_stream", "model", "constants", "field", "ear_filter", "accuracy"):
-        assert about[key]
-    assert (about["file"], about["fs_hz"]) == (str(path), "44100")
+    assert [(c["full_scale_db_spl"], c["calibrated"]) for c in about["calibration"]] == [
+        (100.0, False)
+    ] * 2
+    (model,) = about["models"]
+    assert [*model] == ["name", "constants", "field", "ear_filter", "accuracy"]
+    source = {"name": str(path), "fs": 44100, "channels": [1, 2], "duration_s": 1.5}
+    assert source.items() <= about["source"].items()
+    assert about["start_utc"] is None
+    assert set(done.rows["utc"]) == {""}
     assert "uncalibrated" in done.err
 
 
@@ -125,8 +132,9 @@ def test_summary_of_a_step(run, sound_file, tone):
     assert summary["max_stl_phon"] == pytest.approx(72.09, abs=0.1)
     assert summary["max_ltl_phon"] == pytest.approx(69.99, abs=0.1)
     assert summary["t_max_stl_s"] == summary["t_max_ltl_s"] == summary["duration_s"] == 1.2
-    assert (summary["calibrated"], summary["full_scale_db_spl"]) == (True, 100.0)
-    assert (summary["model"], summary["field"]) == ("moore2016", "free")
+    assert summary["calibrated"] is True
+    assert {one["full_scale_db_spl"] for one in summary["calibration"]} == {100.0}
+    assert summary["models"][0]["field"] == "free"
     assert "uncalibrated" not in done.err
 
 
@@ -140,7 +148,7 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
     bad = ["none.wav", "text.wav", "empty.wav", "three.wav", "odd.wav", "nan.wav", "."]
     done = run("analyze", "--summary", "--full-scale-db", 100, *bad[:3], "good.wav", *bad[3:])
     assert done.status == 1
-    assert json.loads(done.out)["file"] == "good.wav"
+    assert json.loads(done.out)["name"] == "good.wav"
     said = ["no file", "not a sound", "length is zero", "3 channels", "44100 and 44120 Hz"]
     said += ["nan at sample 1 ", "is a folder"]
     assert len(done.lines) == len(bad)
@@ -160,7 +168,7 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
     assert sorted(path.name for path in written.iterdir()) == ["a.csv", "b.csv"]
     table = read_table(written / "a.csv")
     assert len(table.rows["time_s"]) == 31
-    assert table.about["replaced_samples"] == "480"
+    assert table.about["source"]["replaced_samples"] == 480
 
     again = run(*arguments)
     assert (again.status, again.out) == (1, "")

@@ -14,7 +14,8 @@ from amt_stream.models import Moore2016
 from amt_stream.presets import load_preset
 
 FS = 48000
-COLUMNS = ["time_s", "stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
+LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
+COLUMNS = ["time_s", "utc", "sample", *LOUDNESS, "fault", "settling", "calibrated"]
 ROWS = ["--format", "csv", "--step-ms", 1]
 
 
@@ -62,7 +63,9 @@ def test_a_microphone_gives_what_analyze_gives(run, command, playing, sound_file
         head = iter(meter.stdout.readline, "")
         assert any(line.startswith("0.0,") for line in head)
         with playing(path):
-            heard = np.array([float(line.split(",")[4]) for line in meter.stdout])
+            heard = np.array(
+                [float(line.split(",")[COLUMNS.index("ltl_phon")]) for line in meter.stdout]
+            )
     assert meter.returncode == 0
     # Where in the recording the sound began: whole milliseconds are all that rows can tell.
     shifts = range(len(heard) - len(expected))
@@ -73,20 +76,21 @@ def test_rows_say_what_they_are(run, sound_file, tone):
     path = sound_file(np.where(np.arange(FS)[:, None] == 30000, np.nan, tone(60.0, 1.0)))
     wanted = ["meter", "--source", path, "--fast", "--preset", "low-power", "--field", "diffuse"]
     done = run(*wanted, "--format", "csv")
-    assert list(done.rows) == [*COLUMNS, "fault", "settling", "calibration"]
+    assert list(done.rows) == COLUMNS
     np.testing.assert_array_equal(done.rows["time_s"], [0.0, 0.5, 1.0])
-    assert set(done.rows["calibration"]) == {"uncalibrated"}
+    assert set(done.rows["calibrated"]) == {"false"}
     about = done.about
-    assert about["calibration"] == "uncalibrated (assumes full-scale sine = 100 dB SPL)"
-    assert (about["field"], about["accuracy"], about["step_ms"]) == ("diffuse", "grouped", "500")
+    assert {one["calibrated"] for one in about["calibration"]} == {False}
+    assert (about["models"][0]["field"], about["step_ms"]) == ("diffuse", 500)
     assert "2 invalid" in done.err
 
     done = run(*wanted, "--format", "jsonl", "--step-ms", 25, "--full-scale-db", 100)
-    header, *rows = map(json.loads, done.out.splitlines())
-    assert header["header"]["field"] == "diffuse"
-    assert list(rows[0])[:5] == COLUMNS
-    assert {row["calibration"] for row in rows} == {"calibrated"}
-    faulty = [row["time_s"] for row in rows if row["fault"] == "non finite"]
+    header, *rows, summary = map(json.loads, done.out.splitlines())
+    assert header["header"]["models"][0]["field"] == "diffuse"
+    assert list(rows[0]) == COLUMNS
+    assert summary["summary"]["max_ltl_sone"] > 0
+    assert {row["calibrated"] for row in rows} == {True}
+    faulty = [row["time_s"] for row in rows if row["fault"] == "non_finite"]
     assert 0.625 in faulty
     assert 0.5 not in faulty
     assert rows[30]["settling"] is True

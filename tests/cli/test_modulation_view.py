@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.modulation import ASCII_SHADES, SHADES, Reading, line, screen
-from amt_stream.rows import ModulationRows, below_db, hz_text, strongest
+from amt_stream.rows import ModulationReadings, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
 MFC = np.array([2.0, 5.236, 13.708, 35.889, 93.957])
@@ -130,12 +130,11 @@ def test_rows_have_every_cell_of_both_ears(run):
     done = run(*wanted, "--model", "king2019", "--format", "csv", "--step-ms", 500)
     assert done.status == 0, done.err
     rows = done.rows
-    assert list(rows)[:5] == ["time_s", "ear", "band_hz", "modulation_hz", "rms"]
+    assert list(rows)[3:7] == ["ear", "band_hz", "modulation_hz", "rms"]
     assert sorted(set(rows["time_s"])) == [0.0, 0.5, 1.0]
     assert len(rows["rms"]) == 3 * 2 * 31 * 5
-    assert set(rows["calibration"]) == {"calibrated"}
-    assert done.about["model"] == "king2019"
-    assert "field" not in done.about
+    assert set(rows["calibrated"]) == {"true"}
+    assert done.about["models"] == [{"name": "king2019"}]
     late = rows["time_s"] == 1.0
     k = np.flatnonzero(late)[rows["rms"][late].argmax()]
     assert rows["modulation_hz"][k] == pytest.approx(5.236, abs=1e-3)
@@ -145,8 +144,8 @@ def test_rows_have_every_cell_of_both_ears(run):
 def test_json_lines_have_every_cell_too(run):
     wanted = ["meter", "--source", "am-tone", "--fast", "--duration", 0.1, "--step-ms", 100]
     done = run(*wanted, "--model", "dau1997", "--format", "jsonl", "--full-scale-db", 100)
-    rows = [json.loads(row) for row in done.out.splitlines()[1:]]
-    assert {row["calibration"] for row in rows} == {"calibrated"}
+    rows = [json.loads(row) for row in done.out.splitlines()[1:-1]]
+    assert {row["calibrated"] for row in rows} == {True}
     first = [row for row in rows if (row["time_s"], row["ear"]) == (0.0, "left")]
     assert len(first) == 31 * 8
     assert [row["modulation_hz"] for row in first[:3]] == [0.0, 5.0, 10.0]
@@ -157,10 +156,11 @@ def test_cells_that_the_model_does_not_have_give_no_rows():
     mask[0, 2:] = False
     rms = spectrum((1, 1, 4, 0.5))[:, None]
     frames = SimpleNamespace(time_s=np.array([0.02]), values=SimpleNamespace(rms=rms))
-    (rows,) = ModulationRows(FC, MFC, mask)(frames, [0])
-    assert len(rows) == 2 * (mask.sum())
-    loud = [row for row in rows if row[-1]]
-    assert loud == [(0.02, "right", pytest.approx(FC[1]), pytest.approx(MFC[4]), 0.5)]
+    readings = ModulationReadings("king2019", FC, MFC, mask)
+    (rows,) = readings.take(frames)
+    assert len(rows) == len(readings.cells) == 2 * (mask.sum())
+    loud = [(*cell, rms) for cell, (rms,) in zip(readings.cells, rows, strict=True) if rms]
+    assert loud == [("right", pytest.approx(FC[1]), pytest.approx(MFC[4]), 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,6 @@ def test_cells_that_the_model_does_not_have_give_no_rows():
             ["meter", "--model", "king2019", "--preset", "low-power"],
             "--preset low-power is for the model moore2016, and --model is king2019",
         ),
-        (["analyze", "a.wav", "--model", "dau1997"], "amt-stream meter --model dau1997 --source"),
         (["meter", "--model", "moore"], "'moore': give one or more of moore2016"),
     ],
 )

@@ -7,28 +7,32 @@ import pytest
 
 from amt_stream.frames import Fault, Frames
 from amt_stream.outputs import LatestReadings
-from amt_stream.rows import JoinedRows
+from amt_stream.rows import Column, JoinedRows, Readings
+
+FS = 44100
 
 
-class Given:
+class Given(Readings):
     """Readings that are the frames' values as they stand, with how many were counted."""
 
     headlines = ("counted",)
 
     def __init__(self, *columns):
-        self.columns = columns
-        self.paused = False
-        self.counted = 0
+        offered = [Column(name, "", "a number", "given") for name in columns]
+        super().__init__("given", offered, columns)
+
+    def renew(self):
+        self.reset()
 
     def take(self, frames):
-        self.counted += 0 if self.paused else len(frames)
+        self.number += 0 if self.paused else int(self.counted(frames).sum())
         return frames.values
 
     def summary(self):
-        return {"counted": self.counted}
+        return {"counted": self.number}
 
     def reset(self):
-        self.counted = 0
+        self.number = 0
 
 
 def frames(model, time_s, values, fault=None, settling=False, calibrated=True):
@@ -56,54 +60,56 @@ def test_each_column_has_its_latest_value(step_ms):
         "c": 0.0213 + np.arange(0, 41) * 441 / 44100 * 1.1,
     }
     values = {name: rng.standard_normal(len(t)) for name, t in times.items()}
-    table = JoinedRows({"a": Given("a"), "b": Given("b"), "c": Given("c")}, step_ms)
-    assert table.columns == ("time_s", "a", "b", "c")
+    table = JoinedRows({"a": Given("a"), "b": Given("b"), "c": Given("c")}, step_ms, FS)
+    assert [column.name for column in table.columns] == ["a", "b", "c"]
     rows, at = [], dict.fromkeys(times, 0)
     while any(at[name] < len(times[name]) for name in times):
         name = rng.choice(list(times))
         start, stop = at[name], at[name] + int(rng.integers(1, 60))
         if start < len(times[name]):
             piece = slice(start, stop)
-            rows += table(frames(name, times[name][piece], values[name][piece]))
+            rows += list(table(frames(name, times[name][piece], values[name][piece])))
             at[name] = stop
         if all(at.values()):
             reached = min(times[n][min(at[n], len(times[n])) - 1] for n in times)
             assert len(rows) == math.floor(reached * 1000 / step_ms + 1e-3) + 1
         else:
             assert rows == []
-    rows += table.rest(0.5)
-    assert [row[0] for row in rows] == [k * step_ms / 1000 for k in range(500 // step_ms + 1)]
-    for time_s, *got in (row[:4] for row in rows):
-        for name, value in zip("abc", got, strict=True):
-            before = np.flatnonzero(times[name] <= time_s + 1e-9)
+    rows += list(table.rest(0.5))
+    assert [row["time_s"] for row in rows] == [
+        k * step_ms / 1000 for k in range(500 // step_ms + 1)
+    ]
+    for row in rows:
+        assert row["sample"] == math.floor(row["time_s"] * FS + 1e-6)
+        for name in "abc":
+            before = np.flatnonzero(times[name] <= row["time_s"] + 1e-9)
             expected = float(f"{values[name][before[-1]]:.7g}") if len(before) else None
-            assert value == expected
+            assert row[name] == expected
 
 
 def test_marks_are_those_of_all_frames_since_the_row_before():
-    table = JoinedRows({"a": Given("x"), "b": Given("y", "z")}, 100)
+    table = JoinedRows({"a": Given("x"), "b": Given("y", "z")}, 100, FS)
     time_s = np.arange(0, 301) / 1000
     fault = np.zeros(301, np.uint8)
     fault[50] = Fault.CLIP
-    assert table(frames("a", time_s, time_s, fault)) == []
+    assert len(table(frames("a", time_s, time_s, fault))) == 0
     more = np.zeros(31, np.uint8)
     more[[20, 21]] = Fault.GAP, Fault.NON_FINITE
     ys = np.full((31, 2), np.nan)
     ys[:, 1] = -np.inf
     rows = table(frames("b", np.arange(31) / 100, ys, more, settling=True, calibrated=False))
-    assert [row[-3:] for row in rows] == [
-        ("", True, "uncalibrated"),
-        ("clip", True, "uncalibrated"),
-        ("gap", True, "uncalibrated"),
-        ("non finite", True, "uncalibrated"),
+    assert [row[-3:] for row in rows.tuples()] == [
+        ("", True, False),
+        ("clip", True, False),
+        ("gap", True, False),
+        ("non_finite", True, False),
     ]
     # Neither NaN nor an infinity is a reading.
-    assert all(row[2:4] == (None, None) for row in rows)
+    assert all((row["y"], row["z"]) == (None, None) for row in rows)
 
 
 def test_the_newest_row_and_the_headlines_are_kept():
-    readings = {"a": Given("x")}
-    latest = LatestReadings(readings, end_s=0.25)
+    latest = LatestReadings(JoinedRows({"a": Given("x")}, 100, FS, to_s=0.25))
     assert latest.row is None
     assert latest.of("a") == {"x": None, "counted": None}
     time_s = np.arange(0, 401) / 1000

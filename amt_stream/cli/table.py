@@ -1,0 +1,105 @@
+"""The rows that a command writes: the same of a file and of sound that comes live."""
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amt_stream import rows
+from amt_stream.calibration import Calibration
+from amt_stream.cli.options import Mistake, WrongUsage
+from amt_stream.presets import Preset
+
+if TYPE_CHECKING:
+    from amt_stream.streaming import Stage
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
+
+    `more` is what else a header tells of it.
+    """
+
+    name: str
+    fs: int
+    channels: tuple[int, ...]
+    calibration: Sequence[Calibration]
+    duration_s: float | None
+    more: Mapping[str, Any]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As a header tells it."""
+        return {
+            "name": self.name,
+            "fs": self.fs,
+            "channels": list(self.channels),
+            "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
+            **self.more,
+        }
+
+
+class Table:
+    """The rows of a preset's models, with their header and their summary."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        preset: Preset,
+        models: "Mapping[str, Stage]",
+        sound: Sound,
+        step_ms: int,
+    ) -> None:
+        self.sound = sound
+        self._models = _described(args, preset)
+        duration_s = getattr(args, "duration", None)
+        ends = [t for t in (args.to_s, duration_s) if t is not None]
+        try:
+            readings = _readings(args, preset, models, len(sound.channels))
+            if args.columns is not None:
+                rows.choose(readings, args.columns)
+            self.rows = rows.JoinedRows(
+                readings,
+                step_ms,
+                sound.fs,
+                from_s=args.from_s,
+                to_s=min(ends, default=math.inf),
+                duration_s=sound.duration_s,
+            )
+        except ValueError as error:
+            raise Mistake(error) from error
+
+    def header(self, **more: Any) -> dict[str, Any]:
+        given = self._models, self.sound.calibration, self.sound.told
+        return rows.header(self.rows, *given, **more)
+
+    def summary(self) -> dict[str, Any]:
+        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
+
+
+def _described(args: argparse.Namespace, preset: Preset) -> list[dict[str, Any]]:
+    found = preset.described
+    for model in found:
+        if model["name"] == "bs1770":
+            if args.target_lufs is not None:
+                model["target_lufs"] = args.target_lufs
+            model["dual_mono"] = args.dual_mono
+    return found
+
+
+def _readings(
+    args: argparse.Namespace, preset: Preset, models: "Mapping[str, Stage]", channels: int
+) -> dict[str, rows.Readings]:
+    """What is told of each of the models, for so many channels."""
+    found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
+    if args.target_lufs is None and not args.dual_mono:
+        return found
+    if "bs1770" not in found:
+        raise WrongUsage(
+            f"--target and --dual-mono are for bs1770, and the model is {preset.where}: leave them "
+            "out"
+        )
+    programme = rows.ProgrammeReadings(channels, args.target_lufs, args.dual_mono)
+    return found | {"bs1770": programme}

@@ -1,0 +1,117 @@
+"""Rows that follow one another: columns of numbers, read as arrays or as rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.rows.words import FAULT_NAMES
+
+BEFORE = ("time_s", "utc", "sample")
+"""Columns before the readings: the row's time, when that was, the sample of input it stands at."""
+
+AFTER = ("fault", "settling", "calibrated")
+"""Columns after them, of all that was heard since the row before."""
+
+KINDS = {
+    "utc": "datetime64[ms]",
+    "sample": "int64",
+    "fault": "uint8",
+    "settling": "bool",
+    "calibrated": "bool",
+}
+"""Types of these columns; the others are float64."""
+
+DIGITS = 7
+
+# Bits of a fault to its words, as a column of rows has them.
+FAULT_TEXTS = np.array(
+    [" ".join(name for bit, name in FAULT_NAMES.items() if fault & bit) for fault in range(16)],
+    dtype=object,
+)
+
+
+class Rows:
+    """Some rows: `rows["ltl_phon"]` is a column, `for row in rows` gives each as a dict.
+
+    A column of readings is (row,) in float64, in seven digits, NaN where there is no reading.
+    `time_s` is float64, `utc` datetime64[ms] with NaT where it is not known, `sample` int64,
+    `fault` uint8 with the bits of `Fault`, `settling` and `calibrated` bool. In a dict a value that
+    there is not is None, `utc` is text (RFC 3339), and so are the names of the faults.
+    """
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._columns = dict(columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns, in their order."""
+        return tuple(self._columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def __len__(self) -> int:
+        return len(self._columns["time_s"])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.tuples())
+
+    def tuples(self) -> Iterator[tuple[Any, ...]]:
+        """Each row as a tuple, its values as in a dict."""
+        return zip(*(told(name, v) for name, v in self._columns.items()), strict=True)
+
+    @classmethod
+    def concatenated(cls, parts: Sequence["Rows"], columns: Sequence[str]) -> Self:
+        """One part after another; without any, no rows of these columns."""
+        if not parts:
+            return cls({name: np.zeros(0, KINDS.get(name, "float64")) for name in columns})
+        return cls({name: np.concatenate([part[name] for part in parts]) for name in columns})
+
+    def within(self, from_s: float, to_s: float) -> Self:
+        """The rows from one time to another, both of them included."""
+        there = (self["time_s"] >= from_s) & (self["time_s"] <= to_s)
+        return self if there.all() else self.where(there)
+
+    def where(self, there: NDArray[Any] | slice) -> Self:
+        """Some of the rows."""
+        return type(self)({name: column[there] for name, column in self._columns.items()})
+
+
+def told(name: str, column: NDArray[Any]) -> list[Any]:
+    """A column as values of Python, None where there is none."""
+    if name == "fault":
+        return FAULT_TEXTS[column].tolist()
+    if column.dtype.kind == "M":
+        known = ~np.isnat(column)
+        texts = np.full(len(column), None, dtype=object)
+        texts[known] = np.datetime_as_string(column[known], unit="ms", timezone="UTC")
+        return texts.tolist()
+    values = column.tolist()
+    if column.dtype.kind == "f" and np.isnan(column).any():
+        return [None if value != value else value for value in values]
+    return values
+
+
+def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Readings as they are written: the nearest number of seven digits; NaN where there is none."""
+    given = np.asarray(values, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        exponent = np.floor(np.log10(np.abs(given)))
+        exponent = np.where(np.isfinite(exponent), exponent, 0.0) - (DIGITS - 1)
+        # A power of ten up to 22 is exact, so one division, or one product, rounds as text does.
+        scale = 10.0 ** np.abs(exponent)
+        shrunk = np.rint(np.where(exponent < 0, given * scale, given / scale))
+        rounded = np.where(exponent < 0, shrunk / scale, shrunk * scale)
+    # Beyond those powers nothing is read that would have to look well.
+    rounded = np.where(np.abs(exponent) <= 22, rounded, given)
+    return np.where(np.isfinite(given), rounded, np.nan)
+
+
+def in_utc(epoch_s: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    """Seconds since 1970 as datetime64[ms]; NaT for NaN."""
+    known = np.isfinite(epoch_s)
+    times = np.full(len(epoch_s), "NaT", "datetime64[ms]")
+    times[known] = np.rint(epoch_s[known] * 1000).astype(np.int64).astype("datetime64[ms]")
+    return times

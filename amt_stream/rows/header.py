@@ -1,0 +1,101 @@
+"""What goes before rows, and what comes after them: all that has to be known to read them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from amt_stream import __version__
+from amt_stream.calibration import COVERAGE, Calibration, utc_now
+
+if TYPE_CHECKING:
+    from amt_stream.rows.joined import JoinedRows
+
+SCHEMA = 2
+"""Of headers, rows and summaries: `data/rows.schema.json` says what each has."""
+
+
+def header(
+    table: "JoinedRows",
+    models: Sequence[Mapping[str, Any]],
+    calibration: Sequence[Calibration],
+    source: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    """The header of the rows that `table` makes, as data for JSON.
+
+    models: of each its name and its settings, as {"name": "moore2016", "field": "free"}
+    calibration: one for all channels, or one for each
+    source: `name`, `fs` in hertz, `channels` as a list of numbers counted from 1, `duration_s` or
+        None, and what else is known of it
+    """
+    start = table.start_utc
+    return {
+        "schema": SCHEMA,
+        "program": "amt_stream",
+        "version": __version__,
+        "models": [dict(model) for model in models],
+        "source": dict(source),
+        "calibration": calibrations(calibration, source["channels"]),
+        "step_ms": table.step_ms,
+        "start_utc": None if start is None else np.datetime_as_string(start, "ms", timezone="UTC"),
+        "statistics": {n: one.coverage() for n, one in table.readings.items() if one.counts},
+        "columns": [column.to_dict() for column in table.columns],
+        **more,
+    }
+
+
+def summary(
+    table: "JoinedRows",
+    models: Sequence[Mapping[str, Any]],
+    calibration: Sequence[Calibration],
+    source: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    """What is told of the whole sound, as data for JSON; arguments as of `header`.
+
+    The readings stand beside what they are of, by name; None where there is none.
+    """
+    statistics = {
+        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        for name, one in table.readings.items()
+        if one.counts
+    }
+    return {
+        "schema": SCHEMA,
+        "program": "amt_stream",
+        "version": __version__,
+        "date": utc_now(),
+        **source,
+        **more,
+        "calibrated": all(one.calibrated for one in calibration),
+        "calibration": calibrations(calibration, source["channels"]),
+        "models": [dict(model) for model in models],
+        "statistics": statistics,
+        **{name: seven_digits(value) for name, value in table.summary().items()},
+    }
+
+
+def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[dict[str, Any]]:
+    """The calibration of each channel in numbers; one that is given stands for all of them."""
+    each = list(given) * len(channels) if len(given) == 1 else given
+    return [
+        {
+            "channel": channel,
+            "full_scale_db_spl": round(one.full_scale_db_spl, 4),
+            "calibrated": one.calibrated,
+            "uncertainty_db": seven_digits(one.uncertainty_db),
+            "uncertainty_k": COVERAGE,
+            "calibration_uncertainty_db": one.calibration_uncertainty_db,
+            "microphone_uncertainty_db": one.microphone_uncertainty_db,
+            "date": one.date,
+            "origin": one.source,
+        }
+        for channel, one in zip(channels, each, strict=True)
+    ]
+
+
+def seven_digits(value: float | None) -> float | None:
+    """A reading as it is written; None where there is none, as of silence in decibels."""
+    return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None

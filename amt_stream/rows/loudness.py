@@ -1,0 +1,147 @@
+"""Readings of models of the Moore family: short-term and long-term loudness."""
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.frames import Frames
+from amt_stream.metering import LoudnessMeter, Maximum
+from amt_stream.metering.percentiles import PERCENTS
+from amt_stream.metering.window import WINDOW, window_s
+from amt_stream.rows.column import RENEWED, Column
+from amt_stream.rows.readings import Readings, Summary
+from amt_stream.scales import sone_to_phon
+
+LOUDNESS = ("stl", "ltl")
+EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
+"""Outputs of a model that is told the uncertainty of the level."""
+
+LEVELS = {"sone": "loudness", "phon": "loudness level"}
+WORDS = {"stl": "short-term", "ltl": "long-term"}
+BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
+
+
+class LoudnessReadings(Readings):
+    """Short-term and long-term loudness of a model of the Moore family.
+
+    prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
+    band: the model gives their band too, from the uncertainty of the level
+    """
+
+    # Five time constants with which long-term loudness rises.
+    rise_s = 0.5
+
+    def __init__(
+        self,
+        model: str = "moore2016",
+        prefix: str = "",
+        edition: str = "iso532-3",
+        band: bool = False,
+    ) -> None:
+        self._prefix, self._edition = prefix, edition
+        self._outputs = (*LOUDNESS, *EDGES) if band else LOUDNESS
+        ordered = [
+            (name, unit)
+            for names in (self._outputs[:2], self._outputs[2:])
+            for unit in LEVELS
+            for name in names
+        ]
+        of_the_moment = [
+            Column(f"{prefix}{name}_{unit}", unit, _quantity(name, unit), model)
+            for name, unit in ordered
+        ]
+        maxima = [
+            Column(f"{prefix}max_{name}_{unit}", unit, _quantity(name, unit), model, "maximum")
+            for name, unit in ordered
+        ]
+        percentiles = [_percentile(f"{prefix}ltl_n{p}_phon", model, p) for p in PERCENTS]
+        wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
+        self.headlines = tuple(f"{prefix}{name}" for name in wanted)
+        usual = [column.name for column in of_the_moment]
+        usual += [f"{prefix}max_ltl_sone", f"{prefix}ltl_n5_phon"]
+        super().__init__(model, [*of_the_moment, *maxima, *percentiles], usual)
+
+    def named(self, name: str) -> Column | None:
+        pattern = rf"{self._prefix}ltl_n(\d\d?)(?:_({WINDOW}))?_phon"
+        found = re.fullmatch(pattern, name)
+        if found is None:
+            return None
+        if found[2] is not None:
+            window_s(found[2])
+        return _percentile(name, self.model, int(found[1]), found[2])
+
+    def renew(self) -> None:
+        names = [column.name.removeprefix(self._prefix) for column in self.columns]
+        self._meter = LoudnessMeter(columns=[n for n in names if n.startswith("ltl_n")])
+        self.reset()
+
+    def reset(self) -> None:
+        # Beside the maxima of the meter, which end where the table from sone to phon ends.
+        self._maxima = {name: Maximum() for name in self._outputs}
+        self._meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        sone = {name: getattr(frames.values, name) for name in self._outputs}
+        phon = {name: self._phon(values) for name, values in sone.items()}
+        counted = self.counted(frames)
+        self._meter.paused = self.paused
+        told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted)
+        found: dict[str, Any] = dict(zip(self._meter.columns, told, strict=True))
+        counted = counted & (not self.paused)
+        for name in self._outputs:
+            found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
+            highest = self._maxima[name].add(
+                frames.time_s, np.where(counted, sone[name], np.float32(np.nan))
+            )
+            found[f"max_{name}_sone"] = highest
+        return self.stacked([self._column(column, found) for column in self.columns], frames)
+
+    def _column(self, column: Column, found: dict[str, Any]) -> Any:
+        """Of what was found (n,), by name; a maximum in phon is that in sone."""
+        name = column.name.removeprefix(self._prefix)
+        if name in found:
+            return found[name]
+        sone = found[name.removesuffix("phon") + "sone"]
+        return np.where(np.isfinite(sone), self._phon(np.maximum(sone, 0.0)), np.nan)
+
+    def summary(self) -> Summary:
+        told: Summary = {}
+        for name, maximum in self._maxima.items():
+            sone = None if maximum.time_s is None else maximum.value
+            told[f"max_{name}_sone"] = sone
+            told[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
+            if name in LOUDNESS:
+                told[f"t_max_{name}_s"] = maximum.time_s
+        own = {*told, "measured_s", "excluded_s"}
+        told |= {name: v for name, v in self._meter.reading().items() if name not in own}
+        return {f"{self._prefix}{name}": value for name, value in told.items()}
+
+    def counted_s(self) -> Summary:
+        reading = self._meter.reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+    def _phon(self, sone: Any) -> Any:
+        return sone_to_phon(sone, self._edition)
+
+
+def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
+    """Of Moore2016, which hears both ears whatever the channels."""
+    return LoudnessReadings(band=band)
+
+
+def gm2002_readings(channels: int) -> LoudnessReadings:
+    """Of Glasberg2002, in sum over both ears."""
+    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4")
+
+
+def _quantity(name: str, unit: str) -> str:
+    output, _, bound = name.partition("_")
+    return f"{WORDS[output]} {LEVELS[unit]}{BOUNDS.get(bound, '')}"
+
+
+def _percentile(name: str, model: str, percent: int, window: str | None = None) -> Column:
+    of = "" if window is None else f", last {window}"
+    statistic = f"exceeded {percent} % of the time{of}"
+    return Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)

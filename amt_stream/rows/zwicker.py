@@ -1,0 +1,111 @@
+"""Readings of loudness after Zwicker, of each channel and of the louder one."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.frames import Frames
+from amt_stream.metering import ZwickerMeter
+from amt_stream.metering.percentiles import PERCENTS
+from amt_stream.metering.window import WINDOW, window_s
+from amt_stream.rows.column import RENEWED, Column
+from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, higher, of_side
+from amt_stream.scales import zwicker_phon
+
+LEVELS = {"sone": "loudness", "phon": "loudness level"}
+NAME = re.compile(
+    rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
+    r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
+)
+
+
+class ZwickerReadings(Readings):
+    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both."""
+
+    # Five time constants of the slower of the two low-passes that its loudness passes.
+    rise_s = 0.5
+
+    headlines = ("zwicker_nmax_sone", "zwicker_n5_sone", "zwicker_n5_phon", "zwicker_n50_sone")
+
+    def __init__(self, channels: int) -> None:
+        self._channels = channels
+        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        statistics = ["", "max", *map(str, PERCENTS)]
+        names = [
+            f"zwicker_n{what}{side}_{unit}"
+            for what in statistics
+            for side in sides
+            for unit in LEVELS
+        ]
+        usual = [*names[: 2 * len(sides)], "zwicker_nmax_sone", "zwicker_n5_sone"]
+        super().__init__("zwicker", [_column(name, channels) for name in names], usual)
+
+    def named(self, name: str) -> Column | None:
+        found = NAME.fullmatch(name)
+        if found is None or (found["side"] and self._channels < 2):
+            return None
+        if found["window"] is not None:
+            window_s(found["window"])
+        return _column(name, self._channels)
+
+    def renew(self) -> None:
+        # Of each column its place among the meters' columns, None for loudness itself.
+        self._parts = []
+        wanted: dict[str, None] = {}
+        for column in self.columns:
+            found = NAME.fullmatch(column.name)
+            assert found is not None
+            of_meter = f"n{found['statistic']}_sone" if found["statistic"] else None
+            if of_meter is not None:
+                wanted[of_meter] = None
+            self._parts.append((of_meter, found["side"], found["unit"]))
+        self._meters = [ZwickerMeter(list(wanted)) for _ in range(self._channels)]
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames)
+        each: dict[str | None, list[NDArray[np.floating]]] = {None: list(frames.values.n)}
+        for meter, sone in zip(self._meters, frames.values.n, strict=True):
+            meter.paused = self.paused
+            told = meter.update(frames.time_s, sone, counted)
+            for name, values in zip(meter.columns, told, strict=True):
+                each.setdefault(name, []).append(values)
+        found = []
+        for of_meter, side, unit in self._parts:
+            sone = of_side(each[of_meter], side)
+            found.append(sone if unit == "sone" else zwicker_phon(sone))
+        return self.stacked(found, frames)
+
+    def summary(self) -> Summary:
+        told: Summary = {}
+        readings = [meter.reading() for meter in self._meters]
+        for name in readings[0]:
+            if not name.endswith("_sone"):
+                continue
+            for side, value in by_side([reading[name] for reading in readings]):
+                stem = f"zwicker_{name.removesuffix('_sone')}{side}"
+                told[f"{stem}_sone"] = value
+                told[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
+        return told
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
+def _column(name: str, channels: int) -> Column:
+    found = NAME.fullmatch(name)
+    assert found is not None
+    unit, side = found["unit"], found["side"]
+    quantity = LEVELS[unit] + (f", {side[1:]} channel" if side else higher(channels))
+    statistic, note = "instantaneous", ""
+    if found["statistic"] == "max":
+        statistic = "maximum"
+    elif found["percent"]:
+        of = f", last {found['window']}" if found["window"] else ""
+        statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
+    return Column(name, unit, quantity, "zwicker", statistic, note)

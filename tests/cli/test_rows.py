@@ -1,0 +1,294 @@
+"""Rows as a program reads them: the same of both commands, and what their schema says."""
+
+import io
+import json
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pandas
+import pytest
+
+from amt_stream import catalog
+from amt_stream.cli.options import build_parser
+
+FS = 48000
+METERS = catalog.side_by_side()
+MODULATION_MODELS = catalog.names(lambda entry: entry.alone)
+ALL = ",".join(METERS)
+SCHEMA = json.loads(resources.files("amt_stream.data").joinpath("rows.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+LOUD = ("--full-scale-db", 100)
+
+
+@pytest.fixture
+def printed(capsys):
+    """What a command prints that runs here, where everything is imported already."""
+
+    def run(*arguments):
+        args = build_parser().parse_args([*map(str, arguments)])
+        assert args.run(args) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def changing(sound_file):
+    """1.3 s of noise with a step, different in both ears, at a rate of no whole kilohertz."""
+    x = 0.02 * np.random.default_rng(0).standard_normal((57330, 2))
+    x[:20000] *= 0.1
+    return sound_file(x.astype(np.float32), 44100)
+
+
+def read_csv(text):
+    return pandas.read_csv(io.StringIO(text), comment="#")
+
+
+@pytest.mark.parametrize("step_ms", [1, 10, 100])
+@pytest.mark.parametrize("models", [ALL, "moore2016", *MODULATION_MODELS])
+def test_the_meter_and_analyze_give_the_same_cells(printed, changing, models, step_ms):
+    """Text by text, though one hears blocks of 100 ms and the other of 333 samples."""
+    if models in MODULATION_MODELS and step_ms == 1:
+        step_ms = 20  # a row is 310 lines, or more
+    wanted = ["--model", models, "--step-ms", step_ms, "--format", "csv", *LOUD]
+    analyzed = printed("analyze", changing, *wanted)
+    metered = printed("meter", "--source", changing, "--fast", "-b", 333, *wanted)
+    head, *expected = [line.split(",") for line in analyzed.splitlines() if line[0] != "#"]
+    same, *got = [line.split(",") for line in metered.splitlines() if line[0] != "#"]
+    assert same == head
+    assert head[:3] == ["time_s", "utc", "sample"]
+    assert len(got) == len(expected)
+    assert {row[1] for row in expected} == {""}
+    if models in MODULATION_MODELS:
+        # Their filters round in single precision, by the length of a block.
+        at = head.index("rms")
+        values = np.array([[float(row.pop(at)) for row in rows] for rows in (got, expected)])
+        np.testing.assert_allclose(*values, rtol=2e-6, atol=1e-7 * values.max())
+    assert [row[:1] + row[2:] for row in got] == [row[:1] + row[2:] for row in expected]
+    if models == ALL:
+        assert len(expected) == 1300 // step_ms + 1
+        table = read_csv(analyzed)
+        assert (
+            not table.drop(columns=["utc", "fault", "short_term_lufs", "lra_lu"])
+            .iloc[-1]
+            .isna()
+            .any()
+        )
+
+
+@pytest.mark.parametrize("models", [*METERS, ALL, *MODULATION_MODELS])
+@pytest.mark.parametrize("command", ["meter", "analyze"])
+def test_what_is_written_is_what_the_schema_says(printed, sound_file, tone, command, models):
+    path = sound_file(tone(60.0, 0.3))
+    source = ["meter", "--source", path, "--fast"] if command == "meter" else ["analyze", path]
+    wanted = [*source, "--model", models, "--step-ms", 100, *LOUD, "--calibration-uncertainty", 1]
+    text = printed(*wanted, "--format", "jsonl")
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        VALIDATOR.validate(line)
+    header, *rows, summary = lines
+    columns = {column["name"] for column in header["header"]["columns"]}
+    for row in rows:
+        assert columns == set(row) - {
+            *("time_s", "utc", "sample", "fault", "settling", "calibrated")
+        }
+    names = [model["name"] for model in header["header"]["models"]]
+    assert names == models.split(",")
+    assert all(column["model"] in (*names, "") for column in header["header"]["columns"])
+    assert (header["header"]["start_utc"] is None) == (command == "analyze")
+    assert set(summary["summary"]["statistics"]) == set(names) & set(METERS)
+
+    comments = [line[2:] for line in printed(*wanted, "--format", "csv").splitlines()]
+    told = dict(line.split(": ", 1) for line in comments if ": " in line)
+    about = {key: json.loads(value) for key, value in told.items()}
+    VALIDATOR.validate({"header": about})
+    for changing in ("start_utc", "host"):
+        about.pop(changing, None)
+        header["header"].pop(changing, None)
+    assert about == header["header"]
+
+
+def test_the_schema_refuses_what_is_not_a_row():
+    row = {"time_s": 0.0, "utc": None, "sample": 0, "x": 1.0, "fault": "gap non_finite"}
+    row |= {"settling": True, "calibrated": False}
+    VALIDATOR.validate(row)
+    for wrong in ({"fault": "noise"}, {"fault": "gap "}, {"sample": 0.5}, {"utc": "today"}):
+        assert not VALIDATOR.is_valid(row | wrong)
+    assert not VALIDATOR.is_valid({k: v for k, v in row.items() if k != "calibrated"})
+    assert not VALIDATOR.is_valid({"header": {"schema": 2}})
+
+
+def test_pandas_reads_both(printed, changing):
+    wanted = ["analyze", changing, "--model", ALL, "--step-ms", 100, *LOUD]
+    table = read_csv(printed(*wanted))
+    text = printed(*wanted, "--format", "jsonl")
+    lines = pandas.read_json(io.StringIO(text), lines=True, precise_float=True)
+    assert lines["header"].notna().sum() == lines["summary"].notna().sum() == 1
+    rows = lines[lines["time_s"].notna()].drop(columns=["header", "summary"])
+    assert list(rows.columns) == list(table.columns)
+    assert len(rows) == len(table) == 14
+    for name in table.columns.difference(["utc", "fault"]):
+        np.testing.assert_array_equal(rows[name].to_numpy(float), table[name].to_numpy(float))
+
+
+def test_statistics_leave_out_the_rise_from_silence(printed, sound_file):
+    """2 s of steady noise: the lowest level is below that exceeded 90 % of the time."""
+    x = 0.02 * np.random.default_rng(1).standard_normal((2 * FS, 2))
+    wanted = ["analyze", sound_file(x), "--summary", "--model", ALL, *LOUD]
+    told = json.loads(printed(*wanted))
+    levels = [told[f"{name}_db"] for name in ("lafmin", "l99", "l90", "l10", "l1", "lafmax")]
+    assert levels == sorted(levels)
+    assert told["l99_db"] > told["laeq_db"] - 1
+    for prefix in ("", "gm2002_"):
+        assert told[f"{prefix}ltl_n99_phon"] > told[f"{prefix}max_ltl_phon"] - 0.5
+    assert told["zwicker_n99_sone"] > 0.9 * told["zwicker_nmax_sone"]
+    statistics = told["statistics"]
+    assert statistics["moore2016"]["from_s"] == 0.5
+    assert statistics["moore2016"]["measured_s"] == pytest.approx(1.5, abs=0.002)
+    assert statistics["moore2016"]["excluded_s"] == pytest.approx(0.5, abs=0.002)
+    # All of it, as of a burst that truly follows silence.
+    told = json.loads(printed(*wanted, "--from", 0))
+    assert told["ltl_n99_phon"] < told["max_ltl_phon"] - 5
+    assert told["statistics"]["moore2016"]["measured_s"] == pytest.approx(2.0, abs=0.002)
+
+
+def test_a_sound_shorter_than_the_rise_is_counted_whole(printed, sound_file, tone):
+    path = sound_file(tone(60.0, 0.2))
+    told = json.loads(printed("analyze", path, "--summary", *LOUD))
+    assert told["statistics"]["moore2016"]["from_s"] == 0.0
+    assert told["max_stl_phon"] == pytest.approx(60.0, abs=3.0)
+
+
+def test_a_part_of_the_sound_is_chosen(printed, sound_file):
+    """Levels of an interval are those of its samples; rows are those in it."""
+    rng = np.random.default_rng(2)
+    x = np.concatenate([level * rng.standard_normal(FS) for level in (0.001, 0.1, 0.01, 0.1)])
+    path = sound_file(x)
+    wanted = ["analyze", path, "--model", "spl,zwicker,moore2016", *LOUD, "--from", 1, "--to", 3]
+    told = json.loads(printed(*wanted, "--summary"))
+    expected = 100 + 10 * np.log10(2 * np.mean(x[FS : 3 * FS] ** 2))
+    assert told["lzeq_db"] == pytest.approx(expected, abs=0.01)
+    assert told["lae_db"] - told["laeq_db"] == pytest.approx(10 * np.log10(2), abs=0.001)
+    for name in ("spl", "zwicker", "moore2016"):
+        statistics = told["statistics"][name]
+        assert (statistics["from_s"], statistics["to_s"]) == (1.0, 3.0)
+        assert statistics["measured_s"] == pytest.approx(2.0, abs=0.002)
+    rows = read_csv(printed(*wanted, "--step-ms", 10))
+    np.testing.assert_allclose(rows["time_s"], np.arange(100, 301) / 100)
+    assert rows["laeq_db"].iloc[-1] == told["laeq_db"]
+    # Live rows cover the same part.
+    live = ["meter", "--source", path, "--fast", *wanted[2:], "--format", "csv", "--step-ms", 10]
+    again = read_csv(printed(*live))
+    pandas.testing.assert_frame_equal(again.drop(columns="utc"), rows.drop(columns="utc"))
+
+
+def test_columns_are_chosen_by_name_and_pattern(printed, sound_file, tone):
+    path = sound_file(tone(60.0, 3.0))
+    wanted = "laeq_2s_db,ltl_n5_1s_phon,l?eq_db,zwicker_n5_2s_sone,integrated_lufs,laeq_1s_left_db"
+    rows = read_csv(
+        printed("analyze", path, "--model", ALL, *LOUD, "--columns", wanted, "--step-ms", 500)
+    )
+    assert list(rows)[3:-3] == [
+        "ltl_n5_1s_phon",
+        "zwicker_n5_2s_sone",
+        "integrated_lufs",
+        *("laeq_2s_db", "laeq_db", "lceq_db", "lzeq_db", "laeq_1s_left_db"),
+    ]
+    last = rows.iloc[-2]
+    for name in ("laeq_2s_db", "laeq_1s_left_db", "ltl_n5_1s_phon"):
+        assert last[name] == pytest.approx(60.0, abs=0.1)
+    assert last["integrated_lufs"] == pytest.approx(-40.0, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("laeq", "no column is called 'laeq': did you mean laeq_db?"),
+        ("lafmax_db,nothing*", "no column is called 'nothing*'"),
+        ("laeq_100h_db", "give 1s to 24h"),
+        ("integrated_lufs", "no column is called 'integrated_lufs'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_refused(run, sound_file, tone, columns, said):
+    done = run("analyze", sound_file(tone(60.0, 0.1)), "--model", "spl", "--columns", columns)
+    assert (done.status, done.out) == (1, "")
+    assert said in done.lines[-1]
+
+
+def test_mono_counts_as_two_and_a_target_is_zero(printed, run, sound_file, tone):
+    path = sound_file(tone(77.0, 1.0)[:, :1])
+    wanted = ["analyze", path, "--model", "bs1770", "--summary"]
+    plain = json.loads(printed(*wanted))
+    told = json.loads(printed(*wanted, "--dual-mono", "--target", -23))
+    assert told["integrated_lufs"] - plain["integrated_lufs"] == pytest.approx(3.0103, abs=1e-4)
+    assert told["integrated_lu"] == pytest.approx(told["integrated_lufs"] + 23, abs=1e-4)
+    assert told["true_peak_dbtp"] == plain["true_peak_dbtp"]
+    assert told["models"] == [{"name": "bs1770", "target_lufs": -23.0, "dual_mono": True}]
+    rows = read_csv(printed(*wanted[:-1], "--target", -23, "--step-ms", 500))
+    assert rows["momentary_lu"].iloc[-1] == pytest.approx(
+        rows["momentary_lufs"].iloc[-1] + 23, abs=1e-4
+    )
+    two = sound_file(tone(77.0, 0.1), name="two.wav")
+    for arguments, said in (
+        (["--model", "bs1770", "--dual-mono"], "dual mono is for one channel"),
+        (["--model", "spl", "--target", -23], "are for bs1770, and the model is spl"),
+    ):
+        done = run("analyze", two, *arguments)
+        assert done.out == ""
+        assert said in done.lines[-1]
+
+
+def test_a_summary_goes_where_it_is_told(run, sound_file, tone, tmp_path):
+    path = sound_file(tone(60.0, 0.3), name="a.wav")
+    sound_file(tone(50.0, 0.3), name="b.wav")
+    done = run("analyze", "a.wav", "--summary", "--out", "a.json", *LOUD)
+    assert (done.status, done.out) == (0, ""), done.err
+    told = json.loads((tmp_path / "a.json").read_text())
+    VALIDATOR.validate({"summary": told})
+    assert told["name"] == path.name
+    assert told["fs"] == FS
+    assert run("analyze", "a.wav", "--summary", "--out", "a.json", *LOUD).status == 1
+    done = run("analyze", "a.wav", "b.wav", "--summary", "--out", "two.json", *LOUD)
+    told = json.loads((tmp_path / "two.json").read_text())
+    assert [one["name"] for one in told] == ["a.wav", "b.wav"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "rows.json"], "ends in .json: rows are written as .csv or .jsonl"),
+        (["--out", "rows.csv", "--format", "jsonl"], "ends in .csv and --format is jsonl"),
+    ],
+)
+def test_an_ending_that_lies_is_refused(run, sound_file, tone, arguments, said):
+    done = run("analyze", sound_file(tone(60.0, 0.1)), *arguments)
+    assert (done.status, done.out, len(done.lines)) == (2, "", 1)
+    assert said in done.err
+
+
+def test_rows_have_the_format_of_their_ending(run, sound_file, tone, tmp_path):
+    sound_file(tone(60.0, 0.1))
+    assert run("analyze", "sound.wav", "--out", "rows.jsonl").status == 0
+    lines = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert "header" in json.loads(lines[0])
+    assert "summary" in json.loads(lines[-1])
+
+
+def test_the_level_of_the_last_seconds_is_the_plain_one(printed, sound_file):
+    """The short form of 15 min: LAeq of each row against its own samples, Z-weighted."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(8 * 8000) * np.repeat(10 ** rng.uniform(-4, -1, 8), 8000)
+    x = x.astype(np.float32)
+    rows = read_csv(
+        printed(
+            *("analyze", sound_file(x, 8000), "--model", "spl", *LOUD),
+            *("--columns", "lzeq_3s_db,lzeq_db", "--step-ms", 100),
+        )
+    )
+    power = np.concatenate([[0.0], np.cumsum(np.float64(x) ** 2)])
+    for row in rows.iloc[1:].itertuples():
+        stop = round(row.time_s * 8000)
+        for name, start in (("lzeq_3s_db", max(0, stop - 24000)), ("lzeq_db", 0)):
+            expected = 100 + 10 * np.log10(2 * (power[stop] - power[start]) / (stop - start))
+            assert getattr(row, name) == pytest.approx(expected, abs=0.01)
