@@ -38,11 +38,18 @@ def check_stage(
     check.rows_reset()
     check.causal()
     check.gradients()
+    check.shapes()
+    check.not_a_number()
     if reference is not None:
         got = aligned(check.stage, check.x)
         check.same(got, reference(check.x), "aligned output differs from the reference")
     if linear_phase:
         check.pulse()
+
+
+_FORMS = 1e-7
+"""By how much of the peak a compiled form may differ from the plain one: poles next to 1, as of
+25 Hz at 48 kHz, make much of rounding."""
 
 
 class _Check:
@@ -283,6 +290,93 @@ class _Check:
             self.fail_unless(bool(torch.isfinite(b).all()), "a gradient is not finite")
             top = b.abs().amax().clamp(min=1e-300)
             self.same(a, b, "gradients of blocks and of the whole differ", top)
+
+    def forms(self, x: Tensor) -> tuple[Any, Any]:
+        """Output for all of `x` as it runs live, and in the form that a gradient needs."""
+        wanting = x.clone().requires_grad_()
+        return self.run(self.stage.whole, x), map_fields(Tensor.detach, self.stage.whole(wanting))
+
+    def shapes(self) -> None:
+        """What `fixed_axes` says is refused before anything runs, and all else works."""
+        few = self.until(self.block * -(-2 // self.block))
+        self.takes_or_refuses(few[0], "without its first axis")
+        for axis in range(-few.dim(), 0):
+            if axis == self.dim:
+                continue
+            size = few.shape[axis]
+            for other in sorted({1, size - 1, size + 1, 3 * size} - {0, size}):
+                again = torch.arange(other) % size
+                self.takes_or_refuses(few.index_select(axis, again), f"axis {axis} is {other}")
+
+    def takes_or_refuses(self, x: Tensor, what: str) -> None:
+        if x.dim() < -self.dim:
+            return
+        stage, shape = self.stage, without(x.shape, self.dim)
+        try:
+            stage.check_shape(shape)
+        except ValueError:
+            for form in (stage.whole, lambda _: Stream(stage, shape)):
+                for given in (x, x.clone().requires_grad_()):
+                    self.refuses(form, given, f"{what}: check_shape refuses it")
+            return
+        try:
+            compiled, plain = self.forms(x)
+        except Exception as refusal:
+            told = f"{type(refusal).__name__}: {refusal}"
+            raise AssertionError(
+                f"{type(stage).__name__}: {what}: fixed_axes allows it, and it fails with {told}"
+            ) from refusal
+        outputs = ceil(x.shape[self.dim] * stage.ratio)
+        self.shaped(compiled, stage.out_shape(shape), outputs)
+        self.agree(compiled, plain, what)
+
+    def refuses(self, form: Callable[[Tensor], Any], x: Tensor, what: str) -> None:
+        try:
+            with torch.set_grad_enabled(x.requires_grad):
+                form(x)
+        except ValueError:
+            return
+        self.fail_unless(False, f"{what}, and it is taken")
+
+    def agree(self, compiled: Any, plain: Any, what: str) -> None:
+        """Both forms give the same, numbers and what is none."""
+        for a, b in zip(fields(compiled), fields(plain), strict=True):
+            top = b.nan_to_num(0).abs().amax().clamp(min=1e-300)
+            same = a.shape == b.shape and bool(((a - b).abs() <= _FORMS * top).all())
+            self.fail_unless(same, f"{what}: with and without gradients differ")
+
+    def not_a_number(self) -> None:
+        """NaN reaches every output that hears the sample, and no other row."""
+        at = [0, *(n // 2 for n in self.x.shape[1:])]
+        at[self.dim] = self.length // 3
+        place = tuple(at)
+        moved, spoiled = self.x.clone(), self.x.clone()
+        moved[place] += self.x.abs().amax() / 2
+        spoiled[place] = torch.nan
+        heard = self.run(self.stage.whole, moved)
+        compiled, plain = self.forms(spoiled)
+        until = self.blocks * self.block
+        live, size = Stream(self.make(), self.shape), self.block * (self.blocks // 4)
+        pieces = self.cut(spoiled.narrow(self.dim, 0, until), [size])
+        in_blocks = self.joined([self.run(live, piece) for piece in pieces])
+        self.is_passed_on(compiled, heard, "")
+        self.is_passed_on(plain, heard, " where a gradient is wanted")
+        self.is_passed_on(in_blocks, heard, " in a later block")
+
+    def is_passed_on(self, y: Any, heard: Any, where: str) -> None:
+        """Whether `y`, of a sample that is NaN, is NaN where `heard`, of it moved, differs."""
+        lengths = map_fields(lambda v, d: torch.tensor(v.shape[d]), y, self.stage.out_time_dim)
+        count = int(fields(lengths)[0])
+        short = (fields(self.outputs(v, 0, count)) for v in (y, heard, self.expected))
+        for a, b, clean, top in zip(*short, fields(self.peak), strict=True):
+            lost = ((b - clean).abs() > _FORMS * top) & ~a.isnan()
+            self.fail_unless(
+                not bool(lost.any()),
+                f"NaN is swallowed: an output that hears the sample is a number{where}",
+            )
+            self.fail_unless(
+                not bool(a[1:].isnan().any()), f"NaN in a row reaches another row{where}"
+            )
 
     def pulse(self) -> None:
         sigma = 8 / self.stage.ratio

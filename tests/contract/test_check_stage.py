@@ -145,6 +145,60 @@ class CutGradient(Smoother):
         return super().step(x, {"z": state["z"].detach()})
 
 
+class ForgottenAxis(Smoother):
+    """Has a weight for each of two bands, and does not say so."""
+
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y * torch.tensor([1.0, 2.0], dtype=y.dtype)[:, None], after
+
+
+class AxisNotRefused(Smoother):
+    """Says that it fixes an axis, and takes any."""
+
+    fixed_axes = {-2: 2}  # noqa: RUF012 - as an embedder would write it
+
+    def checked(self, x):
+        return x.to(self.dtype)
+
+
+class AxisRefusedBySurprise(Smoother):
+    """Refuses, in a form of its own, an axis of which it says nothing."""
+
+    def initial_state(self, shape):
+        if shape[-1] != 2:
+            raise ValueError("two, please")
+        return super().initial_state(shape)
+
+
+class FormsApart(Smoother):
+    """Another form than the one for gradients, right only for the bands it was tried with."""
+
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        if not torch.is_grad_enabled():
+            y = torch.cat([y[..., :2, :], 2 * y[..., 2:, :]], -2)
+        return y, after
+
+
+class SwallowedNaN(Smoother):
+    def step(self, x, state):
+        return super().step(x.nan_to_num(0.0), state)
+
+
+class SwallowedNaNLater(Smoother):
+    """The next state forgets it, though it holds of every other sample what this one holds."""
+
+    def step(self, x, state):
+        return super().step(x, {"z": state["z"].nan_to_num(0.0)})
+
+
+class NaNInOtherRows(Smoother):
+    def step(self, x, state):
+        y, after = super().step(x, state)
+        return y + 0 * y.sum(0, keepdim=True), after
+
+
 @pytest.mark.parametrize(
     ("defect", "rule"),
     [
@@ -162,6 +216,13 @@ class CutGradient(Smoother):
         (StateOverwritten, "step changes the given state"),
         (WrongRatio, "outputs where ratio"),
         (CutGradient, "gradients"),
+        (ForgottenAxis, r"shape \(3, 2\) without time, declares \(3, 1\)"),
+        (AxisNotRefused, "check_shape refuses it, and it is taken"),
+        (AxisRefusedBySurprise, "fixed_axes allows it, and it fails with ValueError: two, please"),
+        (FormsApart, "axis -2 is 3: with and without gradients differ"),
+        (SwallowedNaN, "NaN is swallowed"),
+        (SwallowedNaNLater, "NaN is swallowed: .* in a later block"),
+        (NaNInOtherRows, "NaN in a row reaches another row"),
     ],
 )
 def test_each_defect_is_caught(defect, rule):
