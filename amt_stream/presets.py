@@ -288,33 +288,25 @@ class Preset:
         """Time from row to row of a file, where nothing else is asked for."""
         return max((entry.row_step_ms for entry in self.entries), default=10)
 
-    def model(self, fs: int, specific_loudness: bool = False) -> "Stage":
+    def model(self, fs: int) -> "Stage":
         """A new model for sound at `fs` Hz: the one of its name, or the chain.
 
         Raises PresetError for stages that cannot be made, or do not fit together, at this rate.
         """
-        if self.stages:
-            return self._chain(fs)
-        return self._built(self.entries[0], fs, 2, specific_loudness)
+        return self.models(fs, 2)[self.name]
 
-    def models(self, fs: int, channels: int) -> "dict[str, Stage]":
+    def models(self, fs: int, channels: int, **asks: bool) -> "dict[str, Stage]":
         """New models by name, for so many channels of sound at `fs` Hz.
 
-        Raises ValueError for one that there is not, at this rate or in this field.
+        asks: what they are to give besides, such as specific_loudness=True; for those that can
+
+        Raises PresetError for stages of a chain that cannot be made, or do not fit together, at
+        this rate, ValueError for a model that there is not, at this rate or in this field.
         """
         if self.stages:
             return {CHAIN: self._chain(fs)}
-        return {entry.name: self._built(entry, fs, channels, False) for entry in self.entries}
-
-    def _built(self, entry: Entry, fs: int, channels: int, specific_loudness: bool) -> "Stage":
-        model: Stage = entry.build(
-            fs,
-            self.settings,
-            channels=channels,
-            uncertainty_db=self.uncertainty_db,
-            specific_loudness=specific_loudness,
-        )
-        return model
+        known = {"channels": channels, "uncertainty_db": self.uncertainty_db, **asks}
+        return {entry.name: entry.build(fs, self.settings, **known) for entry in self.entries}
 
     def _chain(self, fs: int) -> "Chain":
         from amt_stream.compose import Chain

@@ -12,6 +12,10 @@ RANK = ["contract", "catalog", "data", "scales", "signals", "design", "functiona
 RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "measuring", "cli"]
+# What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
+CLI_RANK = ["messages", "output", "files", "options", "inputs", "terminal", "loudness_terminal"]
+CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
+CLI_RANK += ["selftest", "analyze", "meter", "command", "__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]
 
@@ -47,6 +51,10 @@ def test_imports(path):
         top.add("Qt" if first in QT else first)
         if in_package and first == "amt_stream" and rest != ["__version__"]:
             assert rank("".join(rest[:1])) <= rank(part), f"{where}: imports only point down"
+            if part == "cli" and rest[0] == "cli":
+                below = CLI_RANK[: CLI_RANK.index(place.stem)]
+                inner = rest[1] if (place.parent / f"{rest[1]}.py").exists() else "__init__"
+                assert inner in below, f"{where}: not below it in CLI_RANK"
         if in_package and first in QT:
             assert (part, first) == ("cli", "amt_monitor"), f"{where}: Qt lives in apps/"
         if first == "sounddevice":
@@ -54,7 +62,11 @@ def test_imports(path):
     assert len(top & {"torch", "Qt", "sounddevice"}) <= 1, f"{place}: {sorted(top)} in one file"
 
 
-@pytest.mark.parametrize("statement", ["import amt_stream", "import amt_stream.cli"])
+LIGHT = ["import amt_stream", "import amt_stream.cli", "import amt_stream.catalog"]
+LIGHT += ["from amt_stream.catalog import entries; entries()"]
+
+
+@pytest.mark.parametrize("statement", LIGHT)
 def test_a_light_import_stays_light(statement):
     heavy = {"torch", "numba", "sounddevice", "PyQt6", "pyqtgraph"}
     program = f"import sys; {statement}; print(sorted({heavy} & set(sys.modules)))"

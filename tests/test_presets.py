@@ -4,7 +4,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from amt_stream.cli.options import Mistake, chosen_preset
+from amt_stream.cli.messages import Mistake
+from amt_stream.cli.options import chosen_preset
 from amt_stream.presets import (
     Preset,
     PresetError,

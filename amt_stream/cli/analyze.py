@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
-from amt_stream.cli.files import written_whole
+from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.inputs import with_uncertainty
-from amt_stream.cli.options import Mistake, WrongUsage, chosen_preset, say
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import chosen_preset
 from amt_stream.cli.table import Sound, Table
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, Writer
@@ -49,7 +50,7 @@ def run_analyze(args: argparse.Namespace) -> int:
             print(json.dumps(summary), flush=True)
         summaries.append(summary)
     if told_in_file(args) and summaries:
-        with written_whole(Path(args.out)) as stream:
+        with atomic_text_file(Path(args.out)) as stream:
             json.dump(summaries[0] if len(files) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return 1 if failed else 0
@@ -151,7 +152,7 @@ def _analyze_file(
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
-            stream = sys.stdout if target == "-" else stack.enter_context(written_whole(target))
+            stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             writer = FORMATS[args.format](stream, table.header())
         for frames in _with_progress(analyze(recording, models, calibration), recording):
             rows = table.rows(frames)

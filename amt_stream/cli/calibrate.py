@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from amt_stream.calibration import Record, utc_now, write_records
 from amt_stream.calibrator import STABLE_S, CalibratorCheck, Refused
 from amt_stream.cli.inputs import Input, open_input
-from amt_stream.cli.options import say
+from amt_stream.cli.messages import say
 from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
 
 

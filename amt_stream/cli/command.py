@@ -1,19 +1,24 @@
 """From a command line to an exit status: what went wrong is said in one sentence."""
 
+import argparse
 import contextlib
 import errno
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
+from amt_stream import __version__, catalog
 from amt_stream.calibration import CalibrationError
 from amt_stream.calibrator import Refused
 from amt_stream.catalog import CatalogError
-from amt_stream.cli.options import Mistake, WrongUsage, build_parser, say
+from amt_stream.cli import options
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.engine.sources import DeviceLost, SourceError
 from amt_stream.presets import PresetError
@@ -62,17 +67,99 @@ def run_command(argv: Sequence[str] | None = None) -> int:
             return ERROR
 
 
+class Command(NamedTuple):
+    """A command: what it is for, in a line and in full; its function, "module:name"; its options.
+
+    The function takes the arguments that were typed and gives the exit status.
+    """
+
+    help: str
+    description: str
+    run: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    lists_models: bool = False
+
+
+COMMANDS = {
+    "meter": Command(
+        "show loudness, or modulation, while it is heard",
+        "Show loudness, or modulation, while it is heard: in a window, in the terminal, or as rows "
+        "of numbers.",
+        "amt_stream.cli.meter:run_meter",
+        options.meter_options,
+        lists_models=True,
+    ),
+    "devices": Command(
+        "list the input devices",
+        "List the input devices, with the calibrations known of them.",
+        "amt_stream.cli.devices:run_devices",
+        options.devices_options,
+    ),
+    "calibrate": Command(
+        "measure the tone of an acoustic calibrator and keep the result",
+        "Put the calibrator on the microphone and switch it on. Its tone has to be there for 3 s, "
+        "stable within 0.1 dB; the level of a full-scale sine is then kept for this channel of "
+        "this device. Two channels are calibrated one by one: -c 1, then -c 2.",
+        "amt_stream.cli.calibrate:run_calibrate",
+        options.calibrate_options,
+    ),
+    "analyze": Command(
+        "loudness of sound files, frame by frame or in summary",
+        "Loudness of sound files, and other readings beside it, in any format that libsndfile "
+        "reads: rows from 0 to the very end, or a summary.",
+        "amt_stream.cli.analyze:run_analyze",
+        options.analyze_options,
+        lists_models=True,
+    ),
+    "selftest": Command(
+        "check the models against published values",
+        "Play built-in reference signals through the models as a meter does, and compare what they "
+        "read with published values: a row each, in some 20 seconds.",
+        "amt_stream.cli.selftest:run_selftest",
+        options.selftest_options,
+    ),
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="amt-stream",
+        description="Binaural loudness in sone and phon (Moore et al. 2016, ISO 532-3), live or "
+        "of sound files; modulation by auditory band, live.",
+        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
+    )
+    parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
+    options.list_devices_option(parser, default=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        own = commands.add_parser(name, help=command.help, description=command.description)
+        command.add_options(own)
+        if command.lists_models:
+            own.formatter_class = argparse.RawDescriptionHelpFormatter
+            own.description = textwrap.fill(command.description, 79)
+            own.epilog = "models:\n" + "\n".join(
+                f"  {entry.name:<10}  {entry.method}" for entry in catalog.entries().values()
+            )
+    return parser
+
+
 def _chosen_command(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
-    if args.list_devices:
-        from amt_stream.cli.devices import run_devices
+    if args.command is None and not args.list_devices:
+        *others, last = COMMANDS
+        words = f"{', '.join(others)} or {last}"
+        parser.error(f"say what to do: {words} (--help tells more)")
+    return run_chosen(args)
 
-        return run_devices()
-    if args.command is None:
-        commands = "meter, devices, calibrate, analyze or selftest"
-        parser.error(f"say what to do: {commands} (--help tells more)")
-    return args.run(args)
+
+def run_chosen(args: argparse.Namespace) -> int:
+    """Run the command that was parsed; gives its exit status."""
+    chosen = "devices" if args.list_devices else args.command
+    home, _, function = COMMANDS[chosen].run.partition(":")
+    status: int = getattr(importlib.import_module(home), function)(args)
+    return status
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

@@ -1,11 +1,13 @@
 """`amt-stream devices`."""
 
+import argparse
+
 from amt_stream.calibration import read_records
-from amt_stream.cli.options import say
+from amt_stream.cli.messages import say
 from amt_stream.engine.devices import list_devices
 
 
-def run_devices() -> int:
+def run_devices(args: argparse.Namespace) -> int:
     """List the inputs on standard output, `*` before the default."""
     devices = list_devices()
     records = read_records()

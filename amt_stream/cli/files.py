@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from amt_stream.cli.options import Mistake
+from amt_stream.cli.messages import Mistake
 
 
 @contextlib.contextmanager
-def written_whole(target: Path) -> Iterator[TextIO]:
+def atomic_text_file(target: Path) -> Iterator[TextIO]:
     """A text file that gets its name once it is complete; nothing half written stays."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.inputs import Input, open_input, open_microphone
-from amt_stream.cli.loudness import LoudnessTerminal
-from amt_stream.cli.modulation import ModulationTerminal, Newest
-from amt_stream.cli.options import PCM_FS, Mistake, WrongUsage, chosen_preset, say
-from amt_stream.cli.readings import ReadingsTerminal
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.table import Sound, Table
-from amt_stream.cli.terminal import TerminalMeter
+from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
@@ -82,20 +80,16 @@ def input_from_window(device: str | int, args: argparse.Namespace, preset: Prese
     return given
 
 
-def make_model(given: Input, preset: Preset, specific_loudness: bool = False) -> "Stage":
-    """The preset's model for an input; with a band where the input's level has an uncertainty."""
+def make_models(
+    given: Input, preset: Preset, asks: Mapping[str, bool] | None = None
+) -> "dict[str, Stage]":
+    """The preset's models by name, for an input; with a band where its level has an uncertainty.
+
+    asks: what they are to give besides, those that can
+    """
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
-        return preset.model(given.source.fs, specific_loudness)
-    except ValueError as error:
-        raise Mistake(error) from error
-
-
-def make_models(given: Input, preset: Preset) -> "dict[str, Stage]":
-    """The preset's models by name, for an input; with a band as `make_model` has it."""
-    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    try:
-        return preset.models(given.source.fs, len(given.channels))
+        return preset.models(given.source.fs, len(given.channels), **(asks or {}))
     except ValueError as error:
         raise Mistake(error) from error
 
@@ -183,22 +177,25 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     return _ended(engine, args.duration, told)
 
 
+def _engine_to_see(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    blocksize: int | None,
+    asks: Mapping[str, bool],
+) -> "tuple[Engine, Sink | None]":
+    """An engine whose readings a person sees, and the sink that keeps them, if there is one."""
+    models = make_models(given, preset, asks)
+    end_s = math.inf if args.duration is None else args.duration
+    sink = VIEWS[preset.view].sink(lambda: latest_readings(args, preset, given, models), end_s)
+    sinks = [] if sink is None else [sink]
+    return make_engine(given, preset, models, sinks, blocksize), sink
+
+
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
-    terminal: TerminalMeter
-    if preset.view == "readings":
-        models = make_models(given, preset)
-        latest = latest_readings(args, preset, given, models)
-        engine = make_engine(given, preset, models, [latest], args.blocksize)
-        terminal = ReadingsTerminal(engine, sys.stdout, latest)
-    elif preset.view == "modulation":
-        newest = Newest(math.inf if args.duration is None else args.duration)
-        model = make_model(given, preset)
-        engine = make_engine(given, preset, model, [newest], args.blocksize)
-        terminal = ModulationTerminal(engine, sys.stdout, newest, preset.name)
-    else:
-        engine = make_engine(given, preset, make_model(given, preset), (), args.blocksize)
-        terminal = LoudnessTerminal(engine, sys.stdout)
+    engine, sink = _engine_to_see(args, preset, given, args.blocksize, {})
+    terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
     with engine, terminal:
         terminal.run(args.duration)
     terminal.print_last()
@@ -249,20 +246,16 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             'pip install "amt_stream[app]"'
         )
         return None
+    view = VIEWS[preset.view]
 
     def engine_for(device: str | int | None) -> "Engine":
         if device is None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
-        if preset.view == "readings":
-            models = make_models(given, preset)
-            latest = latest_readings(args, preset, given, models)
-            return make_engine(given, preset, models, [latest], blocksize)
-        model = make_model(given, preset, specific_loudness=True)
-        return make_engine(given, preset, model, (), blocksize)
+        return _engine_to_see(args, preset, given, blocksize, view.asks)[0]
 
-    return run_window(engine_for, shows=preset.view, duration=args.duration)
+    return run_window(engine_for, view.load_window(), duration=args.duration)
 
 
 def _has_display() -> bool:

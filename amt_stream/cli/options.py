@@ -1,18 +1,17 @@
 """What can be typed after `amt-stream`."""
 
 import argparse
-import contextlib
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from amt_stream import __version__, catalog
+from amt_stream import catalog
 from amt_stream.calibration import (
     CALIBRATOR_UNCERTAINTY_DB,
     LARGEST_UNCERTAINTY_DB,
     MICROPHONE_UNCERTAINTY_DB,
 )
+from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.presets import (
     DEFAULT,
     Preset,
@@ -25,21 +24,6 @@ PCM = ("s16le", "s24le", "s32le", "f32le")
 FORMATS = ("csv", "jsonl")
 PCM_FS = 48000
 PCM_CHANNELS = 2
-
-
-class Mistake(Exception):
-    """Something that the user can put right; the message is one sentence."""
-
-
-class WrongUsage(Mistake):
-    """Options that do not go together."""
-
-
-def say(message: object) -> None:
-    """One line to standard error."""
-    # Where nobody can be told, the exit status still tells.
-    with contextlib.suppress(OSError):
-        print(f"amt-stream: {message}", file=sys.stderr, flush=True)
 
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
@@ -117,33 +101,8 @@ def model_list(text: str) -> tuple[str, ...]:
     return names
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands; `run` in what it gives is the function of the one chosen."""
-    parser = argparse.ArgumentParser(
-        prog="amt-stream",
-        description="Binaural loudness in sone and phon (Moore et al. 2016, ISO 532-3), live or "
-        "of sound files; modulation by auditory band, live.",
-        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
-    )
-    parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
-    _list_devices(parser, default=False)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    _add_meter(commands)
-    _add_devices(commands)
-    _add_calibrate(commands)
-    _add_analyze(commands)
-    _add_selftest(commands)
-    return parser
-
-
-def _add_meter(commands: Any) -> None:
-    parser = commands.add_parser(
-        "meter",
-        help="show loudness, or modulation, while it is heard",
-        description="Show loudness, or modulation, while it is heard: in a window, in the "
-        "terminal, or as rows of numbers.",
-    )
-    parser.set_defaults(run=_meter)
+def meter_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `meter`."""
     _source(
         parser,
         "demo or am-tone (built-in sounds), mic, the path of a sound file, or - for raw PCM on "
@@ -175,25 +134,13 @@ def _add_meter(commands: Any) -> None:
     _rows(parser)
 
 
-def _add_devices(commands: Any) -> None:
-    parser = commands.add_parser(
-        "devices",
-        help="list the input devices",
-        description="List the input devices, with the calibrations known of them.",
-    )
-    _list_devices(parser)
-    parser.set_defaults(run=_devices)
+def devices_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `devices`."""
+    list_devices_option(parser)
 
 
-def _add_calibrate(commands: Any) -> None:
-    parser = commands.add_parser(
-        "calibrate",
-        help="measure the tone of an acoustic calibrator and keep the result",
-        description="Put the calibrator on the microphone and switch it on. Its tone has to be "
-        "there for 3 s, stable within 0.1 dB; the level of a full-scale sine is then kept for "
-        "this channel of this device. Two channels are calibrated one by one: -c 1, then -c 2.",
-    )
-    parser.set_defaults(run=_calibrate)
+def calibrate_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `calibrate`."""
     parser.add_argument(
         "--level",
         type=number(40, 170, "dB SPL"),
@@ -234,14 +181,8 @@ def _add_calibrate(commands: Any) -> None:
     _device(parser)
 
 
-def _add_analyze(commands: Any) -> None:
-    parser = commands.add_parser(
-        "analyze",
-        help="loudness of sound files, frame by frame or in summary",
-        description="Loudness of sound files, and other readings beside it, in any format that "
-        "libsndfile reads: rows from 0 to the very end, or a summary.",
-    )
-    parser.set_defaults(run=_analyze)
+def analyze_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `analyze`."""
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument(
         "--out",
@@ -289,14 +230,8 @@ def _row_steps() -> str:
     return f"{'; '.join(told)}; of several models the longest of theirs"
 
 
-def _add_selftest(commands: Any) -> None:
-    parser = commands.add_parser(
-        "selftest",
-        help="check the models against published values",
-        description="Play built-in reference signals through the models as a meter does, and "
-        "compare what they read with published values: a row each, in some 20 seconds.",
-    )
-    parser.set_defaults(run=_selftest)
+def selftest_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `selftest`."""
     checked = catalog.names(lambda entry: entry.checks is not None)
     parser.add_argument(
         "--model",
@@ -316,7 +251,7 @@ def _source(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def _device(parser: argparse.ArgumentParser) -> None:
-    _list_devices(parser)
+    list_devices_option(parser)
     parser.add_argument("-d", "--device", help="input device: its index or part of its name")
     parser.add_argument(
         "-c",
@@ -422,7 +357,8 @@ def _model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _list_devices(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+def list_devices_option(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+    """-l, which any command takes and none has to."""
     # A subcommand's own default would overwrite what stood before its name.
     parser.add_argument(
         "-l",
@@ -431,33 +367,3 @@ def _list_devices(parser: argparse.ArgumentParser, default: Any = argparse.SUPPR
         default=default,
         help="list the input devices and end",
     )
-
-
-def _meter(args: argparse.Namespace) -> int:
-    from amt_stream.cli.meter import run_meter
-
-    return run_meter(args)
-
-
-def _devices(args: argparse.Namespace) -> int:
-    from amt_stream.cli.devices import run_devices
-
-    return run_devices()
-
-
-def _calibrate(args: argparse.Namespace) -> int:
-    from amt_stream.cli.calibrate import run_calibrate
-
-    return run_calibrate(args)
-
-
-def _analyze(args: argparse.Namespace) -> int:
-    from amt_stream.cli.analyze import run_analyze
-
-    return run_analyze(args)
-
-
-def _selftest(args: argparse.Namespace) -> int:
-    from amt_stream.cli.selftest import run_selftest
-
-    return run_selftest(args)

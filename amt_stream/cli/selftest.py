@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TextIO
 
 from amt_stream import catalog
-from amt_stream.cli.files import written_whole
-from amt_stream.cli.options import Mistake, WrongUsage, say
+from amt_stream.cli.files import atomic_text_file
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 
 
 def run_selftest(args: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def run_selftest(args: argparse.Namespace) -> int:
         raise Mistake(f"{report} exists: say --force to overwrite it (nothing was tested)")
     with contextlib.ExitStack() as stack:
         # Opened first, so that one that cannot be written is told of at once.
-        stream = None if report is None else stack.enter_context(written_whole(report))
+        stream = None if report is None else stack.enter_context(atomic_text_file(report))
         return _tested(models, stream)
 
 

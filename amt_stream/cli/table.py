@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream import rows
 from amt_stream.calibration import Calibration
-from amt_stream.cli.options import Mistake, WrongUsage
+from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.presets import Preset
 
 if TYPE_CHECKING:

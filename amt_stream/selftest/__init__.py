@@ -5,10 +5,10 @@ from typing import Any
 
 from amt_stream import catalog
 from amt_stream.selftest.check import Build, Result, Trial
-from amt_stream.selftest.reading import Reading
+from amt_stream.selftest.requirement import Requirement
 from amt_stream.streaming import Stage
 
-__all__ = ["Build", "Reading", "Result", "Trial", "build", "models", "run", "trials"]
+__all__ = ["Build", "Requirement", "Result", "Trial", "build", "models", "run", "trials"]
 
 
 def models() -> tuple[str, ...]:

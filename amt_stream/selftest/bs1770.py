@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.metering import ProgrammeLoudness
 from amt_stream.selftest.check import Trial, blocks
-from amt_stream.selftest.reading import Of, Reading, published
+from amt_stream.selftest.requirement import Of, Requirement, published
 from amt_stream.streaming import Stage
 
 TECH_3341 = "EBU Tech 3341 (2023), Table 1, case {}"
@@ -112,27 +112,27 @@ MAX_M, MAX_S = "max_momentary_lufs", "max_short_term_lufs"
 WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "max short-term"}
 
 
-def ebu(case: str, name: str, expected: float = -23.0) -> Reading:
+def ebu(case: str, name: str, expected: float = -23.0) -> Requirement:
     return published(WORDS[name], of(name), expected, "LUFS", 0.1, TECH_3341.format(case), "LU")
 
 
-def lra(case: int, expected: float) -> Reading:
+def lra(case: int, expected: float) -> Requirement:
     """The document allows 1 LU."""
     source = TECH_3342.format(case)
     return published("loudness range", of("lra_lu"), expected, "LU", 0.05, source)
 
 
-def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Reading:
+def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Requirement:
     """A loudness that nobody has printed to so many digits."""
-    return Reading(WORDS[name], of(name), expected, "LUFS", tolerance, source, scale="LU")
+    return Requirement(WORDS[name], of(name), expected, "LUFS", tolerance, source, scale="LU")
 
 
-def trial(sound: Any, *readings: Reading, channels: int = 2, **options: Any) -> Trial:
+def trial(sound: Any, *readings: Requirement, channels: int = 2, **options: Any) -> Trial:
     return Trial("bs1770", sound, readings, {"fs": 48000, "channels": channels} | options, metered)
 
 
 def ranged(sound: Sines, expected: float) -> Trial:
-    return trial(sound, Reading("loudness range", of("lra_lu"), expected, "LU", 0.02, PLAIN))
+    return trial(sound, Requirement("loudness range", of("lra_lu"), expected, "LU", 0.02, PLAIN))
 
 
 def weighted(f: float, expected: float) -> Trial:
@@ -150,7 +150,7 @@ def peak(
     return trial(
         High(period, of_full, phase_deg),
         published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source, "dB"),
-        Reading("true peak", read, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
+        Requirement("true peak", read, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
     )
 
 
@@ -161,7 +161,7 @@ def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> 
         for sign, weight in zip(signs, weights, strict=True)
     ]
     read = of("true_peak_dbtp")
-    reading = Reading("true peak", read, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
+    reading = Requirement("true peak", read, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
     return trial(Click(words, values[::-1]), reading)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
-from amt_stream.selftest.reading import Reading
+from amt_stream.selftest.requirement import Requirement
 from amt_stream.streaming import Stage, Stream, joined, map_fields
 
 Build = Callable[..., Stage]
@@ -70,7 +70,7 @@ class Trial:
 
     model: str
     sound: Any
-    readings: tuple[Reading, ...]
+    readings: tuple[Requirement, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     hear: Callable[[Stage, Any, Mapping[str, Any]], Any] = played
 
@@ -108,7 +108,7 @@ class Result(NamedTuple):
 
     model: str
     sound: str
-    reading: Reading
+    reading: Requirement
     got: float
     problem: str = ""
 

@@ -9,8 +9,8 @@ import torch
 
 from amt_stream.models.glasberg2002 import Glasberg2002, glasberg2002_from_lines
 from amt_stream.selftest.check import Trial
-from amt_stream.selftest.reading import (
-    Reading,
+from amt_stream.selftest.requirement import (
+    Requirement,
     calculated,
     falls_in,
     highest,
@@ -29,7 +29,7 @@ max_ltl = partial(calculated, MAX_LTL, highest("ltl"))
 
 
 @dataclass(frozen=True)
-class Line:
+class SpectralLine:
     """A tone as one spectral line, without any windows."""
 
     f: float
@@ -40,7 +40,7 @@ class Line:
         return f"spectral line, {self.f:g} Hz, {self.level_db:g} dB SPL"
 
 
-def from_lines(model: Stage, line: Line, options: Mapping[str, Any]) -> float:
+def from_lines(model: Stage, line: SpectralLine, options: Mapping[str, Any]) -> float:
     """Loudness in sone of a steady sound."""
     level = torch.tensor([[line.level_db]], dtype=torch.float64)
     return glasberg2002_from_lines(level, [line.f]).n.item()
@@ -49,10 +49,10 @@ def from_lines(model: Stage, line: Line, options: Mapping[str, Any]) -> float:
 def printed(f: float, level_db: float, sone: float, where: str, percent: float = 0.5) -> Trial:
     """A row of a table, or an example of two or three digits."""
     reading = published("N", float, sone, "sone", percent, ANSI.format(where), "%")
-    return Trial("gm2002", Line(f, level_db), (reading,), {"fs": 32000}, from_lines)
+    return Trial("gm2002", SpectralLine(f, level_db), (reading,), {"fs": 32000}, from_lines)
 
 
-def trial(sound: Sound, *readings: Reading, **options: Any) -> Trial:
+def trial(sound: Sound, *readings: Requirement, **options: Any) -> Trial:
     """In the reference mode unless the options say otherwise."""
     return Trial("gm2002", sound, readings, {"fs": 32000, "ear_filter": "linear"} | options)
 

@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 from amt_stream.selftest.check import Trial
-from amt_stream.selftest.reading import (
-    Reading,
+from amt_stream.selftest.requirement import (
+    Requirement,
     calculated,
     falls_in,
     highest,
@@ -31,18 +31,18 @@ def annex_c(f: float, level_db: float, *others: float, ear: Ear = "both") -> Sou
     return Sound(words + ("" if ear == "both" else f", {ear} ear"), 1.5, tones)
 
 
-def printed(sone: float, percent: float = 4.0) -> Reading:
+def printed(sone: float, percent: float = 4.0) -> Requirement:
     """As printed, some with two digits; 4 % is half a phon."""
     return published(MAX_LTL, highest("ltl"), sone, "sone", percent, PRINTED, "%")
 
 
-def phon(expected: float) -> Reading:
+def phon(expected: float) -> Requirement:
     """The scale of Table 5."""
     of = highest_phon("ltl")
-    return Reading(MAX_LTL + " level", of, expected, "phon", 0.01, CASES)
+    return Requirement(MAX_LTL + " level", of, expected, "phon", 0.01, CASES)
 
 
-def trial(sound: Sound, *readings: Reading, **options: Any) -> Trial:
+def trial(sound: Sound, *readings: Requirement, **options: Any) -> Trial:
     """In the reference mode, whose latency is longer, unless the options say otherwise."""
     return Trial("moore2016", sound, readings, {"fs": 32000, "ear_filter": "linear"} | options)
 

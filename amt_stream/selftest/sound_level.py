@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.metering import SoundLevelMeter
 from amt_stream.scales import pa_to_db_spl
 from amt_stream.selftest.check import Trial, blocks
-from amt_stream.selftest.reading import Of, Reading, published
+from amt_stream.selftest.requirement import Of, Requirement, published
 from amt_stream.selftest.sounds import Sound
 from amt_stream.signals import Tone
 from amt_stream.streaming import Stage
@@ -74,7 +74,7 @@ def a_weighting(f: float) -> float:
     return c_weighting(f) - 0.061902 + 20 * log10(more) + 1.999656
 
 
-def trial(sound: Sound, *readings: Reading, fs: int = 48000) -> Trial:
+def trial(sound: Sound, *readings: Requirement, fs: int = 48000) -> Trial:
     return Trial("spl", sound, readings, {"fs": fs}, metered)
 
 
@@ -87,8 +87,8 @@ def weighted(f: float, a: float, c: float, fs: int = 48000, tolerance: float = 0
         Sound(f"{f:g} Hz", 2.0, (tone,), 1),
         published("A", now_a, a, "dB", 0.1, TABLE_3),
         published("C", now_c, c, "dB", 0.1, TABLE_3),
-        Reading("A", now_a, a_weighting(exact), "dB", tolerance, ANNEX_E),
-        Reading("C", now_c, c_weighting(exact), "dB", tolerance, ANNEX_E),
+        Requirement("A", now_a, a_weighting(exact), "dB", tolerance, ANNEX_E),
+        Requirement("C", now_c, c_weighting(exact), "dB", tolerance, ANNEX_E),
         fs=fs,
     )
 
@@ -108,19 +108,19 @@ def burst(ms: int, fast: float, slow: float, exposure: float) -> Trial:
         published("LAFmax", f, fast, "dB", 0.12, TABLE_4),
         published("LASmax", s, slow, "dB", 0.12, TABLE_4),
         published("LAE", e, exposure, "dB", 0.12, TABLE_4),
-        Reading("LAFmax", f, rises(seconds, 0.125), "dB", 0.05, FORMULA),
-        Reading("LASmax", s, rises(seconds, 1.0), "dB", 0.05, FORMULA),
-        Reading("LAImax", of("laimax", steady), rises(seconds, 0.035), "dB", 0.05, IMPULSE),
+        Requirement("LAFmax", f, rises(seconds, 0.125), "dB", 0.05, FORMULA),
+        Requirement("LASmax", s, rises(seconds, 1.0), "dB", 0.05, FORMULA),
+        Requirement("LAImax", of("laimax", steady), rises(seconds, 0.035), "dB", 0.05, IMPULSE),
     )
 
 
-def pascal() -> Iterator[Reading]:
+def pascal() -> Iterator[Requirement]:
     """1 Pa is 93.98 dB by definition, its peak 3.01 dB more."""
     for name in ("laf", "lcf", "lzf"):
         yield published(name.upper(), of(name), 93.98, "dB", 0.01, DEFINITION)
     yield published("LCpeak", of("lcpeak"), 96.99, "dB", 0.02, DEFINITION)
     # Between the samples, of which the highest is 96.979 dB.
-    yield Reading("LCpeak", of("lcpeak"), 96.995, "dB", 0.005, INTERPOLATED)
+    yield Requirement("LCpeak", of("lcpeak"), 96.995, "dB", 0.005, INTERPOLATED)
 
 
 ONSET = Sound(
@@ -163,7 +163,7 @@ CHECKS = (
     ),
     trial(
         TWO,
-        Reading("LAF10", of("l10"), 80.0, "dB", 0.05, "definition"),
-        Reading("LAF90", of("l90"), 60.0, "dB", 0.05, "definition"),
+        Requirement("LAF10", of("l10"), 80.0, "dB", 0.05, "definition"),
+        Requirement("LAF90", of("l90"), 60.0, "dB", 0.05, "definition"),
     ),
 )

@@ -13,7 +13,7 @@ from amt_stream.functional.zwicker import loudness_pattern
 from amt_stream.models.zwicker import exceeded, zwicker_stationary
 from amt_stream.scales import P0, zwicker_phon
 from amt_stream.selftest.check import Trial
-from amt_stream.selftest.reading import Of, Reading, calculated, published
+from amt_stream.selftest.requirement import Of, Requirement, calculated, published
 from amt_stream.selftest.sounds import Sound
 from amt_stream.signals import Component, Signal, Tone
 from amt_stream.streaming import Stage
@@ -88,11 +88,11 @@ def settled(y: Any) -> float:
     return float(y.n[0, 250])
 
 
-def annex(signal: int, what: str, of: Of, n: float, percent: float) -> Reading:
+def annex(signal: int, what: str, of: Of, n: float, percent: float) -> Requirement:
     return published(what, of, n, "sone", percent, ANNEX.format(signal), "%")
 
 
-def phon(of: Of, expected: float, tolerance: float = 0.01) -> Reading:
+def phon(of: Of, expected: float, tolerance: float = 0.01) -> Requirement:
     return published("level", lambda y: zwicker_phon(of(y)), expected, "phon", tolerance, RULE)
 
 
@@ -116,7 +116,7 @@ def alone(words: str, level_db: Mapping[int, float]) -> Levels:
     return Levels(words, tuple(level_db.get(band, -60.0) for band in range(28)))
 
 
-def trial(sound: Any, *readings: Reading, fs: int = 48000, **more: Any) -> Trial:
+def trial(sound: Any, *readings: Requirement, fs: int = 48000, **more: Any) -> Trial:
     return Trial("zwicker", sound, readings, {"fs": fs} | more.pop("options", {}), **more)
 
 

@@ -9,7 +9,7 @@ from amt_monitor.pane import colors
 Tint = Literal["cool", "warm", "alarm"]
 
 
-class Scale(NamedTuple):
+class BarScale(NamedTuple):
     """From `low` to `high`, with a number at each tick; with its sign where that says more."""
 
     low: float
@@ -32,7 +32,7 @@ class Bar(QtWidgets.QWidget):
         self,
         name: str,
         caption: str,
-        scale: Scale,
+        scale: BarScale,
         tint: Tint = "cool",
         limit: float | None = None,
         over: Tint = "alarm",
@@ -56,7 +56,7 @@ class Bar(QtWidgets.QWidget):
             self.text, self.alarm = text, alarm
             self.update()
 
-    def set_scale(self, scale: Scale) -> None:
+    def set_scale(self, scale: BarScale) -> None:
         self.scale = scale
         self.update()
 

@@ -3,10 +3,10 @@
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.bar import Bar, Scale
+from amt_monitor.bar import Bar, BarScale
 from amt_monitor.pane import Pane
 
-SPL = Scale(20.0, 130.0, (20, 40, 60, 80, 100, 120))
+SPL = BarScale(20.0, 130.0, (20, 40, 60, 80, 100, 120))
 SILENCE_DB = -99.9
 
 

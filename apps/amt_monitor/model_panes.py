@@ -5,7 +5,7 @@ from typing import Any
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.bar import Bar, Scale
+from amt_monitor.bar import Bar, BarScale
 from amt_monitor.numbers import sone_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
@@ -20,10 +20,10 @@ PEAK_LIMIT_DBTP = -1.0
 """What no true peak is to exceed (EBU R 128)."""
 
 EBU_SCALES = {
-    "EBU +9": Scale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
-    "EBU +18": Scale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
+    "EBU +9": BarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
+    "EBU +18": BarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
 }
-PEAK_SCALE = Scale(-40.0, 3.0, (-40, -30, -20, -10, 0))
+PEAK_SCALE = BarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
 
 
 def lu_text(level_lufs: float) -> str:

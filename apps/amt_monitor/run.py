@@ -2,40 +2,33 @@
 
 import signal
 import sys
-from typing import Literal
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.frame import MeterWindow
-from amt_monitor.modulation import ModulationWindow
-from amt_monitor.readings import ReadingsWindow
+from amt_monitor.loudness_window import LoudnessWindow
+from amt_monitor.meter_window import MeterWindow
 from amt_monitor.switch import MakeEngine
-from amt_monitor.window import MonitorWindow
-
-WINDOWS: dict[str, type[MeterWindow]] = {
-    "loudness": MonitorWindow,
-    "modulation": ModulationWindow,
-    "readings": ReadingsWindow,
-}
 
 
 def run_window(
     make_engine: MakeEngine,
+    window_type: type[MeterWindow] = LoudnessWindow,
     *,
     duration: float | None = None,
     title: str = "amt_stream",
-    shows: Literal["loudness", "modulation", "readings"] = "loudness",
 ) -> int:
     """Show the meter until it is closed, or has measured for `duration` seconds.
 
-    `shows` says which readings the engine's model gives; "readings" are those of several models by
-    name, and the engine has a sink `LatestReadings`. `make_engine(device)` gives a new engine, not
-    yet started, for an input device; None is the one that the command line names. Returns the exit
-    code: 0; 3 when the device was lost, or 1 when it could not be used, and nothing was
-    started after that; 130 after Ctrl+C, 143 after SIGTERM.
+    window_type: which window fits what the engine's models give; the engines of a `ReadingsWindow`
+        have a sink `LatestReadings`
+    make_engine: `make_engine(device)` gives a new engine, not yet started, for an input device;
+        None is the one that the command line names
+
+    Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
+    nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM.
     """
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication(sys.argv[:1])
-    window = WINDOWS[shows](make_engine, title)
+    window = window_type(make_engine, title)
     signals: list[int] = []
 
     def end(number: int, _: object) -> None:

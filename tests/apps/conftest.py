@@ -26,11 +26,11 @@ def tone_engine(model):
 @pytest.fixture
 def open_window(qtbot):
     """Opens a window, waits until it is on the screen, closes it in the end."""
-    from amt_monitor.window import MonitorWindow
+    from amt_monitor.loudness_window import LoudnessWindow
 
     windows = []
 
-    def make(make_engine, readings=True, kind=MonitorWindow):
+    def make(make_engine, readings=True, kind=LoudnessWindow):
         window = kind(make_engine)
         windows.append(window)
         window.show()

@@ -5,7 +5,7 @@ import pytest
 import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.modulation import ModulationWindow
+from amt_monitor.modulation_window import ModulationWindow
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.models import ModulationSpectrum

@@ -9,7 +9,7 @@ from amt_monitor import run_window
 from amt_monitor.model_panes import lu_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import pane_of
-from amt_monitor.readings import ReadingsWindow, found
+from amt_monitor.readings_window import ReadingsWindow, found
 from amt_stream import catalog
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
@@ -262,4 +262,4 @@ def test_no_number_is_cut_off(qtbot, model, size):
 
 def test_run_window_shows_readings(qapp, engine_of):
     make_engine = engine_of(lambda: SignalSource([], FS), "bs1770")
-    assert run_window(make_engine, duration=0.05, shows="readings") == 0
+    assert run_window(make_engine, ReadingsWindow, duration=0.05) == 0

@@ -15,7 +15,7 @@ def window_cost(qtbot, uncertainty_db=None):
 
     The X server is another process. With an uncertainty there is a band around the loudness.
     """
-    from amt_monitor.window import MonitorWindow
+    from amt_monitor.loudness_window import LoudnessWindow
 
     def make_engine(device):
         source = demo_source()
@@ -23,7 +23,7 @@ def window_cost(qtbot, uncertainty_db=None):
         model = preset.model(source.fs, specific_loudness=True)
         return Engine(source, model, **preset.engine_settings)
 
-    window = MonitorWindow(make_engine)
+    window = LoudnessWindow(make_engine)
     qtbot.addWidget(window)
     window.show()
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)

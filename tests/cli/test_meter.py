@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.cli.command import build_parser
 from amt_stream.cli.meter import _ended, input_from_window
-from amt_stream.cli.options import build_parser
 from amt_stream.engine import Engine, FileSource, StdinSource
 from amt_stream.models import Moore2016
 from amt_stream.presets import load_preset

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from amt_stream.cli.modulation import ASCII_SHADES, SHADES, Reading, line, screen
+from amt_stream.cli.modulation_terminal import ASCII_SHADES, SHADES, SpectrumSeen, line, screen
 from amt_stream.rows import ModulationReadings, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
@@ -43,7 +43,7 @@ def reading(rms, **changed):
         "source": "virtual_mic, 48000 Hz",
         "health": HEALTH,
     }
-    return Reading(rms=rms, fc=FC, mfc=MFC, model="king2019", **settings | changed)
+    return SpectrumSeen(rms=rms, fc=FC, mfc=MFC, model="king2019", **settings | changed)
 
 
 def test_the_strongest_cell_is_named_with_its_ear():

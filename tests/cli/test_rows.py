@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from amt_stream import catalog
-from amt_stream.cli.options import build_parser
+from amt_stream.cli.command import build_parser, run_chosen
 
 FS = 48000
 METERS = catalog.side_by_side()
@@ -27,7 +27,7 @@ def printed(capsys):
 
     def run(*arguments):
         args = build_parser().parse_args([*map(str, arguments)])
-        assert args.run(args) == 0
+        assert run_chosen(args) == 0
         return capsys.readouterr().out
 
     return run

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from amt_stream.cli.loudness import Reading, line, screen
+from amt_stream.cli.loudness_terminal import LoudnessSeen, line, screen
 from amt_stream.rows import fault_words, phon_text
 from amt_stream.scales import phon_to_sone
 
@@ -17,7 +17,7 @@ HEALTH = SimpleNamespace(
     overruns=1,
     lost_samples=480,
 )
-READING = Reading(
+READING = LoudnessSeen(
     time_s=12.3,
     stl=4.0,
     ltl=1.0,

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.cli.loudness import line, screen
-from amt_stream.cli.options import build_parser
+from amt_stream.cli.command import build_parser, run_chosen
+from amt_stream.cli.loudness_terminal import line, screen
 from amt_stream.rows import band_texts
 from amt_stream.rows.loudness import EDGES
 from amt_stream.scales import phon_to_sone, sone_to_phon
@@ -24,7 +24,7 @@ def printed(capsys):
 
     def run(*arguments):
         args = build_parser().parse_args([*map(str, arguments)])
-        assert args.run(args) == 0
+        assert run_chosen(args) == 0
         return capsys.readouterr().out
 
     return run

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.frame import Doubts, MeterWindow
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.levels import LevelPane
+from amt_monitor.meter_window import Doubts, MeterWindow
 from amt_monitor.numbers import NumberPane
 from amt_monitor.spectrum_pane import SpectrumPane
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
 
 
-class MonitorWindow(MeterWindow):
+class LoudnessWindow(MeterWindow):
     """Long-term and short-term loudness, their last minute, and specific loudness."""
 
     def add_panes(self, layout: QtWidgets.QVBoxLayout) -> None:

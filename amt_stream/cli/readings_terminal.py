@@ -25,13 +25,13 @@ NAME, CELL = 11, 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Condition):
+class ReadingsSeen(Condition):
     """The readings of each model by name, and their condition."""
 
     readings: dict[str, dict[str, Any]]
 
 
-def line(reading: Reading) -> str:
+def line(reading: ReadingsSeen) -> str:
     """A reading in one line of plain text."""
     known = [
         f"{name} {reading_text(name, value)}"
@@ -42,7 +42,7 @@ def line(reading: Reading) -> str:
     return "  ".join([f"{reading.time_s:8.1f} s", *known, *warning_words(reading)])
 
 
-def screen(reading: Reading, width: int) -> list[str]:
+def screen(reading: ReadingsSeen, width: int) -> list[str]:
     """A reading as lines for a terminal `width` characters wide: a block for each model."""
     across = max(1, (width - NAME) // CELL)
     lines = [heading(reading, width), ""]
@@ -59,7 +59,7 @@ def screen(reading: Reading, width: int) -> list[str]:
     return [*lines, *status(reading, width)]
 
 
-class ReadingsTerminal(TerminalMeter[Reading]):
+class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
     """What each model reads just now, and the headlines of what has accumulated.
 
     A reset forgets these; the models go on.
@@ -69,17 +69,17 @@ class ReadingsTerminal(TerminalMeter[Reading]):
         super().__init__(engine, stream)
         self._latest = latest
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> Reading | None:
+    def read(self, row: np.record, condition: dict[str, Any]) -> ReadingsSeen | None:
         newest = self._latest.row
         if newest is None:
             return None
         readings = {model: self._latest.of(model) for model in self._latest.models}
-        return Reading(readings=readings, **condition | {"time_s": newest["time_s"]})
+        return ReadingsSeen(readings=readings, **condition | {"time_s": newest["time_s"]})
 
-    def line(self, reading: Reading) -> str:
+    def line(self, reading: ReadingsSeen) -> str:
         return line(reading)
 
-    def screen(self, reading: Reading, width: int, height: int) -> list[str]:
+    def screen(self, reading: ReadingsSeen, width: int, height: int) -> list[str]:
         return screen(reading, width)
 
     def reset(self) -> None:

@@ -15,7 +15,7 @@ LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
 
 
 @dataclass(frozen=True)
-class Reading:
+class Requirement:
     """A number that a sound must give.
 
     tolerance: in `scale`: "%" of what is expected, or what differences of the unit are told in,
@@ -45,16 +45,16 @@ class Reading:
 
 def published(
     what: str, of: Of, expected: float, unit: str, tolerance: float, source: str, scale: str = ""
-) -> Reading:
+) -> Requirement:
     """A reading that the standard or paper prints."""
-    return Reading(what, of, expected, unit, tolerance, source, True, scale)
+    return Requirement(what, of, expected, unit, tolerance, source, True, scale)
 
 
 def calculated(
     what: str, of: Of, sone: float, source: str = LOUDNESS, percent: float = 0.03
-) -> Reading:
+) -> Requirement:
     """A loudness that nobody has printed."""
-    return Reading(what, of, sone, "sone", percent, source, scale="%")
+    return Requirement(what, of, sone, "sone", percent, source, scale="%")
 
 
 def highest(name: str) -> Of:

@@ -32,7 +32,7 @@ LABEL = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Condition):
+class LoudnessSeen(Condition):
     """Loudness in sone, and its condition."""
 
     stl: float
@@ -50,7 +50,7 @@ class Reading(Condition):
         return f"{sone:8.3f} sone{percent}", f"{phon_text(sone):>6}{phon} phon"
 
 
-def line(reading: Reading) -> str:
+def line(reading: LoudnessSeen) -> str:
     """A reading in one line of plain text."""
     told = [
         f"{label} {' '.join(reading.words(name))}"
@@ -59,7 +59,7 @@ def line(reading: Reading) -> str:
     return "  ".join([f"{reading.time_s:8.1f} s", *told, level_words(reading)])
 
 
-def screen(reading: Reading, width: int, block: str = "█") -> list[str]:
+def screen(reading: LoudnessSeen, width: int, block: str = "█") -> list[str]:
     """A reading as lines for a terminal `width` characters wide."""
 
     def loudness(label: str, name: str) -> str:
@@ -92,7 +92,7 @@ def _bar(share: float, width: int, block: str) -> str:
     return block * round(max(0, width) * min(1.0, max(0.0, share)))
 
 
-class LoudnessTerminal(TerminalMeter[Reading]):
+class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
     """Short-term and long-term loudness, and the highest of the latter."""
 
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
@@ -104,7 +104,7 @@ class LoudnessTerminal(TerminalMeter[Reading]):
     def _forget(self) -> None:
         self._highest = dict.fromkeys(("ltl", *BAND_OF_LTL), 0.0)
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> Reading:
+    def read(self, row: np.record, condition: dict[str, Any]) -> LoudnessSeen:
         history = self._engine.history
         count = history.count
         rows = history.since(self._seen)
@@ -122,12 +122,12 @@ class LoudnessTerminal(TerminalMeter[Reading]):
                 "max_ltl_band": tuple(self._highest[name] for name in BAND_OF_LTL),
             }
         stl, ltl = float(row["stl"]), float(row["ltl"])
-        return Reading(stl=stl, ltl=ltl, max_ltl=self._highest["ltl"], **bands, **condition)
+        return LoudnessSeen(stl=stl, ltl=ltl, max_ltl=self._highest["ltl"], **bands, **condition)
 
-    def line(self, reading: Reading) -> str:
+    def line(self, reading: LoudnessSeen) -> str:
         return line(reading)
 
-    def screen(self, reading: Reading, width: int, height: int) -> list[str]:
+    def screen(self, reading: LoudnessSeen, width: int, height: int) -> list[str]:
         return screen(reading, width, "█" if self._unicode else "#")
 
     def reset(self) -> None:

@@ -34,7 +34,7 @@ TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Condition):
+class SpectrumSeen(Condition):
     """The rms of each cell (ear, band, modulation), where the cells are, and its condition."""
 
     rms: NDArray[np.float32]
@@ -62,13 +62,13 @@ class Newest:
             self.time_s = float(frames.time_s[count - 1])
 
 
-def line(reading: Reading) -> str:
+def line(reading: SpectrumSeen) -> str:
     """A reading in one line of plain text."""
     words = f"strongest {reading.strongest or 'none: silence'}"
     return f"{reading.time_s:8.1f} s  {words}  {level_words(reading)}"
 
 
-def screen(reading: Reading, width: int, height: int, unicode: bool = True) -> list[str]:
+def screen(reading: SpectrumSeen, width: int, height: int, unicode: bool = True) -> list[str]:
     """A reading as lines for a terminal of `width` characters and `height` lines.
 
     Both ears side by side: a row per modulation band, the fastest on top, a column or more per
@@ -135,32 +135,32 @@ def tick_line(centers: Sequence[float] | NDArray[np.float64]) -> str:
     return text
 
 
-def level_line(reading: Reading) -> str:
+def level_line(reading: SpectrumSeen) -> str:
     left, right = reading.level_db
     return f"in left {left:.1f}, right {right:.1f} dB SPL"
 
 
-class ModulationTerminal(TerminalMeter[Reading]):
+class ModulationTerminal(TerminalMeter[SpectrumSeen]):
     """The modulation spectrum of both ears, from the frames that `newest` keeps."""
 
-    def __init__(self, engine: "Engine", stream: TextIO, newest: Newest, model: str) -> None:
+    def __init__(self, engine: "Engine", stream: TextIO, newest: Newest) -> None:
         super().__init__(engine, stream)
-        self._newest, self._name = newest, model
+        self._newest = newest
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> Reading | None:
+    def read(self, row: np.record, condition: dict[str, Any]) -> SpectrumSeen | None:
         rms, model = self._newest.rms, self._engine.model
         if rms is None:
             return None
-        return Reading(
+        return SpectrumSeen(
             rms=rms,
             fc=np.asarray(model.fc),
             mfc=np.asarray(model.mfc),
-            model=self._name,
+            model=next(iter(self._engine.models)),
             **condition | {"time_s": self._newest.time_s},
         )
 
-    def line(self, reading: Reading) -> str:
+    def line(self, reading: SpectrumSeen) -> str:
         return line(reading)
 
-    def screen(self, reading: Reading, width: int, height: int) -> list[str]:
+    def screen(self, reading: SpectrumSeen, width: int, height: int) -> list[str]:
         return screen(reading, width, height, self._unicode)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.frame import Doubts, MeterWindow
 from amt_monitor.levels import LevelPane
+from amt_monitor.meter_window import Doubts, MeterWindow
 from amt_monitor.modulation_pane import ColorScale, ModulationPane
 from amt_monitor.pane import Pane, colors
 from amt_stream.rows import EARS, Strongest, below_db, strongest

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.frame import Doubts, MeterWindow, button
 from amt_monitor.levels import LevelPane
+from amt_monitor.meter_window import Doubts, MeterWindow, button
 from amt_monitor.reading_pane import ReadingPane, pane_of
 from amt_stream.outputs import LatestReadings
 

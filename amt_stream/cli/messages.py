@@ -1,0 +1,19 @@
+"""What a command says to a person, and how it tells that something is wrong."""
+
+import contextlib
+import sys
+
+
+class Mistake(Exception):
+    """Something that the user can put right; the message is one sentence."""
+
+
+class WrongUsage(Mistake):
+    """Options that do not go together."""
+
+
+def say(message: object) -> None:
+    """One line to standard error."""
+    # Where nobody can be told, the exit status still tells.
+    with contextlib.suppress(OSError):
+        print(f"amt-stream: {message}", file=sys.stderr, flush=True)
