@@ -63,7 +63,7 @@ class Levels:
 
 def from_levels(model: Any, levels: Levels, options: Mapping[str, Any]) -> float:
     """Loudness in sone of levels, by all of the model that comes after its filters."""
-    core = model.core.transform(torch.tensor(levels.level_db))
+    core = model.core.transform(torch.tensor(levels.level_db, dtype=torch.float32))
     n, _ = loudness_pattern(core, model.loudness.tables())
     return float(n)
 
