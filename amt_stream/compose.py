@@ -3,7 +3,7 @@
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from math import ceil, lcm
 from typing import Any, Never
 
@@ -20,6 +20,7 @@ from amt_stream.streaming import (
     Stream,
     joined,
     map_fields,
+    output,
     pad_end,
     refuse_no_stage,
     with_time,
@@ -260,9 +261,15 @@ class Chain(_Compound):
         return reduce(lambda s, stage: stage.out_shape(s), self.stages().values(), shape)
 
 
-@lru_cache
+_KINDS: dict[tuple[str, ...], Any] = {}
+
+
 def _outputs(names: tuple[str, ...]) -> Any:
-    return namedtuple("Outputs", names)
+    """The NamedTuple of these fields, always the same one."""
+    # Not by lru_cache, which torch.compile looks through: the class would be made in the graph.
+    if names not in _KINDS:
+        _KINDS[names] = output(namedtuple("Outputs", names), f"Outputs({', '.join(names)})")
+    return _KINDS[names]
 
 
 class Parallel(_Compound):
@@ -302,6 +309,7 @@ class Parallel(_Compound):
             wait = Delay(int(late), stage.out_time_dim)
             nn.Module.add_module(self, f"{name}+wait", wait.to(self.device, self.dtype))
         self._say_of_members(serial=False)
+        _outputs(self._names)
 
     @property
     def out_time_dim(self) -> Any:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import _register_namedtuple
 
 from amt_stream.checkpoints import Checkpointed
 from amt_stream.contract import InputUnit, refuse, refuse_class
@@ -22,6 +23,15 @@ Shape = tuple[int, ...]
 
 Sizes = int | tuple[int, ...] | range | None
 """Lengths that an axis may have: one, some, a range without end, or None for any."""
+
+
+Output = TypeVar("Output", bound=type)
+
+
+def output(kind: Output, name: str = "") -> Output:
+    """Decorator of a NamedTuple that a stage gives: `torch.export.save` then knows it by name."""
+    _register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
+    return kind
 
 
 def fields(y: Any) -> tuple[Tensor, ...]:

@@ -11,6 +11,7 @@ from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import SPAN, load, store
 
@@ -58,6 +59,8 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
     if overshoot is not None:
         table = (*(channels if overshoot.dim() > 1 else ()), count)
         fit("adaptation_loops", x.dtype, ("overshoot", overshoot, table))
+    if torch.compiler.is_compiling():
+        return _adaptation_loops(x, *loops, zi)
     tensors = [x, zi, *(t for t in loops if t is not None)]
     if compiled(*tensors):
         return _forward(x, loops, zi)
@@ -75,6 +78,19 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
         )
         return _scaled(v.view(x.shape), loops), zf.view(zi.shape)
     return plain_loops(x, loops, zi)
+
+
+@operator(alike)
+def _adaptation_loops(
+    x: Tensor,
+    floor: Tensor,
+    rates: Tensor,
+    overshoot: Tensor | None,
+    corr: Tensor,
+    mult: Tensor,
+    zi: Tensor,
+) -> tuple[Tensor, Tensor]:
+    return adaptation_loops(x, Loops(floor, rates, overshoot, corr, mult), zi)
 
 
 def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,11 +5,13 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
 
+@operator(alike)
 def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """`x` (..., time) through sections in series, each y = (b * x - a[1:] * y) along time.
 

@@ -6,6 +6,7 @@ import numba
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 Array = np.ndarray
 
@@ -14,9 +15,17 @@ _DTYPES = (torch.float32, torch.float64)
 
 
 def compilable(*tensors: Tensor) -> bool:
-    """Whether a compiled form can take these: on the CPU, nothing tracing."""
-    if torch.compiler.is_compiling():
+    """Whether a compiled form can take these: on the CPU, nothing tracing or transforming.
+
+    Raises RuntimeError under `torch.jit.trace`, whose graph would lack what kernels do.
+    """
+    if torch.compiler.is_compiling() or _transformed():
         return False
+    if torch._C._get_tracing_state() is not None:
+        raise RuntimeError(
+            "torch.jit.trace cannot follow compiled kernels and would keep one answer for all "
+            "inputs: use torch.export.export or torch.compile"
+        )
     for x in tensors:  # twice as fast as all() of a generator, which counts in blocks of 1 ms
         if type(x) not in _KINDS or not x.is_cpu or x.dtype not in _DTYPES:
             return False
@@ -28,6 +37,16 @@ def compiled(*tensors: Tensor) -> bool:
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return False
     return compilable(*tensors)
+
+
+def _transformed() -> bool:
+    """Whether a transform of `torch.func`, or forward-mode differentiation, is under way.
+
+    Its tensors look like others, but have no memory, or a tangent that a kernel would drop.
+    """
+    return (
+        forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None
+    )
 
 
 def array(x: Tensor) -> Array:

@@ -15,6 +15,7 @@ from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 
 LEVEL_SLOPE = 0.35 / 30.2012924
@@ -164,6 +165,8 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
             f"lower_skirts: the groups are not those of {components} components: give their "
             "starts and the end in ascending order, and what lies below each center within them"
         )
+    if torch.compiler.is_compiling():
+        return _lower_skirts_of(intensity, level, *filters)
     flat = intensity.reshape(-1, components)
     levels = level.reshape(-1, components)
     if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
@@ -190,6 +193,25 @@ def _grouped(groups: Array, groups_below: Array, components_below: Array, compon
         if not groups[whole] <= components_below[i] <= groups[min(whole + 1, count)]:
             return False
     return groups[0] == 0 and groups[count] == components
+
+
+@operator(
+    lambda intensity, level, frequency, fc, *others: intensity.new_empty(
+        *intensity.shape[:-1], fc.shape[0]
+    )
+)
+def _lower_skirts_of(
+    intensity: Tensor,
+    level: Tensor,
+    frequency: Tensor,
+    fc: Tensor,
+    slope: Tensor,
+    groups: Tensor,
+    groups_below: Tensor,
+    components_below: Tensor,
+) -> Tensor:
+    filters = Filters(frequency, fc, slope, groups, groups_below, components_below)
+    return lower_skirts(intensity, level, filters)
 
 
 def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import LANES, SPAN, load, store
@@ -23,6 +24,7 @@ def first_order_gain(cutoff: float, fs: float) -> float:
     return float(k / (1 + k))
 
 
+@operator(lambda x, g, zi, high=False, rectify=False: alike(x, zi))
 def first_order(
     x: Tensor, g: Tensor, zi: Tensor, high: bool = False, rectify: bool = False
 ) -> tuple[Tensor, Tensor]:

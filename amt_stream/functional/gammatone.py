@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, run
 
@@ -48,6 +49,8 @@ def gammatone(
     if system is not None:
         tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
         fit("gammatone", x.dtype, *tables)
+    if torch.compiler.is_compiling():
+        return _gammatone(x, coefficients, factor, zi)
     shape = (*x.shape[:-2], channels, x.shape[-1])
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(shape), zi.new_empty(zi.shape)
@@ -85,6 +88,16 @@ def _block_shapes(channels: int, states: int) -> tuple[tuple[int, ...], ...]:
         (channels, states, BLOCK),
         (channels, 1, states, states),
     )
+
+
+@operator(
+    lambda x, coefficients, factor, zi: (
+        x.new_empty(*x.shape[:-2], zi.shape[-1], x.shape[-1]),
+        zi.new_empty(zi.shape),
+    )
+)
+def _gammatone(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
+    return gammatone(x, coefficients, factor, zi)
 
 
 def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int = BLOCK) -> Blocks:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 
 SILENT = 1e-13
@@ -83,6 +84,7 @@ def _specific_loudness(excitation: Array, channels: Channels, y: Array) -> None:
             y[n, i] = value
 
 
+@operator(alike)
 def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """`x` (..., frame, channel) smoothed by one pole that rises at one pace and falls at another.
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 from amt_stream.functional.svf import svf
@@ -113,6 +114,9 @@ def one_pole_bank(
     count = readout.scale.numel()
     given = ("delta", bands.delta, (count, 2)), ("gain", bands.gain, (count,))
     fit("one_pole_bank", x.dtype, *given)
+    if torch.compiler.is_compiling():
+        y, *zf = _one_pole_bank(x, low, *bands, *readout, *zi)
+        return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
     if not count:
@@ -137,6 +141,9 @@ def band_pass_bank(
     _check_bank("band_pass_bank", x, low, readout, zi, (2, 2))
     for name, value in zip(BandPasses._fields, bands, strict=True):
         fit("band_pass_bank", x.dtype, (name, value, (readout.scale.numel(), 2)))
+    if torch.compiler.is_compiling():
+        y, *zf = _band_pass_bank(x, low, *bands, *readout, *zi)
+        return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
     if not readout.scale.numel():
@@ -167,6 +174,47 @@ def _check_bank(
     fit(function, torch.bool, ("envelope", readout.envelope, (count,)))
     shared = readout.counts.shape == (1,)
     fit(function, torch.int64, ("counts", readout.counts, (1 if shared else channels,)))
+
+
+def _like_a_bank(x: Tensor, low: Tensor, *given: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    *_, scale, _, _, low_zi, zi = given
+    y = x.new_empty(*x.shape[:-1], low.shape[0] + scale.shape[0], x.shape[-1])
+    return y, low_zi.new_empty(low_zi.shape), zi.new_empty(zi.shape)
+
+
+@operator(_like_a_bank)
+def _one_pole_bank(
+    x: Tensor,
+    low: Tensor,
+    delta: Tensor,
+    gain: Tensor,
+    scale: Tensor,
+    envelope: Tensor,
+    counts: Tensor,
+    low_zi: Tensor,
+    zi: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    bands, readout = OnePoles(delta, gain), Readout(scale, envelope, counts)
+    y, zf = one_pole_bank(x, low, bands, readout, (low_zi, zi))
+    return y, *zf
+
+
+@operator(_like_a_bank)
+def _band_pass_bank(
+    x: Tensor,
+    low: Tensor,
+    g: Tensor,
+    k: Tensor,
+    weight: Tensor,
+    scale: Tensor,
+    envelope: Tensor,
+    counts: Tensor,
+    low_zi: Tensor,
+    zi: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    bands, readout = BandPasses(g, k, weight), Readout(scale, envelope, counts)
+    y, zf = band_pass_bank(x, low, bands, readout, (low_zi, zi))
+    return y, *zf
 
 
 def _length(x: Tensor) -> int:

@@ -1,6 +1,6 @@
 """The highest a waveform reaches, between its samples too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -10,13 +10,18 @@ from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 
 
-def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: tuple[int, ...]) -> Tensor:
+def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: Sequence[int]) -> Tensor:
     """`f`, which reduces the last axis, of each frame of `x` (..., time): (..., frame).
 
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
     """
     blocks = x.unflatten(-1, (-1, sum(lengths)))
-    return torch.stack([f(part) for part in blocks.split(lengths, -1)], -1).flatten(-2)
+    return torch.stack([f(part) for part in blocks.split(list(lengths), -1)], -1).flatten(-2)
+
+
+def framed(x: Tensor, lengths: Sequence[int], like: Tensor) -> Tensor:
+    """A new tensor (..., frame) for one value of each frame of `x`, in the dtype of `like`."""
+    return like.new_empty(*x.shape[:-1], x.shape[-1] // sum(lengths) * len(lengths))
 
 
 def check_frames(function: str, time: int, lengths: tuple[int, ...]) -> None:

@@ -1,20 +1,24 @@
 """Mean squares of filtered sound, frame by frame, as programme loudness is made of."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
-from amt_stream.functional.peak import check_frames, per_frame
+from amt_stream.functional.operators import operator
+from amt_stream.functional.peak import check_frames, framed, per_frame
 from amt_stream.functional.shapes import fit, signal_axes
 
 TINY = 1e-20
 """States of a filter below this are set to 0: numbers that are denormal cost time."""
 
 
+@operator(lambda x, sections, lengths, zi: (framed(x, lengths, zi), zi.new_empty(zi.shape)))
 def filtered_mean_square(
-    x: Tensor, sections: Tensor, lengths: tuple[int, ...], zi: Tensor
+    x: Tensor, sections: Tensor, lengths: Sequence[int], zi: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Mean square (..., frame) of `x` (..., time) through two second-order sections.
 

@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
 
+@operator(alike)
 def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """y[t] = y[t-1] + rate[t] (target[t] - y[t-1]) along time, the last axis.
 

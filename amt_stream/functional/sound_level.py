@@ -1,5 +1,6 @@
 """Weighted mean squares of sound pressure, as sound level meters take them (IEC 61672-1:2013)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ from torch import Tensor
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.first_order import first_order
-from amt_stream.functional.peak import _peaks, check_frames, peaks, per_frame
+from amt_stream.functional.operators import operator
+from amt_stream.functional.peak import _peaks, check_frames, framed, peaks, per_frame
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 
@@ -120,6 +122,9 @@ def sound_levels(
     state = (*x.shape[:-1], FILTER_STATES + POWER_STATES + table[1] - 1)
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
+    if torch.compiler.is_compiling():
+        *fields, zf = _sound_level_frames(x, lengths, coefficients, phases, zi)
+        return Frames(*fields), zf
     if compiled(x, coefficients, phases, zi):
         rows, after = array(x).reshape(-1, x.shape[-1]), array(zi).copy()
         frames = rows.shape[1] // sum(lengths) * len(lengths)
@@ -153,6 +158,22 @@ def sound_levels(
         per_frame(lambda v: v.amin(-1), levels, lengths).to(x.dtype),
         c_peak,
     ), torch.cat([filters, powers, past.double()], -1)
+
+
+def _like_frames(
+    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
+) -> tuple[Tensor, ...]:
+    one = framed(x, lengths, x)
+    several = (one.new_empty(*x.shape[:-1], size, one.shape[-1]) for size in SIZES)
+    return *several, one, zi.new_empty(zi.shape)
+
+
+@operator(_like_frames)
+def _sound_level_frames(
+    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    frames, zf = sound_levels(x, tuple(lengths), coefficients, phases, zi)
+    return *frames, zf
 
 
 def _weighted(

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 
@@ -21,6 +22,7 @@ TILE = 32
 """Samples that a compiled form turns from one row a filter to one row an instant, and back."""
 
 
+@operator(alike)
 def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """`x` (..., channel, time) through second-order sections in series, and their last state.
 

@@ -1,5 +1,6 @@
 """Loudness after Zwicker, step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.functional.state_space import state_space
 
@@ -29,6 +31,12 @@ LOW = ((0, 6), (6, 9), (9, 11))
 """Third-octave bands, from and to, that critical bands 1 to 3 join; the others are one each."""
 
 
+@operator(
+    lambda x, poles, gain, smoothing, zi: (
+        zi.new_empty(*x.shape[:-1], x.shape[-1] // STEP, gain.shape[0]),
+        zi.new_empty(zi.shape),
+    )
+)
 def third_octave_powers(
     x: Tensor, poles: Tensor, gain: Tensor, smoothing: Tensor | None, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -245,6 +253,7 @@ def _core_loudness(
             y[r, i] = core
 
 
+@operator(lambda core, coefficients, zi, begun: alike(core, zi))
 def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
     """Core loudness (..., frame, band) with the decay of hearing after it ends.
 
@@ -352,6 +361,9 @@ def loudness_pattern(
     pattern; the sum of 240 samples would be up to 1.7 % low.
     """
     (bands,) = signal_axes("loudness_pattern", "core", core, 1)
+    if torch.compiler.is_compiling():
+        total, samples = _pattern_of(core, *tables, specific)
+        return total, samples if specific else None
     upper, floors, slopes, segments, counts = tables
     ranges, _ = last_axes("loudness_pattern", "slopes", slopes, 2)
     # One more limit than there are cores: above the last the pattern only falls.
@@ -401,6 +413,26 @@ def loudness_pattern(
     return area, torch.cat(pattern, -1) if specific else None
 
 
+@operator(
+    lambda core, upper, floors, slopes, segments, samples, specific: (
+        core.new_empty(core.shape[:-1]),
+        core.new_empty(*core.shape[:-1], POINTS if specific else 0),
+    )
+)
+def _pattern_of(
+    core: Tensor,
+    upper: Tensor,
+    floors: Tensor,
+    slopes: Tensor,
+    segments: Sequence[int],
+    samples: Sequence[int],
+    specific: bool,
+) -> tuple[Tensor, Tensor]:
+    tables = Slopes(upper, floors, slopes, tuple(segments), tuple(samples))
+    total, pattern = loudness_pattern(core, tables, specific)
+    return total, core.new_empty(*core.shape[:-1], 0) if pattern is None else pattern
+
+
 @kernel
 def _loudness_pattern(
     core: Array, upper: Array, floors: Array, slopes: Array, total: Array, samples: Array
@@ -439,6 +471,7 @@ def _loudness_pattern(
         total[r] = area
 
 
+@operator(lambda x, coefficients, zi, begun: alike(x, zi))
 def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
     """Loudness (..., frame) as it is felt over time: 0.47 of a fast low-pass and 0.53 of a slow.
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from amt_stream.functional.loudness import SILENT, inhibition_gains
 from amt_stream.stages.excitation import CAM_STEP, CAMS
 from amt_stream.stages.specific_loudness import Variant, check_variant
-from amt_stream.streaming import Pointwise, Shape, Stage, as_given, at_least
+from amt_stream.streaming import Pointwise, Shape, Stage, as_given, at_least, output
 
 SIGMA = 0.08
 KERNEL_WIDTH = 18.0
@@ -177,6 +177,7 @@ class BinauralInhibition(Pointwise):
         return {"p": self.p.item()}
 
 
+@output
 class BinauralTotal(NamedTuple):
     """Loudness in sone of both ears together, and of each (..., frame)."""
 

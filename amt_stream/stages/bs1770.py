@@ -11,7 +11,7 @@ from torch import Tensor
 from amt_stream.design import frame_lengths, interpolator, k_weighting
 from amt_stream.functional.peak import peaks
 from amt_stream.functional.programme import filtered_mean_square
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, output
 
 FRAME_RATE = 100
 
@@ -28,6 +28,7 @@ LAYOUTS: dict[int, tuple[float, ...]] = {
 """Weights of L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs (ITU-R BS.1770-5, Table 3)."""
 
 
+@output
 class BS1770Output(NamedTuple):
     """What each 10 ms add to programme loudness.
 

@@ -16,9 +16,10 @@ from amt_stream.stages.integration import (
     SHORT_TERM_2002,
 )
 from amt_stream.stages.specific_loudness import Constants, channel_constants
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, output
 
 
+@output
 class Moore2016Output(NamedTuple):
     """Loudness in sone, frame by frame.
 
@@ -146,6 +147,7 @@ class BinauralLoudness(Stage):
         return Moore2016Output(*shapes)
 
 
+@output
 class Glasberg2002Output(NamedTuple):
     """Loudness in sone, frame by frame.
 

@@ -8,12 +8,13 @@ import numpy as np
 from torch import Tensor
 
 from amt_stream.functional.loudness import agc
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, output
 
 FRAME_MS = 20.0
 TIME_CONSTANT = 0.2
 
 
+@output
 class ModulationSpectrumOutput(NamedTuple):
     """`rms` (..., frame, band, modulation) in the units of what was measured."""
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from amt_stream.design import frame_lengths, interpolator
 from amt_stream.functional.sound_level import LEVELS, WEIGHTINGS, sound_levels, states
-from amt_stream.streaming import Shape, Stage, State
+from amt_stream.streaming import Shape, Stage, State, output
 
 FRAME_RATE = 100
 
@@ -34,6 +34,7 @@ LOW_PASSES = {
 (32 kHz: within 0.01 dB up to 12.5 kHz). The bilinear transform is 6 dB low at 16 kHz, at 48 kHz."""
 
 
+@output
 class SoundLevelOutput(NamedTuple):
     """What meters of sound level are made of, 100 frames a second; powers are in Pa^2.
 

@@ -20,7 +20,7 @@ from amt_stream.functional.zwicker import (
     third_octave_powers,
     weighted,
 )
-from amt_stream.streaming import Pointwise, Shape, Stage, State
+from amt_stream.streaming import Pointwise, Shape, Stage, State, output
 
 FS = 48000
 """The sampling rate, in hertz, of the standard's filters."""
@@ -134,6 +134,7 @@ class CoreLoudness(Pointwise):
         return (*shape[:-1], BANDS)
 
 
+@output
 class ZwickerOutput(NamedTuple):
     """Loudness frame by frame, 500 a second.
 

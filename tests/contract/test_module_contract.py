@@ -410,16 +410,3 @@ def test_gradients_are_the_slopes(name):
         check_undefined_grad=False,
         fast_mode=True,
     )
-
-
-@pytest.mark.parametrize("name", ["Chain", "HeadphoneFilter", "IHCEnvelope", "Moore2016AGC"])
-def test_a_step_can_be_exported_and_compiled(name):
-    case = CASES[name]
-    stage = case.make().float()
-    x = case.input(stage)
-    y = stepped(case, stage)
-    exported = torch.export.export(Stepped(case, stage), (x,)).module()
-    # The graph alone: turning it into machine code is torch's affair.
-    compiled = torch.compile(Stepped(case, stage), backend="eager", fullgraph=True)
-    for form in (exported, compiled):
-        torch.testing.assert_close(form(x), y, rtol=1e-5, atol=1e-6)
