@@ -46,11 +46,11 @@ def gammatone(
     state = (*x.shape[:-2], 2, order, max(1, channels))
     table = ("coefficients", coefficients, (3, max(1, channels)))
     fit("gammatone", x.dtype, table, ("zi", zi, state))
+    if torch.compiler.is_compiling():
+        return _gammatone(x, coefficients, factor, zi)
     if system is not None:
         tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
         fit("gammatone", x.dtype, *tables)
-    if torch.compiler.is_compiling():
-        return _gammatone(x, coefficients, factor, zi)
     shape = (*x.shape[:-2], channels, x.shape[-1])
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(shape), zi.new_empty(zi.shape)

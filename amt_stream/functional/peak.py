@@ -24,7 +24,7 @@ def framed(x: Tensor, lengths: Sequence[int], like: Tensor) -> Tensor:
     return like.new_empty(*x.shape[:-1], x.shape[-1] // sum(lengths) * len(lengths))
 
 
-def check_frames(function: str, time: int, lengths: tuple[int, ...]) -> None:
+def check_frames(function: str, time: int, lengths: Sequence[int]) -> None:
     """Raise ValueError unless `time` samples are whole frames of `lengths`, each 1 or more."""
     if not lengths or min(lengths) < 1:
         raise ValueError(f"{function}: lengths are {lengths}: give 1 sample or more for each frame")

@@ -113,7 +113,7 @@ def test_a_stage_is_compiled_to_machine_code(name):
 def test_a_compiled_loop_is_one_operator():
     """Unrolled, 4800 samples of five loops would take hours."""
     stage = amt.AdaptLoop(48000)
-    x = torch.rand(2, 4800)
+    x = torch.rand(2, 2, 4800)
     graph = torch.export.export(Stepped(CASES["AdaptLoop"], stage), (x,), strict=False).graph
     targets = [node.target for node in graph.nodes]
     assert targets.count(torch.ops.amt_stream.adaptation_loops.default) == 1
