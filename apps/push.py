@@ -10,7 +10,6 @@ import numpy as np
 from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
 from amt_stream.models import Moore2016
-from amt_stream.scales import sone_to_phon
 
 FS, BLOCK = 48000, 960
 CALIBRATION = Calibration(100.0, source="known to the program")
@@ -31,8 +30,8 @@ def main() -> None:
             for packet in packets():
                 source.push(packet)
         engine.wait()
-    phon = sone_to_phon(engine.history.read()["ltl"][-100])
-    print(f"{engine.health.samples} samples heard, long-term loudness level {phon:.1f} phon")
+    row = engine.latest() or {}
+    print(f"{engine.health.samples} samples heard, the last row is {row}")
 
 
 if __name__ == "__main__":

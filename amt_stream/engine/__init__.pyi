@@ -1,4 +1,5 @@
 from . import devices as devices
+from . import feed as feed
 from . import frames as frames
 from . import health as health
 from . import push as push
@@ -9,6 +10,8 @@ from .devices import InputDevice as InputDevice
 from .devices import MicrophoneSource as MicrophoneSource
 from .devices import find_device as find_device
 from .devices import list_devices as list_devices
+from .feed import RowFeed as RowFeed
+from .feed import RowSink as RowSink
 from .frames import Fault as Fault
 from .frames import Frames as Frames
 from .frames import History as History

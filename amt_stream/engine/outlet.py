@@ -4,8 +4,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from amt_stream.frames import Fault, Frames
 
@@ -17,6 +18,11 @@ GRACE_S = 1.0
 log = logging.getLogger("amt_stream")
 
 
+def name_of(sink: Callable[..., Any]) -> str:
+    """What a sink is called in a message."""
+    return str(getattr(sink, "__qualname__", type(sink).__qualname__))
+
+
 class Outlet:
     """Calls one sink from a thread of its own, behind a queue of bounded length.
 
@@ -25,14 +31,23 @@ class Outlet:
     and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
     wait (a file read as fast as it goes) is made to wait instead: `lossy=False`. The arrays of
     the frames are the sink's own: it may change them.
+
+    finish: called last, in the sink's thread, and told whether the sink was still wanted
     """
 
-    def __init__(self, sink: Sink, limit: int, lossy: bool) -> None:
-        self.name = getattr(sink, "__qualname__", type(sink).__qualname__)
+    def __init__(
+        self,
+        sink: Sink,
+        limit: int,
+        lossy: bool,
+        name: str | None = None,
+        finish: Callable[[bool], None] | None = None,
+    ) -> None:
+        self.name = name or name_of(sink)
         self.errors = 0
         self.missed = 0
         self.retired = False
-        self._sink = sink
+        self._sink, self._finish = sink, finish
         self._limit, self._lossy = limit, lossy
         self._missed_before_next = 0
         self._queue: queue.SimpleQueue[Frames | None] = queue.SimpleQueue()
@@ -41,6 +56,11 @@ class Outlet:
 
     def start(self) -> None:
         self.thread.start()
+
+    def replay(self, past: Iterable[Frames]) -> None:
+        """Call the sink with what came before it was there; only before `start` [any-thread]."""
+        for frames in past:
+            self._sink(frames.copy())
 
     def put(self, frames: Frames) -> None:
         """Hand on rows; never waits when lossy [engine-thread]."""
@@ -79,7 +99,21 @@ class Outlet:
         if not self.join(timeout):
             log.error("the sink %s has not returned: left behind", self.name)
 
+    def retire(self) -> None:
+        """Want nothing more: nobody waits for this sink from now on [any-thread]."""
+        self.retired = True
+        self.close()
+
     def _run(self) -> None:
+        try:
+            self._call_sink()
+            if self._finish is not None:
+                self._finish(not self.retired)
+        except BaseException:
+            self.errors += 1
+            log.exception("the sink %s failed at its end", self.name)
+
+    def _call_sink(self) -> None:
         in_a_row = 0
         while (frames := self._queue.get()) is not None:
             if self.retired:

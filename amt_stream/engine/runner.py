@@ -6,19 +6,30 @@ import math
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine.feed import (
+    EngineRows,
+    Made,
+    Newest,
+    RowFeed,
+    RowMaker,
+    RowSink,
+    Taker,
+    Waiting,
+)
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
 from amt_stream.engine.measurement import Line, Measurement, each_ear, takes_pascal
-from amt_stream.engine.outlet import GRACE_S, Outlet, Sink
+from amt_stream.engine.outlet import GRACE_S, Outlet, Sink, name_of
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
     Block,
@@ -37,6 +48,8 @@ WATCH_S = 0.2
 STALLED_S = 1.0
 BEHIND_S = 0.5
 LEAVE_S = 0.5
+RECENT_S = 4.0
+NEWEST_MS = 100
 
 log = logging.getLogger("amt_stream")
 
@@ -70,7 +83,7 @@ class Engine:
         self,
         source: Source,
         model: Stage | Mapping[str, Stage],
-        sinks: Sequence[Sink] = (),
+        sinks: Sequence[Sink | RowSink] = (),
         *,
         calibration: Calibration | Sequence[Calibration] | None = None,
         channels: Sequence[int] | None = None,
@@ -111,9 +124,15 @@ class Engine:
             self.histories[name] = self._new_history(line)
         self._measurement = next(iter(self._measurements.values()))
         slack = max(1, round(sink_slack_s * source.fs / self._measurement.line.block))
-        slack *= len(models)
+        self._slack, self._slack_s = slack * len(models), sink_slack_s
+        self._recent_s = min(RECENT_S, history_s)
+        self._recent: deque[Frames] = deque()
+        self._recent_is_all = True
+        self._outlets_lock = threading.RLock()
+        self._newest: Newest | None = None
+        self._newest_lock = threading.Lock()
         self.sinks = tuple(sinks)
-        self._outlets = [Outlet(sink, slack, lossy=source.live) for sink in sinks]
+        self._outlets = [self._outlet(sink) for sink in sinks]
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._no_sound = np.zeros((0, source.channels), np.float32)
         self._arrivals = Arrivals(source.fs)
@@ -150,9 +169,10 @@ class Engine:
         # The last one registered runs first: before PortAudio's own, which closes all streams.
         atexit.unregister(_stop_all)
         atexit.register(_stop_all)
-        for outlet in self._outlets:
-            outlet.start()
-        self._thread.start()
+        with self._outlets_lock:
+            for outlet in self._outlets:
+                outlet.start()
+            self._thread.start()
         try:
             self._ready.wait()
             if self.error is not None:
@@ -289,6 +309,49 @@ class Engine:
         """What readings rest on just now: one for both ears, or one for each [any-thread]."""
         return self._measurement.calibration
 
+    def rows(self, step_ms: int = 100, columns: Sequence[str] | None = None) -> RowFeed:
+        """Rows of readings as they come, for `for` or `async for` [any-thread].
+
+            async for rows in engine.rows(step_ms=100):
+                print(rows["ltl_phon"][-1])
+
+        Asked for before the start or within the first seconds of sound they begin with it,
+        otherwise with the present. A source that is not live waits for whoever reads them: ask
+        before the start, and read to the end or close the feed.
+
+        columns: names of readings, or patterns with * or ?, in place of the usual ones
+
+        Raises ValueError for a step that is no whole number of milliseconds, for a column that no
+        model has, and where two models have the same columns.
+        """
+        table = EngineRows(self._made, self.source.fs, step_ms, columns)
+        waiting = Waiting(self.source.live, self._stopping.is_set)
+        outlet = self._row_outlet(table, waiting, "rows")
+        self._attach(outlet, table)
+        waiting.limit = max(1, round(self._slack_s * 1000 / step_ms))
+        return RowFeed(waiting, table.columns, partial(self._detach, outlet))
+
+    def latest(self) -> dict[str, Any] | None:
+        """The newest row as a dict by column, every 100 ms; None before the first [any-thread].
+
+        Rows are made from the first call on: what accumulates, as an average level does, counts
+        from the seconds before that call, or from the start where it was made by then.
+
+        Raises ValueError where two models have the same columns, or one has a row for each cell.
+        """
+        with self._newest_lock:
+            if self._newest is None:
+                newest = Newest()
+                table = EngineRows(self._made, self.source.fs, NEWEST_MS, None)
+                if table.keys:
+                    raise ValueError(
+                        f"{type(self.model).__name__} gives a row for each cell: ask rows() for "
+                        "them, or history.latest for its newest frames"
+                    )
+                self._attach(self._row_outlet(table, newest, "latest"), table, past=True)
+                self._newest = newest
+        return self._newest.row
+
     @property
     def health(self) -> Health:
         """How it is doing just now [any-thread]."""
@@ -363,6 +426,47 @@ class Engine:
             if self._began_at is not None:
                 self.source.stop()
 
+    def _made(self) -> dict[str, Made]:
+        lines = {name: one.line for name, one in self._measurements.items()}
+        return {n: Made(line.model, line.heard, line.fields) for n, line in lines.items()}
+
+    def _outlet(self, sink: Sink | RowSink) -> Outlet:
+        if isinstance(sink, RowSink):
+            table = EngineRows(self._made, self.source.fs, sink.step_ms, sink.columns)
+            return self._row_outlet(table, sink, name_of(sink.function))
+        return Outlet(sink, self._slack, self.source.live)
+
+    def _row_outlet(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
+        maker = RowMaker(table, taker, self._end_s)
+        return Outlet(maker, self._slack, self.source.live, name, maker.finish)
+
+    def _end_s(self) -> float | None:
+        return self._measurement.samples / self.source.fs if self._played else None
+
+    def _attach(self, outlet: Outlet, table: EngineRows, past: bool = False) -> None:
+        """Add an outlet while all runs: it hears the last seconds first, then what comes.
+
+        Its rows begin with the sound, where those seconds are all there is, or else with the
+        present, or with these seconds (`past`).
+        """
+        with self._outlets_lock:
+            recent = tuple(self._recent)
+            self._outlets = [*self._outlets, outlet]
+            over = self._done.is_set()
+            started = self._thread.ident is not None
+            if over:
+                outlet.close()
+        if recent and not self._recent_is_all:
+            table.begin(float(recent[0 if past else -1].time_s[0]))
+        if started:
+            outlet.replay(recent)
+            outlet.start()
+
+    def _detach(self, outlet: Outlet) -> None:
+        with self._outlets_lock:
+            self._outlets = [one for one in self._outlets if one is not outlet]
+        outlet.retire()
+
     def _deliver(self, block: Block | None, lost: int = 0) -> None:
         """Copy into the ring [audio-thread]."""
         if block is None:
@@ -433,9 +537,11 @@ class Engine:
             self.error = error
         finally:
             self._ready.set()
-            self._done.set()
+            with self._outlets_lock:
+                self._done.set()
+                outlets = self._outlets
             self._stop_source()
-            for outlet in self._outlets:
+            for outlet in outlets:
                 outlet.close()
 
     def _drain_ring(self) -> None:
@@ -500,13 +606,23 @@ class Engine:
 
     def _emit(self, name: str, frames: Frames) -> None:
         self.histories[name].write(frames)
-        for outlet in self._outlets:
+        with self._outlets_lock:
+            self._recent.append(frames)
+            while self._recent[0].time_s[0] < frames.time_s[-1] - self._recent_s:
+                self._recent.popleft()
+                self._recent_is_all = False
+            outlets = self._outlets
+        for outlet in outlets:
             outlet.put(frames)
 
     def _epoch(self, audio_s: float) -> float:
         return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
 
     def _renew_history(self, name: str, line: Line) -> None:
+        with self._outlets_lock:
+            # What another model gave is not read as what this one gives.
+            self._recent = deque(one for one in self._recent if one.model != name)
+            self._recent_is_all = False
         old = self.histories[name]
         if (old.fields, old.frame_rate) != (line.fields, line.clock.frame_rate):
             self.histories[name] = self._new_history(line, old)
@@ -521,12 +637,14 @@ def _refuse_no_time(**given: float) -> None:
             raise ValueError(f"{name} is {seconds}: give seconds, more than 0")
 
 
-def _refuse_no_sinks(sinks: Sequence[Sink]) -> None:
+def _refuse_no_sinks(sinks: Sequence[Sink | RowSink]) -> None:
     if not isinstance(sinks, Sequence):
         raise TypeError(f"sinks is {sinks!r}: give a sequence, such as [print]")
     for sink in sinks:
-        if not callable(sink):
-            raise TypeError(f"the sink {sink!r} cannot be called: give a function of Frames")
+        if not (callable(sink) or isinstance(sink, RowSink)):
+            raise TypeError(
+                f"the sink {sink!r} cannot be called: give a function of Frames, or a RowSink"
+            )
 
 
 _STARTED: weakref.WeakSet[Engine] = weakref.WeakSet()

@@ -70,6 +70,11 @@ class JoinedRows:
         """Names of all columns of a row."""
         return (*BEFORE, *(column.name for column in self.columns), *AFTER)
 
+    def begin(self, time_s: float) -> None:
+        """Give rows from that time on, of a sound that was not followed from its start."""
+        first = math.ceil((time_s - SAME_TIME_S) * 1000 / self.step_ms)
+        self._next = max(self._next, first)
+
     def __call__(self, frames: Frames) -> Rows:
         """Take frames of one model; gives the rows that they complete."""
         if self.start_utc is None:

@@ -617,7 +617,7 @@ def test_more_than_two_channels_must_be_chosen(scripted, power_meter):
         ({"channels": "12"}, TypeError, "channels is '12': give numbers in a sequence"),
         ({"run_in": "process"}, ValueError, "run_in is 'process'"),
         ({"sinks": print}, TypeError, r"sinks is <built-in function print>: give a sequence, such"),
-        ({"sinks": [3]}, TypeError, "the sink 3 cannot be called: give a function of Frames"),
+        ({"sinks": [3]}, TypeError, "the sink 3 cannot be called: give a function of Frames, or"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(power_meter, options, error, said):

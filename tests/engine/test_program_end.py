@@ -13,7 +13,7 @@ TOLD = "still ran when the program ended and was stopped for it"
 
 # Each program is a fork of one that has torch already, and ends as any program does.
 FORKS = """
-import json, os, signal, sys, threading, time
+import gc, json, os, signal, sys, threading, time
 from amt_stream.compose import Delay
 from amt_stream.engine import Engine, SignalSource, Source, Tone
 from amt_stream.engine.sources import ThreadedSource
@@ -48,6 +48,7 @@ def use():
     time.sleep(0.6)
     print(engine.health.device_state, flush=True)
 
+gc.freeze()
 ended = {}
 for case, program in json.loads(sys.argv[1]).items():
     read_end, write_end = os.pipe()

@@ -1,0 +1,331 @@
+"""Rows of readings out of a running engine: to iterate over, to be called with, to look at."""
+
+import asyncio
+import contextlib
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from amt_stream import catalog
+from amt_stream.frames import Fault, Frames
+from amt_stream.rows import Column, FieldReadings, JoinedRows, Readings, Rows, choose
+from amt_stream.streaming import Stage
+
+WAIT_S = 0.1
+
+
+class Taker(Protocol):
+    """Whoever takes rows, in the thread that makes them."""
+
+    def take(self, rows: Rows) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class Made(NamedTuple):
+    """What the rows of an engine's model are made of: the model, channels heard, scalar outputs."""
+
+    model: Stage
+    channels: int
+    fields: tuple[str, ...]
+
+
+def readings_of_model(name: str, made: Made) -> Readings:
+    """Those that the catalog has for a model; of another, its outputs of one number per frame."""
+    model = made.model
+    for entry in catalog.entries().values():
+        # The name first: a model of another package that cannot be loaded is no matter here.
+        if entry.model.endswith(f":{type(model).__name__}") and type(model) is entry.load("model"):
+            options: dict[str, Any] = {"model": model} if entry.alone else {}
+            if "uncertainty_db" in entry.takes and model.uncertainty_db is not None:
+                options["band"] = True
+            return entry.load("readings")(made.channels, **options)
+    return FieldReadings(name, made.fields)
+
+
+class EngineRows:
+    """Makes `Rows` of the frames of an engine's models, every `step_ms`.
+
+    Where a model is swapped for one that is read otherwise, all readings begin anew.
+    """
+
+    def __init__(
+        self,
+        models: Callable[[], Mapping[str, Made]],
+        fs: int,
+        step_ms: int,
+        columns: Sequence[str] | None,
+    ) -> None:
+        if not isinstance(step_ms, int) or step_ms < 1:
+            raise ValueError(f"step_ms is {step_ms!r}: give whole milliseconds, 1 or more")
+        self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
+        self._stretches = dict.fromkeys(models(), 0)
+        self._joined = self._join(self._readings())
+
+    def _readings(self) -> dict[str, Readings]:
+        return {name: readings_of_model(name, made) for name, made in self._models().items()}
+
+    def _join(self, readings: Mapping[str, Readings]) -> JoinedRows:
+        if self._columns is not None:
+            choose(readings, self._columns)
+        table = JoinedRows(readings, self._step_ms, self._fs)
+        twice = [name for name in set(table.names) if table.names.count(name) > 1]
+        if twice:
+            raise ValueError(
+                f"two models give the column {min(twice)}: give each model an Engine of its own, "
+                "or choose columns that only one has"
+            )
+        return table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns of a row."""
+        return self._joined.names
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        """What says which cell a row is of, of a model that gives several."""
+        return self._joined.keys
+
+    def begin(self, time_s: float) -> None:
+        """Give rows from that time on only."""
+        self._joined.begin(time_s)
+
+    def __call__(self, frames: Frames) -> Rows:
+        if frames.stretch != self._stretches[frames.model]:
+            self._stretches[frames.model] = frames.stretch
+            self._look_again(float(frames.time_s[0]))
+        return self._joined(frames)
+
+    def rest(self, end_s: float) -> Rows:
+        """The rows until the end of the sound that some model has not reached by itself."""
+        return self._joined.rest(end_s)
+
+    def _look_again(self, time_s: float) -> None:
+        """After a reset, another calibration or a swap: are the models still read the same way?"""
+        readings, present = self._readings(), self._joined.readings
+        if any(
+            type(one) is not type(present[name]) or one.offered != present[name].offered
+            for name, one in readings.items()
+        ):
+            self._joined = self._join(readings)
+            self._joined.begin(time_s)
+
+
+class RowMaker:
+    """The sink that makes rows of frames and hands them to a `Taker`.
+
+    end_s: seconds of the whole sound once it has ended by itself, else None
+    """
+
+    def __init__(self, table: EngineRows, taker: Taker, end_s: Callable[[], float | None]) -> None:
+        self._table, self._taker, self._end_s = table, taker, end_s
+
+    def __call__(self, frames: Frames) -> None:
+        self._take(self._table(frames))
+
+    def finish(self, wanted: bool) -> None:
+        """Hand on what the models have not reached by themselves, and the end [sink-thread]."""
+        try:
+            end_s = self._end_s()
+            if wanted and end_s is not None:
+                self._take(self._table.rest(end_s))
+        finally:
+            self._taker.end()
+
+    def _take(self, rows: Rows) -> None:
+        if len(rows):
+            self._taker.take(rows)
+
+
+class RowSink:
+    """A sink with a step: `function` gets each row, every `step_ms`, as a dict by column.
+
+        Engine(source, model, sinks=[RowSink(show, step_ms=200)])
+
+    Between `time_s`, `utc`, `sample` and `fault`, `settling`, `calibrated` stand the readings of
+    the models, the unit in their name: those of rows of the command line. A model that has none
+    gives its outputs of one number per frame.
+
+    columns: names of readings, or patterns with * or ?, in place of the usual ones; the Engine
+        raises ValueError for one that no model has
+    """
+
+    def __init__(
+        self,
+        function: Callable[[dict[str, Any]], Any],
+        step_ms: int = 100,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"RowSink: {function!r} cannot be called: give a function of a dict")
+        self.function, self.step_ms, self.columns = function, step_ms, columns
+
+    def take(self, rows: Rows) -> None:
+        """Call the function with each row [sink-thread]."""
+        for row in rows:
+            self.function(row)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
+class Newest:
+    """Keeps the newest row."""
+
+    def __init__(self) -> None:
+        self._rows: Rows | None = None
+
+    def take(self, rows: Rows) -> None:
+        """[sink-thread]"""
+        self._rows = rows
+
+    def end(self) -> None:
+        """Nothing more comes; the newest row stays."""
+
+    @property
+    def row(self) -> dict[str, Any] | None:
+        """[any-thread]"""
+        return None if self._rows is None else next(iter(self._rows.where(slice(-1, None))))
+
+
+class Waiting:
+    """Rows between the thread that makes them and whoever iterates over them.
+
+    `limit` is how many may wait. More of them are dropped where that is `lossy`: they are counted,
+    and the next row says so by Fault.OVERLOAD. Otherwise whoever makes them waits, until `over`.
+    """
+
+    def __init__(self, lossy: bool, over: Callable[[], bool]) -> None:
+        self.missed = 0
+        self.limit = math.inf
+        self._lossy, self._over = lossy, over
+        self._blocks: deque[Rows] = deque()
+        self._count = 0
+        self._missed_before_next = False
+        self._ended = False
+        self._changed = threading.Condition()
+        self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    def take(self, rows: Rows) -> None:
+        """[sink-thread]"""
+        with self._changed:
+            while not self._ended and self._count >= self.limit:
+                if self._lossy or self._over():
+                    self.missed += len(rows)
+                    self._missed_before_next = True
+                    return
+                self._changed.wait(WAIT_S)
+            if self._ended:
+                return
+            if self._missed_before_next:
+                rows["fault"][0] |= Fault.OVERLOAD
+                self._missed_before_next = False
+            self._blocks.append(rows)
+            self._count += len(rows)
+            self._wake()
+
+    def end(self) -> None:
+        """Nothing more comes, or nobody wants more [any-thread]."""
+        with self._changed:
+            self._ended = True
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        for loop, sleeper in self._sleepers:
+            with contextlib.suppress(RuntimeError):  # its event loop was closed meanwhile
+                loop.call_soon_threadsafe(_set, sleeper)
+        self._sleepers.clear()
+
+    def _pop(self) -> Rows | None:
+        if not self._blocks:
+            return None
+        rows = self._blocks.popleft()
+        self._count -= len(rows)
+        self._changed.notify_all()
+        return rows
+
+    def get(self) -> Rows | None:
+        """The next rows, when there are some; None at the end [any-thread]."""
+        with self._changed:
+            while (rows := self._pop()) is None and not self._ended:
+                self._changed.wait(WAIT_S)
+            return rows
+
+    async def get_async(self) -> Rows | None:
+        """As `get`, and the event loop goes on meanwhile."""
+        loop = asyncio.get_running_loop()
+        while True:
+            with self._changed:
+                if (rows := self._pop()) is not None or self._ended:
+                    return rows
+                sleeper = loop.create_future()
+                self._sleepers.append((loop, sleeper))
+            await sleeper
+
+
+def _set(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
+
+class RowFeed:
+    """Rows of an engine as they come, for `for rows in feed` and `async for rows in feed`.
+
+    Each turn gives the `Rows` that came together: `rows["ltl_phon"]` is a column of them,
+    `for row in rows` gives dicts. It ends when the engine has ended. Whoever is too slow misses
+    rows of a live source, which are counted, and the next row is marked overload; another source
+    waits. A feed that is closed, or that nobody refers to any more, holds nothing up.
+    """
+
+    def __init__(
+        self, waiting: Waiting, columns: tuple[str, ...], close: Callable[[], None]
+    ) -> None:
+        self.columns = columns
+        self._waiting, self._close = waiting, close
+
+    @property
+    def missed(self) -> int:
+        """Rows that came while too many waited [any-thread]."""
+        return self._waiting.missed
+
+    def close(self) -> None:
+        """Want no more rows [any-thread]."""
+        self._waiting.end()
+        self._close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Rows:
+        rows = self._waiting.get()
+        if rows is None:
+            raise StopIteration
+        return rows
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Rows:
+        rows = await self._waiting.get_async()
+        if rows is None:
+            raise StopAsyncIteration
+        return rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
