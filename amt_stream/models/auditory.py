@@ -1,12 +1,17 @@
 """What the chains from sound to modulation filters have in common."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from amt_stream.compose import Chain
+from amt_stream.stages.modulation import ModulationFilterbank
 from amt_stream.streaming import Stage
+
+Arguments = Mapping[str, Any] | None
+"""Arguments of a stage that replace those which a model gives it."""
 
 
 class AuditoryModel(Chain):
@@ -57,3 +62,34 @@ class AuditoryModel(Chain):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, num_channels={self.num_channels}"
+
+
+class ModulationModel(AuditoryModel):
+    """A chain that ends in a `ModulationFilterbank`, after a stage of bands `fc`.
+
+    Called directly it gives a list, one tensor (..., modulation, time) per band. Streamed, all
+    bands have as many modulation filters; `mask` (band, modulation) says which there are, the
+    others give 0.
+    """
+
+    modulation: ModulationFilterbank
+
+    @property
+    def fc(self) -> Tensor:
+        return self.modulation.fc
+
+    @property
+    def mask(self) -> Tensor:
+        """Which modulation filters each band has, (band, modulation)."""
+        return self.modulation.mask
+
+    @property
+    def mfc(self) -> list[Tensor]:
+        """Centers of the modulation filters of each band in Hz."""
+        return self.modulation.mfc
+
+    def documented(self, y: Tensor) -> list[Tensor]:
+        return self.modulation.split(y)
+
+    def distribute_gradients(self) -> None:
+        """Nothing: modulation filters of equal centers share their weights as it is."""

@@ -1,50 +1,15 @@
 """The auditory model of Dau, Kollmeier & Kohlrausch (1997)."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor
 
-from amt_stream.models.auditory import AuditoryModel
+from amt_stream.models.auditory import Arguments, ModulationModel
 from amt_stream.stages.adaptation import AdaptLoop
 from amt_stream.stages.gammatone import GammatoneFilterbank
 from amt_stream.stages.hair_cell import IHCEnvelope
 from amt_stream.stages.modulation import ModulationFilterbank
 from amt_stream.streaming import Stage
-
-Arguments = Mapping[str, Any] | None
-
-
-class ModulationModel(AuditoryModel):
-    """A chain that ends in a `ModulationFilterbank`, after a stage of bands `fc`.
-
-    Called directly it gives a list, one tensor (..., modulation, time) per band. Streamed, all
-    bands have as many modulation filters; `mask` (band, modulation) says which there are, the
-    others give 0.
-    """
-
-    modulation: ModulationFilterbank
-
-    @property
-    def fc(self) -> Tensor:
-        return self.modulation.fc
-
-    @property
-    def mask(self) -> Tensor:
-        """Which modulation filters each band has, (band, modulation)."""
-        return self.modulation.mask
-
-    @property
-    def mfc(self) -> list[Tensor]:
-        """Centers of the modulation filters of each band in Hz."""
-        return self.modulation.mfc
-
-    def documented(self, y: Tensor) -> list[Tensor]:
-        return self.modulation.split(y)
-
-    def distribute_gradients(self) -> None:
-        """Nothing: modulation filters of equal centers share their weights as it is."""
 
 
 class Dau1997(ModulationModel):

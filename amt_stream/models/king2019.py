@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.models.auditory import AuditoryModel
-from amt_stream.models.dau1997 import Arguments
+from amt_stream.models.auditory import Arguments, AuditoryModel
 from amt_stream.scales import erb2fc, fc2erb
 from amt_stream.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.stages.filters import ButterworthFilter

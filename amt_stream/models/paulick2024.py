@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import torch
 
-from amt_stream.models.dau1997 import Arguments, ModulationModel
+from amt_stream.models.auditory import Arguments, ModulationModel
 from amt_stream.stages.adaptation import AdaptLoop
 from amt_stream.stages.drnl import DRNLFilterbank
 from amt_stream.stages.gain import Gain
