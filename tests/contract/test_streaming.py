@@ -325,7 +325,7 @@ def test_plain_torch_around_a_stage():
     assert with_time((2, 3), -2, 7) == (2, 7, 3)
     assert stage.out_time_dim.specific_loudness == -2
     text = repr(stage)
-    assert "EarFilter(field='free', phase='minimum')" in text
+    assert "EarFilter(fs=32000, field='free', phase='minimum')" in text
     assert "Resample" not in text
     assert isinstance(stage.train().eval().requires_grad_(False), Moore2016)
 
