@@ -19,10 +19,11 @@ SOFTEST = 1e-10
 
 
 class Moore2016ExcitationPattern(Stage):
-    """Intensities (..., ear, frame, component) to excitation levels in dB (..., ear, frame, band).
+    """Named as documented, not in the meter: a spectrum, or components, to excitation in dB.
 
-    The published pattern of rounded-exponential filters whose lower skirt falls with level (ANSI
-    S3.4-2007, 3.5; ISO 532-3:2023, clause 7.4): `Excitation` in dB, not below -100. It takes what
+    `step` takes intensities (..., ear, frame, component) and gives levels (..., ear, frame, band):
+    `Excitation` in dB, not below -100, the published pattern of rounded-exponential filters whose
+    lower skirt falls with level (ANSI S3.4-2007, 3.5; ISO 532-3:2023, clause 7.4). It takes what
     `RunningSpectrum` gives, so that `Chain(ear=EarFilter(), spectrum=RunningSpectrum(),
     excitation=Moore2016ExcitationPattern(), loudness=Moore2016SpecificLoudness(variant=
     "iso532-3"))` goes from pascal to specific loudness.
