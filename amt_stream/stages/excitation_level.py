@@ -319,7 +319,7 @@ class ExcitationPattern(Pointwise):
         upper, lower = (slope[..., None, :] for slope in self._slopes(x))
         down = torch.where(self.distance > 0, upper * self.distance, -lower * self.distance)
         level = x[..., None, :]
-        heard = (down <= 50) & (level >= 0)
+        heard = ~((down > 50) | (level < 0))  # so that what is no number is heard
         spread = torch.where(heard, level - down, -torch.inf)
         return torch.cat([spread, torch.zeros_like(x)[..., None]], -1).logsumexp(-1)
 

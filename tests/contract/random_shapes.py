@@ -60,6 +60,9 @@ MOST = 20_000
 CLOSE = 1e-7
 """Largest difference of the forms, of the peak: poles next to 1 make much of rounding."""
 
+STEPPED = ("Moore2016ExcitationPattern",)
+"""Stages that are called with something else than what they step through."""
+
 TWO_EARS = ("BinauralInhibition", "Moore2016BinauralLoudness")
 
 
@@ -441,6 +444,7 @@ def stage_trials(name, count, rng):
             continue
         x = resized(valid, shape)
         way = rng.choice(["called", "whole", "step", "stream"] if small(shape) else ["whole"])
+        way = "whole" if way == "called" and name in STEPPED else way
         if way == "called":
             parts = (x,)
             if name in TWO_EARS:
