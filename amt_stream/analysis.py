@@ -1,8 +1,10 @@
-"""Readings of whole sound files, in little memory however long they are."""
+"""Frames of whole sounds, of files in little memory however long they are."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +12,13 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Line, Measurement
-from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, channel_slice
+from amt_stream.engine.sources import (
+    LARGEST_SAMPLE,
+    FileSource,
+    SourceError,
+    as_block,
+    channel_slice,
+)
 from amt_stream.frames import Frames
 from amt_stream.streaming import Stage
 
@@ -18,17 +26,19 @@ BLOCK_MS = 100.0
 
 
 class InvalidSample(SourceError):
-    """A sound file holds something that is no sound: NaN, infinity, or a number beyond reason."""
+    """A sound holds something that is no sound: NaN, infinity, or a number beyond reason."""
 
 
 class Recording:
     """A sound file, read through once and found good.
 
-    `channels` are one or two numbers (1, 2, ...); all are taken where it has no more than `most`,
-    else they have to be chosen. Raises SourceError for what is no sound, and InvalidSample for NaN,
-    infinity or a sample beyond LARGEST_SAMPLE unless `replace_invalid`: they are then read as 0,
-    and `replaced` says how many.
+    `name` is its path as it was given. `channels` are one or two numbers (1, 2, ...); all are taken
+    where it has no more than `most`, else they have to be chosen. Raises SourceError for what is no
+    sound, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE unless
+    `replace_invalid`: they are then read as 0, and `replaced` says how many.
     """
+
+    _remedy = "repair the file, or have such samples read as 0 (--replace-invalid)"
 
     def __init__(
         self,
@@ -37,21 +47,13 @@ class Recording:
         replace_invalid: bool = False,
         most: int = 2,
     ) -> None:
-        self.path = Path(path)
+        self.path, self.name = Path(path), str(path)
         if self.path.is_dir():
             raise SourceError(f"{self.path} is a folder: give the sound files in it")
         file = FileSource(self.path, paced=False)
         self.fs = file.fs
-        self._pick = channel_slice(channels, file.channels, str(self.path), most)
-        self.channels = tuple(range(1, file.channels + 1)[self._pick])
-        self.samples = self.replaced = 0
-        for block in self._read(file):
-            invalid = ~_valid(block)
-            if invalid.any() and not replace_invalid:
-                at, column = np.argwhere(invalid)[0]
-                self._refuse(block[at, column], self.samples + int(at), int(column))
-            self.replaced += int(np.count_nonzero(invalid))
-            self.samples += len(block)
+        self._choose(channels, file.channels, most)
+        self._check(self._read(file), replace_invalid)
 
     @property
     def duration_s(self) -> float:
@@ -59,8 +61,26 @@ class Recording:
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """The chosen channels (time, channel), block after block."""
-        for block in self._read(FileSource(self.path, paced=False)):
+        for block in self._blocks():
             yield np.where(_valid(block), block, np.float32(0.0))
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The same as it is, invalid samples included."""
+        return self._read(FileSource(self.path, paced=False))
+
+    def _choose(self, channels: Sequence[int] | None, offered: int, most: int) -> None:
+        self._pick = channel_slice(channels, offered, self.name, most)
+        self.channels = tuple(range(1, offered + 1)[self._pick])
+
+    def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool) -> None:
+        self.samples = self.replaced = 0
+        for block in blocks:
+            invalid = ~_valid(block)
+            if invalid.any() and not replace_invalid:
+                at, column = np.argwhere(invalid)[0]
+                self._refuse(block[at, column], self.samples + int(at), int(column))
+            self.replaced += int(np.count_nonzero(invalid))
+            self.samples += len(block)
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
         import soundfile
@@ -75,10 +95,62 @@ class Recording:
 
     def _refuse(self, value: float, sample: int, column: int) -> None:
         raise InvalidSample(
-            f"{self.path} holds {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
-            f"{self.channels[column]}: repair the file, or have such samples read as 0 "
-            "(--replace-invalid)"
+            f"{self.name} holds {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
+            f"{self.channels[column]}: {self._remedy}"
         )
+
+
+class ArrayRecording(Recording):
+    """Sound in memory, found good: the same as a file that holds it.
+
+    x: (time,) or (time, channel), an array or a torch tensor: fractions of full scale, or PCM as
+        int16 or int32
+    fs: sampling rate in whole hertz
+    name: what messages call it
+
+    The rest is as of `Recording`. Raises SourceError for another shape, rate or kind of number.
+    """
+
+    _remedy = "repair the sound, or have such samples read as 0 (replace_invalid=True)"
+
+    def __init__(
+        self,
+        x: Any,
+        fs: int,
+        channels: Sequence[int] | None = None,
+        replace_invalid: bool = False,
+        most: int = 2,
+        name: str = "array",
+    ) -> None:
+        if isinstance(fs, bool) or not isinstance(fs, (Integral, float)) or not fs > 0 or fs % 1:
+            raise SourceError(f"fs is {fs!r}: give the sampling rate in whole hertz")
+        self.fs, self.name = int(fs), name
+        self._x = _in_columns(x, name)
+        self._choose(channels, self._x.shape[1], most)
+        self._check(self._blocks(), replace_invalid)
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
+        for at in range(0, len(self._x), self.fs):
+            yield as_block(self._x[at : at + self.fs, self._pick], len(self.channels))
+
+
+def _in_columns(x: Any, name: str) -> NDArray[Any]:
+    """Sound as an array (time, channel), whatever the numbers in it are."""
+    array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+    if array.dtype.kind not in "fi":
+        raise SourceError(
+            f"{name} holds {array.dtype}: give fractions of full scale as floating-point numbers, "
+            "or PCM as int16 or int32"
+        )
+    columns = array[:, None] if array.ndim == 1 else array
+    if columns.ndim != 2 or 0 in columns.shape:
+        raise SourceError(f"{name} has the shape {array.shape}: give (time,) or (time, channel)")
+    if columns.shape[0] <= columns.shape[1] > 1:
+        raise SourceError(
+            f"{name} has the shape {array.shape}, more channels than samples: give (time, channel),"
+            " as x.T"
+        )
+    return columns
 
 
 def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -88,7 +160,9 @@ def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def analyze(
-    recording: Recording, model: Stage | Mapping[str, Stage], calibration: Calibration
+    recording: Recording,
+    model: Stage | Mapping[str, Stage],
+    calibration: Calibration | Sequence[Calibration],
 ) -> Iterator[Frames]:
     """Frames of one model, or of several by name, from 0 to the end of a recording.
 
