@@ -11,6 +11,7 @@ from . import design as design
 from . import engine as engine
 from . import frames as frames
 from . import functional as functional
+from . import measuring as measuring
 from . import metering as metering
 from . import models as models
 from . import outputs as outputs
@@ -35,6 +36,8 @@ from .engine import MicrophoneSource as MicrophoneSource
 from .engine import PushSource as PushSource
 from .engine import SignalSource as SignalSource
 from .engine import StdinSource as StdinSource
+from .measuring import Measured as Measured
+from .measuring import measure as measure
 from .models import Dau1997 as Dau1997
 from .models import Glasberg2002 as Glasberg2002
 from .models import Glasberg2002Output as Glasberg2002Output

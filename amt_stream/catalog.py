@@ -22,7 +22,7 @@ from amt_stream.contract import InputUnit
 GROUP = "amt_stream.models"
 DEFAULT = "moore2016"
 
-Takes = Literal["channels", "uncertainty_db", "specific_loudness"]
+Takes = Literal["channels", "uncertainty_db", "specific_loudness", "excitation_db"]
 View = Literal["loudness", "modulation", "readings"]
 
 
@@ -118,7 +118,7 @@ SHIPPED = (
             "accuracy": ("exact", "grouped"),
             "constants": ("iso", "author"),
         },
-        takes=("uncertainty_db", "specific_loudness"),
+        takes=("uncertainty_db", "specific_loudness", "excitation_db"),
         view="loudness",
         row_step_ms=1,
         checks="amt_stream.selftest.moore2016",
@@ -145,6 +145,7 @@ SHIPPED = (
         model="amt_stream.models:ZwickerTimeVarying",
         readings="amt_stream.rows.zwicker:ZwickerReadings",
         settings={"field": ("free", "diffuse")},
+        takes=("specific_loudness",),
         checks="amt_stream.selftest.zwicker",
         pane="amt_monitor.model_panes:zwicker_pane",
     ),

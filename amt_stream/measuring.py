@@ -1,0 +1,551 @@
+"""A whole sound in one call: its readings as arrays."""
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream import rows
+from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
+from amt_stream.engine.sources import SourceError
+from amt_stream.frames import Frames
+from amt_stream.presets import Preset
+from amt_stream.scales import erb_number_to_hz, pa_to_db_spl
+
+if TYPE_CHECKING:
+    import pandas
+    import torch
+    import xarray
+
+    from amt_stream.analysis import Recording
+
+FilePath = TypeVar("FilePath", str, Path)
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+Level = float | Calibration | Literal["pascal"]
+
+PASCAL = 4096.0
+"""At full scale, of a sound that is given in pascal: a power of two, so that nothing is rounded."""
+
+IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in pascal")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the numbers along an axis of an output stand for.
+
+    name: "erb_number" in Cam, "bark", "ear" or "channel"
+    center_hz: of auditory filters; None where there is no frequency
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    center_hz: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a model that is no column: `field` of its output, and what its numbers are."""
+
+    model: str
+    field: str
+    unit: str
+    axes: tuple[str, ...]
+    takes: str | None = None
+
+
+OUTPUTS = {
+    "specific_loudness": Output(
+        "moore2016", "specific_loudness", "sone/Cam", ("ear", "erb_number"), "specific_loudness"
+    ),
+    "excitation_db": Output(
+        "moore2016", "excitation_db", "dB", ("ear", "erb_number"), "excitation_db"
+    ),
+    "stl_ears": Output("moore2016", "stl_ears", "sone", ("ear",)),
+    "ltl_ears": Output("moore2016", "ltl_ears", "sone", ("ear",)),
+    "gm2002_stl_ears": Output("gm2002", "stl_ears", "sone", ("ear",)),
+    "gm2002_ltl_ears": Output("gm2002", "ltl_ears", "sone", ("ear",)),
+    "zwicker_specific_loudness": Output(
+        "zwicker", "specific", "sone/Bark", ("channel", "bark"), "specific_loudness"
+    ),
+}
+"""Outputs of models that can be asked for besides the columns, by name."""
+
+
+class Measured:
+    """The readings of one sound.
+
+    `m["ltl_phon"]` is a column as an array, (row,), NaN where there is no reading, and
+    `m["specific_loudness"]` an output that was asked for, (row, ...), along `m.axes`. `m.columns`
+    are the names of all columns and `m.outputs` those of outputs. `header` tells what the numbers
+    are of and how they were measured, `summary` what is told of the whole sound: the same as of
+    `amt-stream analyze`.
+    """
+
+    def __init__(
+        self,
+        table: rows.Rows,
+        header: dict[str, Any],
+        summary: dict[str, Any],
+        outputs: Mapping[str, NDArray[np.float32]],
+        axes: Mapping[str, tuple[Axis, ...]],
+    ) -> None:
+        self.rows, self.header, self.summary = table, header, summary
+        self.outputs, self.axes = dict(outputs), dict(axes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, the time first."""
+        return self.rows.columns
+
+    @property
+    def time_s(self) -> NDArray[np.float64]:
+        """Times of the rows."""
+        return self["time_s"]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name in self.outputs:
+            return self.outputs[name]
+        if name not in self.columns:
+            raise KeyError(f"{name!r}: there are {', '.join([*self.columns, *self.outputs])}")
+        return self.rows[name]
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        source = self.header["source"]
+        names = ", ".join([*(c["name"] for c in self.header["columns"]), *self.outputs])
+        return f"<Measured {source['name']}: {len(self)} rows of {names}>"
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The columns as a data frame, a row each; `attrs` holds the header.
+
+        Needs pandas: pip install "amt_stream[data]".
+        """
+        import pandas
+
+        frame = pandas.DataFrame({name: self.rows[name] for name in self.columns})
+        frame.attrs.update(self.header)
+        return frame
+
+    def to_xarray(self) -> "xarray.Dataset":
+        """Columns and outputs along `time_s`, with their units; `attrs` holds the header.
+
+        Rows of which there are several at a time, as of a spectrum, stand along `row`. Needs
+        xarray: pip install "amt_stream[data]".
+        """
+        import xarray
+
+        dimension = "time_s" if len(np.unique(self.time_s)) == len(self) else "row"
+        units = {column["name"]: column["unit"] for column in self.header["columns"]}
+        data: dict[str, Any] = {}
+        coordinates: dict[str, Any] = {"time_s": (dimension, self.time_s, {"units": "s"})}
+        for name in self.columns[1:]:
+            unit = {"units": units[name]} if name in units else {}
+            data[name] = (dimension, self.rows[name], unit)
+        for name, values in self.outputs.items():
+            dimensions = [dimension, *(axis.name for axis in self.axes[name])]
+            data[name] = (dimensions, values, {"units": OUTPUTS[name].unit})
+            for axis in self.axes[name]:
+                coordinates[axis.name] = axis.values
+                if axis.center_hz is not None:
+                    coordinates["center_hz"] = (axis.name, axis.center_hz, {"units": "Hz"})
+        return xarray.Dataset(data, coordinates, attrs=self.header)
+
+
+@overload
+def measure(
+    x: "str | Path | NDArray[Any] | torch.Tensor",
+    fs: int | None = ...,
+    models: str | Sequence[str] = ...,
+    *,
+    calibration: Level | Sequence[Level] | None = ...,
+    field: str | None = ...,
+    step_ms: int | None = ...,
+    columns: Sequence[str] | None = ...,
+    outputs: Sequence[str] = ...,
+    channels: Sequence[int] | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    replace_invalid: bool = ...,
+    target_lufs: float | None = ...,
+    dual_mono: bool = ...,
+    jobs: int = ...,
+    **settings: str,
+) -> Measured: ...
+
+
+@overload
+def measure(
+    x: list[FilePath] | tuple[FilePath, ...],
+    fs: None = ...,
+    models: str | Sequence[str] = ...,
+    *,
+    calibration: Level | Sequence[Level] | None = ...,
+    field: str | None = ...,
+    step_ms: int | None = ...,
+    columns: Sequence[str] | None = ...,
+    outputs: Sequence[str] = ...,
+    channels: Sequence[int] | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    replace_invalid: bool = ...,
+    target_lufs: float | None = ...,
+    dual_mono: bool = ...,
+    jobs: int = ...,
+    **settings: str,
+) -> list[Measured | Exception]: ...
+
+
+def measure(
+    x: Any,
+    fs: int | None = None,
+    models: str | Sequence[str] = "moore2016",
+    *,
+    calibration: Level | Sequence[Level] | None = None,
+    field: str | None = None,
+    step_ms: int | None = None,
+    columns: Sequence[str] | None = None,
+    outputs: Sequence[str] = (),
+    channels: Sequence[int] | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    replace_invalid: bool = False,
+    target_lufs: float | None = None,
+    dual_mono: bool = False,
+    jobs: int = 1,
+    **settings: str,
+) -> Measured | list[Measured | Exception]:
+    """Measure a whole sound; the numbers are those of `amt-stream analyze`.
+
+    x: an array (time,) or (time, channel), a torch tensor, or the path of a sound file: fractions
+        of full scale, or PCM as int16 or int32. One channel goes to both ears. Several paths, in a
+        list, give a list in their order; one that fails has its exception there, and the others are
+        measured
+    fs: sampling rate of an array in whole hertz; a file has its own
+    models: one name of the catalog, several separated by commas, or a sequence of them
+    calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
+        pascal, or one of these for each channel; without it levels are not calibrated
+    field: of the models that have one: "free", "diffuse" or "eardrum"; other `settings` by name, as
+        presets have them, such as accuracy="grouped"
+    step_ms: from row to row; by default 1 for Moore2016 alone, 10 for others
+    columns: names or patterns, such as "ltl_*"; by default what is usual for each model
+    outputs: names of OUTPUTS, such as "specific_loudness"
+    channels: one or two numbers (1, 2, ...) of those that the sound has
+    from_s, to_s: the part of the sound that rows and statistics cover
+    replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
+    target_lufs, dual_mono: of bs1770: what readings are told relative to, besides; and whether one
+        channel counts as the two loudspeakers that will play it
+    jobs: so many processes at once, for several paths. A script that asks for more than one guards
+        what it does with `if __name__ == "__main__":`
+
+    Raises SourceError for what is no sound, and ValueError for what models and rows have not.
+
+    >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
+    >>> m["ltl_sone"].max()
+    np.float64(0.0)
+    """
+    preset = Preset(_names(models), settings if field is None else {**settings, "field": field})
+    wanted = _Wanted(
+        preset,
+        calibration,
+        step_ms,
+        columns,
+        tuple(outputs),
+        channels,
+        from_s,
+        to_s,
+        replace_invalid,
+        target_lufs,
+        dual_mono,
+    )
+    if isinstance(x, (list, tuple)) and x and all(isinstance(p, (str, os.PathLike)) for p in x):
+        if fs is not None:
+            raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")
+        return list(each(partial(_measured_or_why, wanted=wanted), x, jobs))
+    if jobs != 1:
+        raise ValueError(f"jobs is {jobs}: it is for a list of several paths")
+    with flushing_denormals():
+        return _measured(x, fs, wanted)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What `measure` was asked for, of each sound."""
+
+    preset: Preset
+    calibration: Level | Sequence[Level] | None
+    step_ms: int | None
+    columns: Sequence[str] | None
+    outputs: tuple[str, ...]
+    channels: Sequence[int] | None
+    from_s: float | None
+    to_s: float | None
+    replace_invalid: bool
+    target_lufs: float | None
+    dual_mono: bool
+
+
+def _names(models: str | Sequence[str]) -> tuple[str, ...]:
+    names = models.split(",") if isinstance(models, str) else models
+    return tuple(name.strip() for name in names)
+
+
+def _measured_or_why(path: str | Path, wanted: _Wanted) -> Measured | Exception:
+    try:
+        return _measured(path, None, wanted)
+    except (SourceError, OSError, ValueError) as error:
+        return error
+
+
+def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
+    from amt_stream.analysis import analyze
+
+    recording, calibrations = _recording(x, fs, wanted)
+    preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))
+    asked = {name: _output(name, preset) for name in wanted.outputs}
+    takes = {one.takes: True for one in asked.values() if one.takes is not None}
+    heard = len(recording.channels)
+    models = preset.models(recording.fs, heard, **takes)
+    programme = wanted.target_lufs, wanted.dual_mono
+    readings = readings_of(preset, models, heard, *programme)
+    if wanted.columns is not None:
+        rows.choose(readings, wanted.columns)
+    table = rows.JoinedRows(
+        readings,
+        wanted.step_ms or preset.row_step_ms,
+        recording.fs,
+        from_s=wanted.from_s,
+        to_s=math.inf if wanted.to_s is None else wanted.to_s,
+        duration_s=recording.duration_s,
+    )
+    tracks = {name: _Track(one, models[one.model], table.from_s) for name, one in asked.items()}
+    parts = []
+    for frames in analyze(recording, models, calibrations):
+        for track in tracks.values():
+            track.add(frames)
+        parts.append(table(frames))
+        for track in tracks.values():
+            track.until(parts[-1]["time_s"])
+        if table.reached_s >= table.to_s:
+            break
+    parts.append(table.rest(recording.duration_s))
+    for track in tracks.values():
+        track.until(parts[-1]["time_s"])
+    source = {
+        "name": recording.name,
+        "fs": recording.fs,
+        "channels": list(recording.channels),
+        "duration_s": round(recording.duration_s, 6),
+        "replaced_samples": recording.replaced,
+    }
+    about = described(preset, *programme), calibrations, source
+    return Measured(
+        rows.Rows.concatenated(parts, table.names),
+        rows.header(table, *about),
+        rows.summary(table, *about),
+        {name: np.concatenate(track.picked) for name, track in tracks.items()},
+        {name: track.axes for name, track in tracks.items()},
+    )
+
+
+def described(
+    preset: Preset, target_lufs: float | None = None, dual_mono: bool = False
+) -> list[dict[str, Any]]:
+    """Of each model its name and settings, as headers tell them; arguments as of `measure`."""
+    found = preset.described
+    for model in found:
+        if model["name"] == "bs1770":
+            if target_lufs is not None:
+                model["target_lufs"] = target_lufs
+            model["dual_mono"] = dual_mono
+    return found
+
+
+def readings_of(
+    preset: Preset,
+    models: Mapping[str, Any],
+    channels: int,
+    target_lufs: float | None = None,
+    dual_mono: bool = False,
+) -> dict[str, rows.Readings]:
+    """What is told of each of the models, for so many channels; arguments as of `measure`.
+
+    Raises ValueError for a target or a second loudspeaker of no programme.
+    """
+    found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
+    if target_lufs is None and not dual_mono:
+        return found
+    if "bs1770" not in found:
+        raise ValueError(
+            f"a target and dual mono are for bs1770, and the model is {preset.where}: leave them "
+            "out"
+        )
+    return found | {"bs1770": rows.ProgrammeReadings(channels, target_lufs, dual_mono)}
+
+
+def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, list[Calibration]]":
+    """The sound, found good, and a calibration for all its channels or for each."""
+    from amt_stream.analysis import ArrayRecording, Recording
+
+    given = wanted.calibration
+    each_level = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    calibrations = [_calibration(level) for level in each_level]
+    chosen = wanted.channels, wanted.replace_invalid, wanted.preset.most_channels
+    if isinstance(x, (str, os.PathLike)):
+        if fs is not None:
+            raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")
+        if IN_PASCAL in calibrations:
+            raise ValueError(
+                "a file holds fractions of full scale: give its calibration as a number"
+            )
+        recording = Recording(Path(x), *chosen)
+    elif fs is None:
+        raise ValueError("fs is missing: give the sampling rate of the array in hertz")
+    else:
+        recording = ArrayRecording(_in_full_scale(x, calibrations, wanted.preset), fs, *chosen)
+    if len(calibrations) not in (1, len(recording.channels)):
+        raise ValueError(
+            f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "
+            "or one for each"
+        )
+    return recording, calibrations
+
+
+def _calibration(level: Level | None) -> Calibration:
+    if level is None:
+        return UNCALIBRATED
+    if isinstance(level, Calibration):
+        return level
+    if isinstance(level, str):
+        if level != "pascal":
+            raise ValueError(f'calibration is {level!r}: give a number of dB SPL, or "pascal"')
+        return IN_PASCAL
+    return Calibration(level)
+
+
+def _in_full_scale(x: Any, calibrations: Sequence[Calibration], preset: Preset) -> Any:
+    """An array as fractions of full scale, whatever it is in."""
+    if IN_PASCAL not in calibrations:
+        return x
+    if any(one != IN_PASCAL for one in calibrations):
+        raise ValueError('calibration is "pascal" of one channel and not of another: give one')
+    full_scale = [entry.name for entry in preset.entries if entry.input_unit == "full scale"]
+    if full_scale:
+        raise ValueError(
+            f"{', '.join(full_scale)} takes fractions of full scale, and calibration is "
+            '"pascal": give the array in full scale, and its level in dB SPL'
+        )
+    array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+    if array.dtype.kind != "f":
+        raise ValueError(f"an array of {array.dtype} is not in pascal: give floating-point numbers")
+    return array / array.dtype.type(PASCAL)
+
+
+def _output(name: str, preset: Preset) -> Output:
+    of_these = {n: one for n, one in OUTPUTS.items() if one.model in preset.names}
+    if name not in of_these:
+        offered = ", ".join(of_these) or "none"
+        raise ValueError(f"no output of {preset.where} is called {name!r}: there are {offered}")
+    return of_these[name]
+
+
+class _Track:
+    """One output of a model at the times of rows: of the latest frame that is not after a row."""
+
+    def __init__(self, output: Output, model: Any, from_s: float) -> None:
+        self.picked: list[NDArray[np.float32]] = []
+        self.axes: tuple[Axis, ...] = ()
+        self._output, self._from_s = output, from_s
+        self._time_dim = getattr(model.out_time_dim, output.field)
+        self._time_s = np.array([-math.inf])
+        self._values: NDArray[np.float32] | None = None
+
+    def add(self, frames: Frames) -> None:
+        if frames.model != self._output.model:
+            return
+        values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
+        if self._values is None:
+            # Before the first frame there is nothing.
+            self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
+            sizes = zip(self._output.axes, values.shape[1:], strict=True)
+            self.axes = tuple(_axis(name, size) for name, size in sizes)
+        self._values = np.concatenate([self._values, values])
+        self._time_s = np.concatenate([self._time_s, frames.time_s])
+        self._forget(self._from_s)
+
+    def until(self, time_s: NDArray[np.float64]) -> None:
+        """Pick for rows at `time_s`; what they pass is forgotten."""
+        if not len(time_s) or self._values is None:
+            return
+        self.picked.append(self._values[self._places(time_s)])
+        self._forget(time_s[-1])
+
+    def _places(self, time_s: Any) -> Any:
+        # Two models may reckon the same time in floats that differ in the last digit.
+        return np.searchsorted(self._time_s, time_s + 1e-6, side="right") - 1
+
+    def _forget(self, time_s: float) -> None:
+        """Keep what a row at `time_s` would have, and all that is later."""
+        place = max(0, self._places(time_s))
+        assert self._values is not None
+        self._values, self._time_s = self._values[place:], self._time_s[place:]
+
+
+def _axis(name: str, size: int) -> Axis:
+    if name == "erb_number":
+        erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
+        return Axis(name, erb_number, erb_number_to_hz(erb_number))
+    tenths = 10.0 if name == "bark" else 1.0
+    return Axis(name, np.arange(1.0, size + 1.0) / tenths)
+
+
+@contextlib.contextmanager
+def flushing_denormals() -> Iterator[None]:
+    """In this thread, as the engine does, read numbers below 1e-38 as 0: they are slow."""
+    import torch
+
+    flushed = not (np.array([1e-310]) * 1.0).any()
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(flushed)
+
+
+def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) -> Iterator[Found]:
+    """What `function` gives for each item, in their order, by so many processes at once.
+
+    With one job everything happens here. What is given and what comes back is pickled.
+    """
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
+    if min(jobs, len(items)) <= 1:
+        with flushing_denormals():
+            yield from map(function, items)
+        return
+    # A child that was forked would have torch's locks, and not the threads that hold them.
+    pool = ProcessPoolExecutor(min(jobs, len(items)), get_context("spawn"), _prepare)
+    try:
+        yield from pool.map(function, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare() -> None:
+    """One core for each process, and no slow arithmetic on tiny numbers."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
