@@ -1,8 +1,8 @@
 """Rows of several models that hear the same sound, each at its own times."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from amt_stream.rows.readings import Readings, Summary
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
+
+ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(15), np.uint8(64), np.uint8(128)
+"""Marks of a frame in one number: the bits of `Fault`, and two more."""
 
 
 class JoinedRows:
@@ -59,6 +62,7 @@ class JoinedRows:
             one.cover(0.0 if from_s is None and short else from_s, to_s)
         self._tracks = {name: _Track(one) for name, one in readings.items()}
         self._next = 0
+        self._none = Rows.concatenated([], self.names)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -92,42 +96,45 @@ class JoinedRows:
         """The rows until `end_s` that are not given yet, whether or not more frames may come."""
         end_s = min(end_s, self.to_s) + SAME_TIME_S
         stop = math.floor(end_s * 1000 / self.step_ms) + 1 if end_s >= 0 else 0
+        if stop <= self._next:
+            return self._none
         steps = np.arange(self._next, stop)
-        if not len(steps):
-            return Rows.concatenated([], self.names)
         self._next = stop
         time_s = steps * self.step_ms / 1000
-        blocks, after = [], None
-        for track in self._tracks.values():
-            values, marks = track.until(time_s + SAME_TIME_S)
-            blocks.append(values)
-            after = marks if after is None else after.with_those_of(marks)
-        assert after is not None
-        utc = in_utc(time_s + next(iter(self._tracks.values())).epoch_s)
+        tracks = list(self._tracks.values())
+        found = [track.until(time_s + SAME_TIME_S) for track in tracks]
+        marks = np.bitwise_or.reduce([of_model for _, of_model in found])
+        utc = in_utc(time_s + tracks[0].epoch_s)
         # The sample whose time is not after the row's, in whole numbers.
         sample = (steps * self.step_ms * round(self.fs)) // 1000
-        table = self._table(time_s, utc, sample.astype(np.int64), blocks, after)
-        return table.within(self.from_s - SAME_TIME_S, math.inf)
+        values = np.concatenate([of_model for of_model, _ in found], axis=1)
+        table = self._table(time_s, utc, sample.astype(np.int64), values, marks)
+        return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
 
     def _table(
         self,
         time_s: NDArray[np.float64],
         utc: NDArray[np.datetime64],
         sample: NDArray[np.int64],
-        blocks: Sequence[NDArray[np.float64]],
-        after: "_Marks",
+        values: NDArray[np.float64],
+        marks: NDArray[np.uint8],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = next(iter(self.readings.values())).cells
+        fault, settling = marks & ANY_FAULT, (marks & SETTLING) != 0
+        calibrated = (marks & UNCALIBRATED) == 0
+        if len(cells) > 1:
+            given = (time_s, utc, sample, fault, settling, calibrated)
+            time_s, utc, sample, fault, settling, calibrated = (
+                np.repeat(column, len(cells)) for column in given
+            )
         found: dict[str, NDArray[Any]] = dict(zip(BEFORE, (time_s, utc, sample), strict=True))
-        found = {name: np.repeat(column, len(cells)) for name, column in found.items()}
         for key, of_cells in zip(self.keys, zip(*cells, strict=True), strict=True):
-            found[key.name] = np.tile(np.array(of_cells), len(time_s))
+            found[key.name] = np.tile(np.array(of_cells), len(marks))
         names = [column.name for column in self.columns[len(self.keys) :]]
-        values = in_seven_digits(np.concatenate(blocks, axis=1)).reshape(-1, len(names))
-        found |= dict(zip(names, values.T, strict=True))
-        for name, column in zip(AFTER, after, strict=True):
-            found[name] = np.repeat(column, len(cells))
+        table = in_seven_digits(values).reshape(len(time_s), len(names))
+        found |= dict(zip(names, table.T, strict=True))
+        found |= dict(zip(AFTER, (fault, settling, calibrated), strict=True))
         return Rows(found)
 
     def summary(self) -> Summary:
@@ -153,21 +160,6 @@ class JoinedRows:
             one.paused = value
 
 
-class _Marks(NamedTuple):
-    """Fault, settling and whether the level is known, of each row (row,)."""
-
-    fault: NDArray[np.uint8]
-    settling: NDArray[np.bool_]
-    calibrated: NDArray[np.bool_]
-
-    def with_those_of(self, other: "_Marks") -> "_Marks":
-        return _Marks(
-            self.fault | other.fault,
-            self.settling | other.settling,
-            self.calibrated & other.calibrated,
-        )
-
-
 class _Track:
     """What one model has given, from the frame of the last row on."""
 
@@ -178,33 +170,30 @@ class _Track:
         # First stands what the last row had: at the beginning, nothing.
         self._time_s = np.array([-math.inf])
         self._values = np.full((1, readings.width), math.nan)
-        self._fault, self._settling = np.zeros(1, np.uint8), np.zeros(1, np.bool_)
-        self._calibrated = np.ones(1, np.bool_)
+        self._marks = np.zeros(1, np.uint8)
 
     def add(self, frames: Frames) -> None:
+        known = np.uint8(0) if frames.calibrated else UNCALIBRATED
         if math.isinf(self.reached_s):
-            self._calibrated[0] = frames.calibrated
+            self._marks |= known
         values = self._readings.take(frames).reshape(len(frames), -1)
+        marks = frames.fault | frames.settling * SETTLING | known
         self._values = np.concatenate([self._values, values])
         self._time_s = np.concatenate([self._time_s, frames.time_s])
-        self._fault = np.concatenate([self._fault, frames.fault])
-        self._settling = np.concatenate([self._settling, frames.settling])
+        self._marks = np.concatenate([self._marks, marks])
         self.reached_s = float(frames.time_s[-1])
-        self.epoch_s = float(frames.utc[-1] - frames.time_s[-1])
-        calibrated = np.full(len(frames), frames.calibrated)
-        self._calibrated = np.concatenate([self._calibrated, calibrated])
+        self.epoch_s = float(frames.utc[-1]) - self.reached_s
 
-    def until(self, time_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], _Marks]:
+    def until(self, time_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Values and marks for rows at `time_s`; what they pass is forgotten."""
         places = np.searchsorted(self._time_s, time_s, side="right") - 1
-        values = self._values[places]
-        settling, calibrated = self._settling[places], self._calibrated[places]
-        fault = np.zeros(len(places), np.uint8)
-        for at in np.flatnonzero(self._fault[: places[-1] + 1]):
-            fault[np.searchsorted(places, at)] |= self._fault[at]
         last = int(places[-1])
+        values, marks = self._values[places], self._marks[places]
+        faults = self._marks[: last + 1] & ANY_FAULT
+        for at in faults.nonzero()[0]:
+            marks[np.searchsorted(places, at)] |= faults[at]
         self._time_s, self._values = self._time_s[last:], self._values[last:]
-        self._fault, self._settling = self._fault[last:].copy(), self._settling[last:]
-        self._calibrated = self._calibrated[last:]
-        self._fault[0] = 0
-        return values, _Marks(fault, settling, calibrated)
+        self._marks = self._marks[last:].copy()
+        # Told by now.
+        self._marks[0] &= ~ANY_FAULT
+        return values, marks

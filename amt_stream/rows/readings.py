@@ -137,11 +137,13 @@ class Readings(ABC):
 
     def counted(self, frames: Frames) -> NDArray[np.bool_]:
         """Which frames count, pauses apart."""
+        time_s, after_s = frames.time_s, self.covered_from_s
+        calm = not self._disturbed and not frames.stretch and not frames.fault.any()
+        if calm and time_s[0] > after_s + RISEN_S and time_s[-1] <= self.to_s:
+            return np.ones(len(frames), np.bool_)
         disturbing = (frames.fault & ~np.uint8(Fault.OVERLOAD)) != 0
         disturbed = np.logical_or.accumulate(disturbing) | self._disturbed | (frames.stretch > 0)
-        if len(frames):
-            self._disturbed = bool(disturbed[-1])
-        time_s, after_s = frames.time_s, self.covered_from_s
+        self._disturbed = bool(disturbed[-1])
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         there = time_s > after_s + RISEN_S if after_s else time_s > -RISEN_S
         there &= time_s <= self.to_s + RISEN_S
