@@ -106,3 +106,19 @@ def check_contract(model: Any) -> None:
             f"{owner}: per_channel is True and channels is {model.channels}: say one of them, any "
             "number of channels or just so many"
         )
+
+
+def rows_of(model: Any, heard: int) -> int:
+    """How many rows a model runs on that is to hear so many channels of a source.
+
+    Those it was built for; or as many, of a model that says `per_channel` or takes fractions of
+    full scale; or both ears.
+    """
+    if model.channels is not None:
+        return int(model.channels)
+    return heard if model.per_channel or not takes_pascal(model) else 2
+
+
+def takes_pascal(model: Any) -> bool:
+    """Whether a model is fed pascal, as one is that says no unit; else fractions of full scale."""
+    return model.input_unit != "full scale"

@@ -1,11 +1,8 @@
-from argparse import Namespace
 from fractions import Fraction
 
 import pytest
 import torch
 
-from amt_stream.cli.messages import Mistake
-from amt_stream.cli.options import chosen_preset
 from amt_stream.presets import (
     Preset,
     PresetError,
@@ -189,9 +186,3 @@ def test_stages_that_cannot_be_made_are_refused_in_one_sentence(preset_file, tex
         preset.model(48000)
     assert str(path) in str(refusal.value)
     assert "\n" not in str(refusal.value)
-
-
-def test_a_chain_is_no_loudness_meter(preset_file):
-    typed = Namespace(preset=str(preset_file(CHAIN + PRELU)), field=None)
-    with pytest.raises(Mistake, match=r"mine.toml describes a chain .* which gives no loudness: "):
-        chosen_preset(typed)

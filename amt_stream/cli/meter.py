@@ -34,6 +34,11 @@ def run_meter(args: argparse.Namespace) -> int:
     preset = chosen_preset(args)
     if args.format:
         return _write_rows(args, preset)
+    if preset.stages:
+        raise WrongUsage(
+            f"the preset {args.preset} describes a chain of stages, of which there is nothing to "
+            "see: write its rows, --format csv or jsonl"
+        )
     if not args.terminal:
         status = _show_window(args, preset)
         if status is not None:

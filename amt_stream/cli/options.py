@@ -11,7 +11,7 @@ from amt_stream.calibration import (
     LARGEST_UNCERTAINTY_DB,
     MICROPHONE_UNCERTAINTY_DB,
 )
-from amt_stream.cli.messages import Mistake, WrongUsage
+from amt_stream.cli.messages import WrongUsage
 from amt_stream.presets import (
     DEFAULT,
     Preset,
@@ -32,11 +32,6 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
         preset = _preset_of(args.model or (DEFAULT,))
     else:
         preset = load_preset(args.preset)
-    if preset.stages:
-        raise Mistake(
-            f"the preset {args.preset} describes a chain of stages, which gives no loudness: "
-            f"choose a preset of a model, such as {DEFAULT}"
-        )
     if args.model not in (None, preset.names):
         raise WrongUsage(
             f"--preset {args.preset} is for the model {','.join(preset.names)}, and --model is "

@@ -93,6 +93,8 @@ def _readings(
     args: argparse.Namespace, preset: Preset, models: "Mapping[str, Stage]", channels: int
 ) -> dict[str, rows.Readings]:
     """What is told of each of the models, for so many channels."""
+    if preset.stages:
+        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
     found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
     if args.target_lufs is None and not args.dual_mono:
         return found

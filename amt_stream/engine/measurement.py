@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
-from amt_stream.contract import check_contract
+from amt_stream.contract import check_contract, rows_of, takes_pascal
 from amt_stream.engine.frames import FrameClock, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
@@ -312,22 +312,6 @@ class Measurement:
                 model=self.name,
             )
         )
-
-
-def rows_of(model: Stage, heard: int) -> int:
-    """How many rows a model runs on that is to hear so many channels of a source.
-
-    Those it was built for; or as many, of a model that says `per_channel` or takes fractions of
-    full scale; or both ears.
-    """
-    if model.channels is not None:
-        return model.channels
-    return heard if model.per_channel or not takes_pascal(model) else 2
-
-
-def takes_pascal(model: Stage) -> bool:
-    """Whether a model is fed pascal, as one is that says no unit; else fractions of full scale."""
-    return model.input_unit != "full scale"
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.contract import takes_pascal
 from amt_stream.engine.feed import (
     EngineRows,
     Made,
@@ -28,7 +29,7 @@ from amt_stream.engine.feed import (
 )
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
-from amt_stream.engine.measurement import Line, Measurement, each_ear, takes_pascal
+from amt_stream.engine.measurement import Line, Measurement, each_ear
 from amt_stream.engine.outlet import GRACE_S, Outlet, Sink, name_of
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (

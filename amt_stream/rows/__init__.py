@@ -1,6 +1,7 @@
 """What a row of readings is: its columns, their values at a time, what goes before and after."""
 
 from amt_stream.rows.block import AFTER, BEFORE, Rows
+from amt_stream.rows.cells import CellReadings, cell_readings
 from amt_stream.rows.column import Column, NoSuchColumn
 from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
@@ -38,6 +39,7 @@ __all__ = [
     "HIGHEST_PHON",
     "RANGE_DB",
     "SCHEMA",
+    "CellReadings",
     "Column",
     "FieldReadings",
     "JoinedRows",
@@ -52,6 +54,7 @@ __all__ = [
     "ZwickerReadings",
     "band_texts",
     "below_db",
+    "cell_readings",
     "choose",
     "fault_words",
     "header",
