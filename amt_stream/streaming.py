@@ -254,11 +254,20 @@ class Stage(Checkpointed):
         return x
 
     def converted(self, x: Tensor) -> Tensor:
-        """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does."""
+        """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does.
+
+        So under autocast too, which would take half precision inside without a word.
+        """
         if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
             remedy = ": give torch.from_numpy(x)" if kind == "ndarray" else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
+        if torch.is_autocast_enabled(x.device.type):
+            kind = x.device.type
+            raise TypeError(
+                f"{type(self).__name__} does not run under autocast, which would take half "
+                f"precision: call it within torch.autocast({kind!r}, enabled=False)"
+            )
         return x.to(self.dtype)
 
     def sounding(self, x: Tensor) -> Tensor:
@@ -350,7 +359,7 @@ class Stage(Checkpointed):
         return torch.full(shape, fill, dtype=dtype, device=self.device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
-        refuse_half(self, fn(self._probe).dtype)
+        refuse_dtype(self, fn(self._probe).dtype)
         kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
         # A table that somebody has changed is no longer what was designed.
         another = fn(self._probe).dtype != self.dtype
@@ -395,9 +404,9 @@ def carried(buffer: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     return there.to(buffer.dtype) if buffer.is_meta else buffer.to(there.device)
 
 
-def refuse_half(module: nn.Module, dtype: torch.dtype) -> None:
-    """Raise TypeError for a half-precision `dtype`."""
-    if dtype in (torch.float16, torch.bfloat16):
+def refuse_dtype(module: nn.Module, dtype: torch.dtype) -> None:
+    """Raise TypeError for a `dtype` that is not of real numbers in single or double precision."""
+    if dtype not in (torch.float32, torch.float64):
         raise TypeError(
             f"{type(module).__name__} does not run in {dtype}: recursions and levels need "
             "float32 or float64"
@@ -510,9 +519,19 @@ class Stream(Checkpointed):
                 buffer.copy_(torch.where(rows, fresh, buffer))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stream":
-        refuse_half(self, fn(self.stage._probe).dtype)
+        dtype = fn(self.stage._probe).dtype
+        refuse_dtype(self, dtype)
         kept = {k: v for k, v in self.state.items() if k in self.stage.keeps_double}
+        rests = {}
+        if dtype != self.stage.dtype and self.stage.device.type != "meta":
+            silence = self.stage.initial_state(self.shape)
+            rests = {key: buffer == silence[key] for key, buffer in self.state.items()}
         super()._apply(fn, recurse)
         for key, buffer in kept.items():
             self._buffers[self._PREFIX + key] = carried(buffer, fn)
+        if rests and self.stage.device.type != "meta":
+            # What still is as it began is the design's number, not a rounded one made wider.
+            silence = self.stage.initial_state(self.shape)
+            for key, buffer in self.state.items():
+                buffer.copy_(torch.where(rests[key].to(buffer.device), silence[key], buffer))
         return self

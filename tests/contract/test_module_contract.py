@@ -410,3 +410,36 @@ def test_gradients_are_the_slopes(name):
         check_undefined_grad=False,
         fast_mode=True,
     )
+
+
+def test_a_stream_becomes_that_of_the_wider_stage(case):
+    stage = case.make()
+    shape, x = shape_of(case, stage), case.input(stage).double()
+    wider, expected = Stream(case.make(), shape).double(), Stream(case.make().double(), shape)
+    with torch.no_grad():
+        for a, b in zip(fields(wider(x)), fields(expected(x)), strict=True):
+            peak = b.abs().max().item() if b.numel() else 0
+            torch.testing.assert_close(a, b, rtol=0, atol=1e-10 * peak)
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules are a new feature")
+def test_a_dtype_without_real_numbers_is_refused(case):
+    stage = case.make()
+    for module in (stage, Stream(stage, shape_of(case, stage))):
+        for dtype in (torch.complex64, torch.complex128, torch.float16):
+            with pytest.raises(TypeError, match=rf"does not run in {dtype}: .* float32 or float64"):
+                module.to(dtype)
+    assert stage.dtype == torch.float32
+
+
+def test_autocast_is_refused(case):
+    stage = case.make()
+    parts, x = case.parts(case.input(stage)), case.input(stage)
+    live = Stream(stage, shape_of(case, stage))
+    with torch.autocast("cpu"):
+        with pytest.raises(TypeError, match=r"does not run under autocast, .*enabled=False"):
+            stage(*parts)
+        with pytest.raises(TypeError, match="does not run under autocast"):
+            live(x)
+        with torch.autocast("cpu", enabled=False), torch.no_grad():
+            live(x)
