@@ -11,6 +11,7 @@ import importlib
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -221,6 +222,8 @@ def write_pages() -> None:
         return str(to_markdown(context, with_lists(docstring)))
 
     pdoc.render.env.filters["to_markdown"] = listed
+    # Annotations whose modules only type checkers import stay as they are written.
+    warnings.filterwarnings("ignore", "Error parsing type annotation")
     pdoc.render.configure(docformat="markdown", include_undocumented=False, show_source=False)
     shutil.rmtree(OUTPUT, ignore_errors=True)  # no page of what is gone
     pdoc.pdoc("amt_stream", output_directory=OUTPUT)
