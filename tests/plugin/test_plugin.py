@@ -1,0 +1,115 @@
+"""A meter of another package, installed beside ours, is offered wherever ours are.
+
+`toy_meter` touches nothing of this package: it has its own files and an entry point.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.cli.conftest import COMMAND, Done, Table
+
+ROOT = Path(__file__).parents[2]
+PATHS = (Path(__file__).parent, ROOT, ROOT / "apps")
+LEVEL_DB = 80.0
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the command, or a program, where the package is installed."""
+
+    def wait_for(*arguments, program=COMMAND, **settings):
+        path = os.pathsep.join(map(str, PATHS))
+        process = subprocess.run(
+            [*program, *map(str, arguments)],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path, **settings},
+            capture_output=True,
+        )
+        return Done(process)
+
+    return wait_for
+
+
+@pytest.fixture
+def tone(tmp_path):
+    """A tone of 80 dB SPL where full scale is 100 dB SPL, 0.5 s in one channel."""
+    t = np.arange(24000) / 48000
+    path = tmp_path / "tone.wav"
+    soundfile.write(path, 0.1 * np.sin(2 * np.pi * 1000 * t), 48000, subtype="FLOAT")
+    return path
+
+
+@pytest.mark.parametrize("command", ["meter", "analyze", "selftest"])
+def test_help_offers_it(run, command):
+    done = run(command, "--help")
+    assert done.status == 0
+    assert "spl, toy," in " ".join(done.out.split())
+    if command != "selftest":
+        assert "  toy         mean square over 10 ms: no method" in done.out
+
+
+def test_analyze_gives_its_rows_beside_others(run, tone):
+    done = run("analyze", tone, "--model", "toy,spl", "--full-scale-db", 100, "--field", "diffuse")
+    assert done.status == 0, done.err
+    rows = Table(done.out).rows
+    np.testing.assert_allclose(rows["toy_db"][1:].astype(float), LEVEL_DB, atol=0.01)
+    assert "laf_db" in rows
+
+
+def test_meter_gives_its_rows(run, tone):
+    listen = ["meter", "--source", tone, "--fast", "--model", "toy", "--full-scale-db", 100]
+    done = run(*listen, "--format", "csv")
+    assert done.status == 0, done.err
+    assert float(Table(done.out).rows["toy_db"][-1]) == pytest.approx(LEVEL_DB, abs=0.01)
+    done = run(*listen, "--terminal")
+    assert "toy_db 80.0" in done.out
+    assert "toymax_db 80.0" in done.out
+
+
+def test_its_self_test_runs(run):
+    done = run("selftest", "--model", "toy")
+    assert done.status == 0, done.out
+    assert "toy: 1 of 1 passed" in done.out
+
+
+LOOK = """
+import sys
+from pyqtgraph.Qt import QtCore, QtWidgets
+from amt_stream.cli import main
+
+app = QtWidgets.QApplication([])
+
+def look():
+    labels = app.findChildren(QtWidgets.QLabel) or app.allWidgets()
+    told = {w.objectName(): w.text() for w in labels if isinstance(w, QtWidgets.QLabel)}
+    numbers = [told.get(name, "---") for name in ("toy_db", "toymax_db")]
+    if "---" in numbers or min(map(float, numbers)) < 30:
+        return  # the sound begins in silence
+    timer.stop()
+    for name in ("toy_title", "toy_db", "toymax_db"):
+        print(name, told[name], flush=True)
+    app.closeAllWindows()
+
+timer = QtCore.QTimer()
+timer.timeout.connect(look)
+timer.start(100)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_window_shows_it(run):
+    """It brings no pane: a plain one shows its readings."""
+    listen = ["meter", "--source", "demo", "--model", "toy", "--duration", 20]
+    program = [sys.executable, "-c", LOOK]
+    done = run(*listen, program=program, QT_QPA_PLATFORM="offscreen")
+    assert done.status == 0, done.err
+    shown = dict(line.split(" ", 1) for line in done.out.splitlines())
+    assert "Toy &amp; Sons" in shown["toy_title"]
+    assert 30 < float(shown["toy_db"]) <= float(shown["toymax_db"]) < 100

@@ -1,0 +1,17 @@
+"""Its self-test."""
+
+import numpy as np
+
+from amt_stream.selftest.check import Trial
+from amt_stream.selftest.requirement import published
+from amt_stream.selftest.sounds import in_pascal
+
+LEVEL = published(
+    "level",
+    lambda y: 10 * np.log10(np.median(y) / 4e-10),
+    94.0,
+    "dB",
+    0.1,
+    "the definition of a pascal",
+)
+CHECKS = (Trial("toy", in_pascal(1000, 1.0, 0.5, channels=1), (LEVEL,), {"fs": 48000}),)
