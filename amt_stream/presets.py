@@ -310,6 +310,7 @@ class Preset:
 
     def _chain(self, fs: int) -> "Chain":
         from amt_stream.compose import Chain
+        from amt_stream.streaming import Stage
 
         stages: dict[str, nn.Module] = {}
         counts = Counter[str]()
@@ -319,7 +320,8 @@ class Preset:
             name = settings.name.rpartition(".")[2].lower()
             counts[name] += 1
             stages[name if counts[name] == 1 else f"{name}_{counts[name]}"] = stage
-            rate *= getattr(stage, "ratio", 1)
+            # A plain torch module treats each instant alone, so it keeps the rate.
+            rate *= stage.ratio if isinstance(stage, Stage) else 1
         try:
             return Chain(**stages).float()
         except (TypeError, ValueError) as error:

@@ -3,6 +3,8 @@ from fractions import Fraction
 import pytest
 import torch
 
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.options import chosen_preset
 from amt_stream.presets import (
     Preset,
     PresetError,
@@ -186,3 +188,17 @@ def test_stages_that_cannot_be_made_are_refused_in_one_sentence(preset_file, tex
         preset.model(48000)
     assert str(path) in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+SHIPPED = {name: load_preset(name) for name in shipped_presets()}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_model_and_a_preset_of_it_give_rows_at_the_same_step(name):
+    preset = SHIPPED[name]
+    typed = build_parser().parse_args(["meter", "--model", ",".join(preset.names)])
+    chosen = chosen_preset(typed)
+    assert chosen.row_step_ms == preset.row_step_ms
+    assert chosen.step_ms == 100
+    if name != "low-power":  # which is there to show less often
+        assert preset.step_ms == 100

@@ -12,6 +12,7 @@ from amt_stream.calibration import (
     MICROPHONE_UNCERTAINTY_DB,
 )
 from amt_stream.cli.messages import WrongUsage
+from amt_stream.outputs import FORMATS
 from amt_stream.presets import (
     DEFAULT,
     Preset,
@@ -21,7 +22,6 @@ from amt_stream.presets import (
 )
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
-FORMATS = ("csv", "jsonl")
 PCM_FS = 48000
 PCM_CHANNELS = 2
 
@@ -108,7 +108,9 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--terminal", action="store_true", help="show the meter here and not in a window"
     )
-    parser.add_argument("--format", choices=FORMATS, help="write rows of numbers and show nothing")
+    parser.add_argument(
+        "--format", choices=tuple(FORMATS), help="write rows of numbers and show nothing"
+    )
     parser.add_argument(
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
@@ -194,7 +196,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=FORMATS,
+        choices=tuple(FORMATS),
         help="of rows (default: that of the ending of --out, else csv)",
     )
     parser.add_argument(
