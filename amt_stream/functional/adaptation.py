@@ -49,9 +49,9 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
         first 0. Steps of 1e-5 of the way would else be lost in float32, and a steady tone end 0.2
         model units off. A state within rounding of its aim stays, so that silence moves nothing.
     """
-    signal_axes("adaptation_loops", "x", x, 1)
+    lead, _ = signal_axes("adaptation_loops", "x", x, 1)
     floor, rates, overshoot, corr, mult = loops
-    count, lead = max(1, rates.numel()), x.shape[:-1]
+    count = max(1, rates.numel())
     channels, state = lead[-1:], ("zi", zi, (*lead, count, 2))
     fit("adaptation_loops", x.dtype, ("rates", rates, (count,)), state)
     for name, value in (("floor", floor), ("corr", corr), ("mult", mult)):

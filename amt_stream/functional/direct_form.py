@@ -18,11 +18,11 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     b, a: (section, order + 1), a[:, 0] = 1; zi, zf: (..., section, order), transposed direct
     form II. For poles next to 1, as of low frequencies, all must be float64.
     """
-    signal_axes("direct_form", "x", x, 1)
+    lead, _ = signal_axes("direct_form", "x", x, 1)
     sections, order = last_axes("direct_form", "zi", zi, 2)
     sections = max(1, sections)
     table = (sections, order + 1)
-    state = (*x.shape[:-1], sections, order)
+    state = (*lead, sections, order)
     fit("direct_form", x.dtype, ("b", b, table), ("a", a, table), ("zi", zi, state))
     if compiled(x, b, a, zi):
         rows = array(x).reshape(-1, x.shape[-1])

@@ -64,7 +64,7 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
 
     blocks: (count, 4) rows `first, last, from, to`: matrix[first:last] is zero outside [from:to]
     """
-    (columns,) = signal_axes("banded", "x", x, 1)
+    _, columns = signal_axes("banded", "x", x, 1)
     rows, _ = last_axes("banded", "matrix", matrix, 2)
     count, _ = last_axes("banded", "blocks", blocks, 2)
     rows, count = max(1, rows), max(1, count)
@@ -141,7 +141,7 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
 
     intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
-    (components,) = signal_axes("lower_skirts", "intensity", intensity, 1)
+    _, components = signal_axes("lower_skirts", "intensity", intensity, 1)
     (channels,) = last_axes("lower_skirts", "fc", filters.fc, 1)
     (ends_of_groups,) = last_axes("lower_skirts", "groups", filters.groups, 1)
     each = (max(1, channels),)

@@ -9,9 +9,9 @@ from amt_stream.functional.shapes import fit, signal_axes, whole_blocks
 
 def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """Convolution of `x` (..., time), and `zi` (..., n - 1) before it, with `taps` (n,)."""
-    signal_axes("fir", "x", x, 1)
+    lead, _ = signal_axes("fir", "x", x, 1)
     n = max(1, taps.numel())
-    fit("fir", x.dtype, ("taps", taps, (n,)), ("zi", zi, (*x.shape[:-1], n - 1)))
+    fit("fir", x.dtype, ("taps", taps, (n,)), ("zi", zi, (*lead, n - 1)))
     joined = torch.cat([zi, x], -1)
     rows = joined.reshape(-1, joined.shape[-1])
     if compiled(x, taps, zi):
@@ -56,12 +56,12 @@ def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tu
         sample last, at the place where their window begins, q * down // up
     zi: (..., length - 1) samples before `x`, whose length is a multiple of `down`
     """
-    (time,) = signal_axes("polyphase", "x", x, 1)
+    lead, time = signal_axes("polyphase", "x", x, 1)
     whole_blocks("polyphase", time, down)
     if length < 1:
         raise ValueError(f"polyphase: length is {length}: give 1 tap or more")
     up = max(1, bank.shape[0] if bank.dim() else 0)
-    table, state = (up, length - 1 + down), (*x.shape[:-1], length - 1)
+    table, state = (up, length - 1 + down), (*lead, length - 1)
     fit("polyphase", x.dtype, ("bank", bank, table), ("zi", zi, state))
     joined = torch.cat([zi, x], -1)
     rows = joined.reshape(-1, joined.shape[-1])

@@ -39,11 +39,11 @@ def first_order(
     gain at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It
     equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
-    signal_axes("first_order", "x", x, 1)
+    lead, _ = signal_axes("first_order", "x", x, 1)
     (passes,) = last_axes("first_order", "zi", zi, 1)
     # One gain a channel, or one for all.
-    channels = x.shape[-1 - g.dim() : -1] if g.dim() else ()
-    fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*x.shape[:-1], max(1, passes))))
+    channels = lead[-1:] if g.dim() else ()
+    fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*lead, max(1, passes))))
     if compiled(x, g, zi):
         rows, out = array(x).reshape(-1, x.shape[-1]), x.new_empty(x.shape)
         after = zi.clone(memory_format=torch.contiguous_format)

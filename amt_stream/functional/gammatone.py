@@ -39,11 +39,11 @@ def gammatone(
     zi, zf: (..., 2, n, channel): real and imaginary part of the last u_1 to u_n
     system: `cascade_blocks` of the same for BLOCK samples, which spares the plain form making them
     """
-    heard, _ = signal_axes("gammatone", "x", x, 2)
+    lead, heard, time = signal_axes("gammatone", "x", x, 2)
     order, channels = last_axes("gammatone", "zi", zi, 2)
     # Either one input for all channels, or for each its own.
     order, channels = max(1, order), channels if heard == 1 else heard
-    state = (*x.shape[:-2], 2, order, max(1, channels))
+    state = (*lead, 2, order, max(1, channels))
     table = ("coefficients", coefficients, (3, max(1, channels)))
     fit("gammatone", x.dtype, table, ("zi", zi, state))
     if torch.compiler.is_compiling():
@@ -51,7 +51,7 @@ def gammatone(
     if system is not None:
         tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
         fit("gammatone", x.dtype, *tables)
-    shape = (*x.shape[:-2], channels, x.shape[-1])
+    shape = (*lead, channels, time)
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(shape), zi.new_empty(zi.shape)
         _cascade(order)(

@@ -46,8 +46,8 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
 
     Three regimes: below threshold, ordinary, and very loud (ISO 532-3:2023, clause 7.5).
     """
-    signal_axes("specific_loudness", "excitation", excitation, 1)
-    _check_channels("specific_loudness", excitation, channels)
+    _, count = signal_axes("specific_loudness", "excitation", excitation, 1)
+    _check_channels("specific_loudness", excitation.dtype, count, channels)
     threshold, gain, a, alpha, scale, c = channels
     if compiled(excitation, *channels):
         flat = array(excitation).reshape(-1, excitation.shape[-1])
@@ -62,10 +62,9 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     return torch.where(excitation < HIGH, ordinary, high)
 
 
-def _check_channels(function: str, excitation: Tensor, channels: Channels) -> None:
-    each = excitation.shape[-1:]
-    for name, table in zip(Channels._fields, channels, strict=True):
-        fit(function, excitation.dtype, (name, table, () if name == "c" else each))
+def _check_channels(function: str, dtype: torch.dtype, count: int, channels: Channels) -> None:
+    *each, c = zip(Channels._fields, channels, strict=True)
+    fit(function, dtype, (*c, ()), *((*table, (count,)) for table in each))
 
 
 @kernel
@@ -91,8 +90,8 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
     release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
     """
-    signal_axes("agc", "x", x, 2)
-    before = (*x.shape[:-2], x.shape[-1])
+    lead, _, count = signal_axes("agc", "x", x, 2)
+    before = (*lead, count)
     fit("agc", x.dtype, ("coefficients", coefficients, (2,)), ("zi", zi, before))
     rows, last = x.reshape(-1, *x.shape[-2:]), zi.reshape(-1, x.shape[-1])
     if compiled(x, coefficients, zi):
@@ -190,10 +189,12 @@ def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
     return (1 + (2 * falling / (1 + falling.square())) ** theta) / 2
 
 
-def _check_ears(function: str, name: str, x: Tensor) -> None:
-    ears, _, _ = signal_axes(function, name, x, 3)
+def _check_ears(function: str, name: str, x: Tensor) -> tuple[tuple[int, ...], int]:
+    """Shape of `x` before its ears, and number of its channels; raises ValueError."""
+    lead, ears, _, count = signal_axes(function, name, x, 3)
     if ears != 2:
         raise ValueError(f"{function}: {name} has shape {tuple(x.shape)}: give 2 ears on axis -3")
+    return lead, count
 
 
 @kernel
@@ -246,9 +247,8 @@ def binaural_loudness(
     zi: last short-term specific loudness (..., 2, channel) and long-term loudness (..., 2)
     """
     short, long = zi
-    _check_ears("binaural_loudness", "excitation", excitation)
-    _check_channels("binaural_loudness", excitation, channels)
-    lead, count = excitation.shape[:-3], excitation.shape[-1]
+    lead, count = _check_ears("binaural_loudness", "excitation", excitation)
+    _check_channels("binaural_loudness", excitation.dtype, count, channels)
     fit(
         "binaural_loudness",
         excitation.dtype,

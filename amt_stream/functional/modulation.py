@@ -159,8 +159,8 @@ def _check_bank(
     function: str, x: Tensor, low: Tensor, readout: Readout, zi: State, each: tuple[int, ...]
 ) -> None:
     """Raise ValueError where these do not fit; each: shape of the state of one band."""
-    channels, _ = signal_axes(function, "x", x, 2)
-    lead, count, first = x.shape[:-1], readout.scale.numel(), min(1, low.numel())
+    lead, channels, _ = signal_axes(function, "x", x, 2)
+    lead, count, first = (*lead, channels), readout.scale.numel(), min(1, low.numel())
     if not count + first:
         raise ValueError(f"{function}: there is no filter: give a low-pass, or one band or more")
     fit(

@@ -40,10 +40,10 @@ def peaks(
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
     zi, zf: (..., tap - 1) samples before `x`, and before what follows
     """
-    (time,) = signal_axes("peaks", "x", x, 1)
+    lead, time = signal_axes("peaks", "x", x, 1)
     check_frames("peaks", time, lengths)
     count, taps = last_axes("peaks", "phases", phases, 2)
-    table, state = (max(1, count), max(1, taps)), (*x.shape[:-1], max(1, taps) - 1)
+    table, state = (max(1, count), max(1, taps)), (*lead, max(1, taps) - 1)
     fit("peaks", x.dtype, ("phases", phases, table), ("zi", zi, state))
     joined = torch.cat([zi, x], -1)
     zf = joined[..., x.shape[-1] :]

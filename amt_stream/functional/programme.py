@@ -29,9 +29,9 @@ def filtered_mean_square(
     All but `x` in float64, as poles next to 1 need: of an offset of 0.5 float32 would leave 3e-4 of
     noise at 192 kHz.
     """
-    (time,) = signal_axes("filtered_mean_square", "x", x, 1)
+    lead, time = signal_axes("filtered_mean_square", "x", x, 1)
     check_frames("filtered_mean_square", time, lengths)
-    table, state = ("sections", sections, (2, 6)), ("zi", zi, (*x.shape[:-1], 2, 2))
+    table, state = ("sections", sections, (2, 6)), ("zi", zi, (*lead, 2, 2))
     fit("filtered_mean_square", torch.float64, table, state)
     if compiled(x, sections, zi):
         rows = array(x).reshape(-1, x.shape[-1])

@@ -18,9 +18,8 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
     target, rate: (..., time); zi, zf: (...), the y before and the last
     """
-    signal_axes("relax", "target", target, 1)
-    shape = target.shape
-    fit("relax", target.dtype, ("rate", rate, shape), ("zi", zi, shape[:-1]))
+    lead, time = signal_axes("relax", "target", target, 1)
+    fit("relax", target.dtype, ("rate", rate, (*lead, time)), ("zi", zi, lead))
     tensors = (target, rate, zi)
     if not compiled(*(t.detach() for t in tensors)):
         return plain_relax(*tensors)

@@ -4,6 +4,8 @@ A compiled kernel believes what it is told; beyond the end of an array it reads,
 belongs to others. The plain form is asked the same, so that both refuse the same.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -12,23 +14,20 @@ Shape = tuple[int, ...]
 _FLOATS = (torch.float32, torch.float64)
 
 
-def signal_axes(function: str, name: str, x: Tensor, count: int) -> Shape:
-    """Lengths of the last `count` axes of the signal `x`.
+def signal_axes(function: str, name: str, x: Tensor, count: int) -> tuple[Any, ...]:
+    """Shape of the signal `x` before its last `count` axes, and the length of each of these.
 
     Raises ValueError where it lacks one of them, holds nothing, or is no float32 or float64.
     """
-    shape = x.shape
+    # Once, as a plain tuple: to cut torch's own takes as long as all comparisons together.
+    shape = tuple(x.shape)
     if len(shape) < count:
-        raise ValueError(
-            f"{function}: {name} has shape {tuple(shape)}: give it {count} axes or more"
-        )
+        raise ValueError(f"{function}: {name} has shape {shape}: give it {count} axes or more")
     if 0 in shape:
-        raise ValueError(
-            f"{function}: {name} has shape {tuple(shape)}: give it 1 or more on each axis"
-        )
+        raise ValueError(f"{function}: {name} has shape {shape}: give it 1 or more on each axis")
     if x.dtype not in _FLOATS:
         raise ValueError(f"{function}: {name} is {x.dtype}: give float32 or float64")
-    return shape[-count:]
+    return shape[:-count], *shape[-count:]
 
 
 def last_axes(function: str, name: str, x: Tensor, count: int) -> Shape:
@@ -36,11 +35,9 @@ def last_axes(function: str, name: str, x: Tensor, count: int) -> Shape:
 
     Raises ValueError where it lacks one of them.
     """
-    shape = x.shape
+    shape = tuple(x.shape)
     if len(shape) < count:
-        raise ValueError(
-            f"{function}: {name} has shape {tuple(shape)}: give it {count} axes or more"
-        )
+        raise ValueError(f"{function}: {name} has shape {shape}: give it {count} axes or more")
     return shape[-count:]
 
 
@@ -52,7 +49,7 @@ def fit(function: str, dtype: torch.dtype, *given: tuple[str, Tensor, Shape]) ->
                 f"{function}: {name} has shape {tuple(tensor.shape)}: give {tuple(shape)}, which "
                 "goes with the others"
             )
-        if tensor.dtype != dtype:
+        if tensor.dtype is not dtype:
             raise ValueError(f"{function}: {name} is {tensor.dtype}: give {dtype}")
 
 

@@ -114,12 +114,12 @@ def sound_levels(
     phases: (phase, tap), between samples, as of `peaks`
     zi, zf: (..., 15 + taps - 1) float64: `FilterState`, `PowerState`, the C-weighted samples before
     """
-    (time,) = signal_axes("sound_levels", "x", x, 1)
+    before, time = signal_axes("sound_levels", "x", x, 1)
     check_frames("sound_levels", time, lengths)
     finer, taps = last_axes("sound_levels", "phases", phases, 2)
     table = (max(1, finer), max(1, taps))
     fit("sound_levels", x.dtype, ("phases", phases, table))
-    state = (*x.shape[:-1], FILTER_STATES + POWER_STATES + table[1] - 1)
+    state = (*before, FILTER_STATES + POWER_STATES + table[1] - 1)
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
     if torch.compiler.is_compiling():

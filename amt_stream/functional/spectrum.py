@@ -22,10 +22,10 @@ def running_spectrum(
     cosine, sine: windowed and scaled, flat: for each window `bins` rows of `halves` values
     zi: (..., 2 * max(halves) - hop) samples before `x` (..., time)
     """
-    (time,) = signal_axes("running_spectrum", "x", x, 1)
+    lead, time = signal_axes("running_spectrum", "x", x, 1)
     whole_blocks("running_spectrum", time, hop)
     values = sum(h * b for h, b in zip(halves, bins, strict=True))
-    before = (*x.shape[:-1], 2 * max(halves) - hop)
+    before = (*lead, 2 * max(halves) - hop)
     tables = ("cosine", cosine, (values,)), ("sine", sine, (values,))
     fit("running_spectrum", x.dtype, *tables, ("zi", zi, before))
     joined = torch.cat([zi, x], -1)

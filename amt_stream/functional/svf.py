@@ -36,10 +36,10 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     integrators (Zavalishin, The Art of VA Filter Design, 2012). Rounding acts on what a sample
     adds to a state, not on poles next to 1, as in the direct forms.
     """
-    channels, _ = signal_axes("svf", "x", x, 2)
+    lead, channels, _ = signal_axes("svf", "x", x, 2)
     sections, _ = last_axes("svf", "zi", zi, 2)
     table = (channels, max(1, sections))
-    state = (*x.shape[:-2], *table, 2)
+    state = (*lead, *table, 2)
     fit("svf", x.dtype, ("g", g, table), ("k", k, table), ("weights", weights, (*table, 3)))
     fit("svf", x.dtype, ("zi", zi, state))
     if compiled(x, g, k, weights, zi):

@@ -50,7 +50,7 @@ def third_octave_powers(
 
     All in float64: poles lie 7e-4 from z = 1, where float32 errs by -25 dB (25 Hz).
     """
-    (time,) = signal_axes("third_octave_powers", "x", x, 1)
+    lead, time = signal_axes("third_octave_powers", "x", x, 1)
     whole_blocks("third_octave_powers", time, STEP)
     bands, frames = max(1, gain.numel()), time // STEP
     kept = 2 * len(ZEROS) + (0 if smoothing is None else SMOOTHINGS)
@@ -59,7 +59,7 @@ def third_octave_powers(
         torch.float64,
         ("poles", poles, (2 * len(ZEROS), bands)),
         ("gain", gain, (bands,)),
-        ("zi", zi, (*x.shape[:-1], kept, bands)),
+        ("zi", zi, (*lead, kept, bands)),
         *(() if smoothing is None else (("smoothing", smoothing, (bands,)),)),
     )
     if compiled(x, poles, gain, zi):
@@ -174,7 +174,7 @@ class Cores(NamedTuple):
 
 def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
     """Core loudness (..., 20) in sone/Bark of third-octave levels (..., 28) in dB."""
-    (third_octaves,) = signal_axes("core_loudness", "levels", levels, 1)
+    _, third_octaves = signal_axes("core_loudness", "levels", levels, 1)
     least = LOW[-1][1]
     if third_octaves < least:
         raise ValueError(
@@ -264,8 +264,7 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     The network runs 24 times per frame, on a line from the last core loudness to the new one.
     """
-    _, bands = signal_axes("decayed", "core", core, 2)
-    lead = core.shape[:-2]
+    lead, _, bands = signal_axes("decayed", "core", core, 2)
     given = ("coefficients", coefficients, (6,)), ("zi", zi, (*lead, 3, bands))
     fit("decayed", torch.float64, *given)
     fit("decayed", torch.bool, ("begun", begun, lead))
@@ -360,7 +359,7 @@ def loudness_pattern(
     That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
     pattern; the sum of 240 samples would be up to 1.7 % low.
     """
-    (bands,) = signal_axes("loudness_pattern", "core", core, 1)
+    _, bands = signal_axes("loudness_pattern", "core", core, 1)
     if torch.compiler.is_compiling():
         total, samples = _pattern_of(core, *tables, specific)
         return total, samples if specific else None
@@ -480,8 +479,7 @@ def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tupl
     zi, zf: (..., 2) the part of the next y that is known: A y + c0 x
     begun: (...) whether there was a value before
     """
-    signal_axes("weighted", "x", x, 1)
-    lead = x.shape[:-1]
+    lead, _ = signal_axes("weighted", "x", x, 1)
     given = ("coefficients", coefficients, (4, 2)), ("zi", zi, (*lead, 2))
     fit("weighted", torch.float64, *given)
     fit("weighted", torch.bool, ("begun", begun, lead))

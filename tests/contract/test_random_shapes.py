@@ -23,7 +23,16 @@ from tests.contract.random_shapes import FUNCTIONS
 
 ONE_FORM = {
     *("band_passes", "blocks", "cascade_blocks", "check_frames", "first_order_gain"),
-    *("fit", "group_delay", "held_maximum", "last_axes", "one_poles", "per_frame", "plain_loops"),
+    *(
+        "fit",
+        "framed",
+        "group_delay",
+        "held_maximum",
+        "last_axes",
+        "one_poles",
+        "per_frame",
+        "plain_loops",
+    ),
     *("plain_relax", "run", "signal_axes", "state_space", "states", "svf_blocks", "whole_blocks"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
@@ -31,7 +40,7 @@ ONE_FORM = {
 
 def public_functions():
     for found in pkgutil.iter_modules(functional.__path__, "amt_stream.functional."):
-        if found.name.endswith((".dispatch", ".tiles")):  # how kernels are made, and kernels
+        if found.name.endswith((".dispatch", ".operators", ".tiles")):  # what kernels are run by
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
