@@ -42,6 +42,12 @@ def test_a_stream_is_not_made_for_a_shape_that_its_stage_refuses():
         door.push(torch.zeros(1, 1, 32))
 
 
+def test_thirty_million_channels_end_no_process():
+    x = torch.tensor(60.0).expand(1, 30_000_000)
+    with pytest.raises(ValueError, match="takes 150 on axis -1, given 30000000"):
+        amt.Moore2016SpecificLoudness()(x)
+
+
 class Named(Stage):
     """A stage for two ears or one, and bands; says itself what to do."""
 
