@@ -125,8 +125,8 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="amt-stream",
-        description="Binaural loudness in sone and phon (Moore et al. 2016, ISO 532-3), live or "
-        "of sound files; modulation by auditory band, live.",
+        description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
+        "LUFS, and modulation by auditory band, live or of sound files.",
         epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
