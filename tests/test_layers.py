@@ -13,7 +13,16 @@ RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages"
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "measuring", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
-CLI_RANK = ["messages", "output", "files", "options", "inputs", "terminal", "loudness_terminal"]
+CLI_RANK = [
+    "messages",
+    "output",
+    "files",
+    "options",
+    "inputs",
+    "batch",
+    "terminal",
+    "loudness_terminal",
+]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
 CLI_RANK += ["selftest", "analyze", "meter", "command", "__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}

@@ -4,18 +4,20 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
+from amt_stream.calibration import uncertainty_of
+from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.files import atomic_text_file
-from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.options import EACH, chosen_preset
 from amt_stream.cli.table import Sound, Table
 from amt_stream.engine.sources import SourceError
+from amt_stream.measuring import each
 from amt_stream.outputs import FORMATS, Writer
 from amt_stream.presets import Preset
 
@@ -26,32 +28,28 @@ if TYPE_CHECKING:
 
 def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done."""
-    files = [Path(file) for file in args.files]
     args.format = row_format(args)
-    targets = planned_targets(files, args)
+    tasks = planned(tasks_of(args.files, args.channels), args)
     preset = chosen_preset(args)
-    calibration = UNCALIBRATED if args.full_scale_db is None else Calibration(args.full_scale_db)
-    calibration = with_uncertainty(calibration, args)
-    preset = preset.with_uncertainty(uncertainty_of([calibration]))
-    if not calibration.calibrated and preset.in_pascal:
-        say(f"{calibration}: --full-scale-db DB gives the true level")
-    _prepare_thread()
-    models_for = lru_cache(maxsize=4)(preset.models)
+    levels = Levels(args)
+    wanted = [task for task in tasks if not task.refusal]
+    if wanted and levels.uncalibrated is not None and preset.in_pascal:
+        say(f"{levels.uncalibrated}: --full-scale-db DB gives the true level")
     failed = False
     summaries = []
-    for file, target in targets:
-        try:
-            summary = _analyze_file(file, target, args, preset, calibration, models_for)
-        except (SourceError, Mistake) as error:
-            say(error)
+    results = each(partial(_done_or_why, args, preset, levels), wanted, args.jobs)
+    for task in tasks:
+        done = task.refusal or next(results)
+        if isinstance(done, str):
+            say(done)
             failed = True
             continue
         if args.summary and not told_in_file(args):
-            print(json.dumps(summary), flush=True)
-        summaries.append(summary)
+            print(json.dumps(done), flush=True)
+        summaries.append(done)
     if told_in_file(args) and summaries:
         with atomic_text_file(Path(args.out)) as stream:
-            json.dump(summaries[0] if len(files) == 1 else summaries, stream, indent=2)
+            json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return 1 if failed else 0
 
@@ -59,14 +57,6 @@ def run_analyze(args: argparse.Namespace) -> int:
 def told_in_file(args: argparse.Namespace) -> bool:
     """Whether --out names a file for summaries."""
     return args.summary and args.out is not None and Path(args.out).suffix == ".json"
-
-
-def _prepare_thread() -> None:
-    """One core, as frames are too small to share, and no slow arithmetic on tiny numbers."""
-    import torch
-
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
 
 
 def row_format(args: argparse.Namespace) -> str:
@@ -85,57 +75,90 @@ def row_format(args: argparse.Namespace) -> str:
     return args.format or (ending if ending in FORMATS else "csv")
 
 
-def planned_targets(files: Sequence[Path], args: argparse.Namespace) -> list[tuple[Path, Any]]:
-    """Each file with where its rows go: a path, "-" for standard output, or None for nowhere.
+def planned(tasks: Sequence[Task], args: argparse.Namespace) -> list[Task]:
+    """The same with where their rows go; refused where that would overwrite something.
 
-    Raises Mistake before anything is measured where that would overwrite something.
+    Raises WrongUsage, or Mistake, before anything is measured where none can be written.
     """
     if args.out == "-" and args.summary:
         raise WrongUsage("--summary and --out - both write to standard output: leave one out")
     if told_in_file(args):
-        refuse_overwriting(Path(args.out), files, args)
-        return [(file, None) for file in files]
+        refusal = overwriting(Path(args.out), tasks, args)
+        if refusal:
+            raise Mistake(f"{refusal} (nothing was read)")
+        return list(tasks)
     if args.out in (None, "-"):
-        if len(files) > 1 and not args.summary:
+        if len(tasks) > 1 and not args.summary:
             raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
-        return [(file, None if args.summary else "-") for file in files]
+        return [replace(task, target=None if args.summary else "-") for task in tasks]
     out = Path(args.out)
-    if len(files) > 1 and out.exists() and not out.is_dir():
+    if len(tasks) > 1 and out.exists() and not out.is_dir():
         raise Mistake(f"{out} is a file: for several files --out names a folder")
-    if len(files) > 1 or out.is_dir():
-        targets = [out / f"{file.stem}.{args.format}" for file in files]
+    if len(tasks) > 1 or out.is_dir():
+        targets = [out / f"{task.file.stem}{_channel(task, args)}.{args.format}" for task in tasks]
     else:
         targets = [out]
-    for file, target in zip(files, targets, strict=True):
+    found = []
+    for task, target in zip(tasks, targets, strict=True):
         if targets.count(target) > 1:
             raise Mistake(f"two of the files would be written to {target}: analyze them apart")
-        refuse_overwriting(target, [*files, file], args)
-    return list(zip(files, targets, strict=True))
+        refusal = overwriting(target, tasks, args)
+        if refusal and not task.refusal:
+            task = replace(task, refusal=f"{refusal} ({task.file} was not read)")
+        found.append(replace(task, target=target))
+    return found
 
 
-def refuse_overwriting(target: Path, files: Sequence[Path], args: argparse.Namespace) -> None:
-    """Raise Mistake where `target` is one of the sounds, the last of which it is for, or exists."""
-    if target.resolve() in {file.resolve() for file in files}:
-        raise Mistake(f"{target} is a file to be analyzed: name another one with --out")
+def _channel(task: Task, args: argparse.Namespace) -> str:
+    """What tells the rows of one channel from those of another, in the name of a file."""
+    return f".ch{task.channels[0]}" if args.channels == EACH and task.channels else ""
+
+
+def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
+    """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
+    if target.resolve() in {task.file.resolve() for task in tasks}:
+        return f"{target} is a file to be analyzed: name another one with --out"
     if target.exists() and not (args.force and target.is_file()):
-        raise Mistake(f"{target} exists: say --force to overwrite it ({files[-1]} was not read)")
+        return f"{target} exists: say --force to overwrite it"
+    return ""
 
 
-def _analyze_file(
-    file: Path,
-    target: Any,
-    args: argparse.Namespace,
-    preset: Preset,
-    calibration: Calibration,
-    models_for: Callable[[int, int], Any],
+def _done_or_why(
+    args: argparse.Namespace, preset: Preset, levels: Levels, task: Task
+) -> dict[str, Any] | str:
+    """The summary of a file that was analyzed, or why it was not."""
+    try:
+        return _analyze(args, preset, levels, task)
+    except (SourceError, Mistake) as error:
+        return str(error)
+
+
+_models: dict[tuple[str, int, int], Any] = {}
+"""Models that were made in this process, for a preset, a sampling rate and a count of channels."""
+
+
+def _models_for(preset: Preset, fs: int, channels: int) -> Any:
+    key = repr(preset), fs, channels
+    if key not in _models:
+        while len(_models) >= 4:
+            del _models[next(iter(_models))]
+        _models[key] = preset.models(fs, channels)
+    return _models[key]
+
+
+def _analyze(
+    args: argparse.Namespace, preset: Preset, levels: Levels, task: Task
 ) -> dict[str, Any]:
     """Write the rows of a file; gives its summary."""
     from amt_stream.analysis import Recording, analyze
 
-    recording = Recording(file, args.channels, args.replace_invalid, preset.most_channels)
+    file, target = task.file, task.target
+    recording = Recording(file, task.channels, args.replace_invalid, preset.most_channels)
+    calibrations = levels.of(file, recording.channels)
+    preset = preset.with_uncertainty(uncertainty_of(calibrations))
     step_ms = args.step_ms or preset.row_step_ms
     try:
-        models = models_for(recording.fs, len(recording.channels))
+        models = _models_for(preset, recording.fs, len(recording.channels))
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.replaced:
@@ -144,7 +167,7 @@ def _analyze_file(
         name=str(file),
         fs=recording.fs,
         channels=recording.channels,
-        calibration=[calibration],
+        calibration=calibrations,
         duration_s=recording.duration_s,
         more={"replaced_samples": recording.replaced},
     )
@@ -154,7 +177,8 @@ def _analyze_file(
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             writer = FORMATS[args.format](stream, table.header())
-        for frames in _with_progress(analyze(recording, models, calibration), recording):
+        shown = args.jobs == 1
+        for frames in _with_progress(analyze(recording, models, calibrations), recording, shown):
             rows = table.rows(frames)
             if writer is not None:
                 writer.write(rows)
@@ -168,8 +192,10 @@ def _analyze_file(
     return table.summary()
 
 
-def _with_progress(analysis: Iterator["Frames"], recording: "Recording") -> Iterator["Frames"]:
-    """The same frames, with a bar on standard error where somebody sees it."""
+def _with_progress(
+    analysis: Iterator["Frames"], recording: "Recording", shown: bool
+) -> Iterator["Frames"]:
+    """The same frames, with a bar on standard error where somebody sees it and it is wanted."""
     from tqdm import tqdm
 
     total = round(recording.duration_s, 1)
@@ -179,7 +205,7 @@ def _with_progress(analysis: Iterator["Frames"], recording: "Recording") -> Iter
         desc=recording.path.name,
         bar_format=look,
         leave=False,
-        disable=not sys.stderr.isatty(),
+        disable=not (shown and sys.stderr.isatty()),
     ) as bar:
         for frames in analysis:
             yield frames

@@ -70,6 +70,10 @@ def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[
     return parse
 
 
+EACH = "each"
+"""Said for channels: each of them by itself."""
+
+
 def channel_list(text: str) -> tuple[int, ...]:
     """One or two channel numbers, counted from 1."""
     try:
@@ -180,7 +184,12 @@ def calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 def analyze_options(parser: argparse.ArgumentParser) -> None:
     """Those of `analyze`."""
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a sound file, a folder of them, or a pattern such as 'day/*.wav'",
+    )
     parser.add_argument(
         "--out",
         metavar="PATH",
@@ -212,7 +221,36 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         "many there were",
     )
     parser.add_argument(
-        "-c", "--channels", type=channel_list, metavar="LIST", help="channels: 1, or 1,2"
+        "-c",
+        "--channels",
+        type=lambda text: EACH if text == EACH else channel_list(text),
+        metavar="LIST",
+        help=f"channels: 1, or 1,2; {EACH} analyzes each by itself",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=number(1, 1024, "processes", whole=True),
+        default=1,
+        metavar="N",
+        help="analyze so many files at once (default: 1)",
+    )
+    parser.add_argument(
+        "--calibrations",
+        metavar="FILE",
+        help="calibration: a CSV file with the columns file, channel and full_scale_db; an empty "
+        "file or channel stands for all of them",
+    )
+    parser.add_argument(
+        "--calibrator",
+        metavar="FILE",
+        help="calibration: a recording of an acoustic calibrator at the same gain, whose tone of 1 "
+        "kHz lasts 3 s; one channel stands for all of them",
+    )
+    parser.add_argument(
+        "--level",
+        type=number(40, 170, "dB SPL"),
+        metavar="DB",
+        help="level of the calibrator in dB SPL (default: 94)",
     )
     _rows(parser)
     _model(parser)

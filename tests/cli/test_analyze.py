@@ -1,15 +1,20 @@
 import json
+import re
 import signal
 import subprocess
 import time
+from argparse import Namespace
 from math import ceil
 
 import numpy as np
 import pytest
 import torch
 
+from amt_stream import measure
 from amt_stream.analysis import InvalidSample, Recording, analyze
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.cli.batch import Levels
+from amt_stream.cli.messages import Mistake
 from amt_stream.compose import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.models import Moore2016
@@ -145,12 +150,14 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
     sound_file(np.zeros((4800, 2)), 44101, "odd.wav")
     sound_file(np.array([0.0, np.nan, 0.0]), name="nan.wav")
     sound_file(np.zeros((480, 2)), name="good.wav")
-    bad = ["none.wav", "text.wav", "empty.wav", "three.wav", "odd.wav", "nan.wav", "."]
+    (tmp_path / "nothing").mkdir()
+    bad = ["none.wav", "text.wav", "empty.wav", "three.wav", "odd.wav", "nan.wav"]
+    bad += ["nothing", "*.flac"]
     done = run("analyze", "--summary", "--full-scale-db", 100, *bad[:3], "good.wav", *bad[3:])
     assert done.status == 1
     assert json.loads(done.out)["name"] == "good.wav"
     said = ["no file", "not a sound", "length is zero", "3 channels", "44100 and 44120 Hz"]
-    said += ["nan at sample 1 ", "is a folder"]
+    said += ["nan at sample 1 ", "is a folder without sound files", "no file matches"]
     assert len(done.lines) == len(bad)
     for name, words, line in zip(bad, said, done.lines, strict=True):
         assert name in line
@@ -221,3 +228,104 @@ def test_a_reader_that_leaves_is_no_error(command, sound_file):
         errors = process.stderr.read()
     assert process.returncode == 0
     assert errors.count(b"\n") == 1
+
+
+def test_a_file_whose_rows_are_there_does_not_end_the_batch(run, sound_file, tmp_path):
+    for name in ("a.wav", "b.wav", "c.wav"):
+        sound_file(noise(960), name=name)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.csv").write_text("there before")
+    done = run("analyze", "a.wav", "b.wav", "c.wav", "--out", "rows", "--model", "spl")
+    assert done.status == 1
+    assert "a.csv exists: say --force to overwrite it (a.wav was not read)" in done.err
+    written = {path.name: path.read_text() for path in (tmp_path / "rows").iterdir()}
+    assert set(written) == {"a.csv", "b.csv", "c.csv"}
+    assert written.pop("a.csv") == "there before"
+    assert all("laeq_db" in text for text in written.values())
+
+
+def test_a_folder_and_a_pattern_in_several_processes(run, sound_file, read_table, tmp_path):
+    """Rows and summaries in order, the same as those of each file by itself."""
+    (tmp_path / "day").mkdir()
+    sounds = {name: noise(4800 + k) for k, name in enumerate("abc")}
+    for name, x in sounds.items():
+        sound_file(x, name=f"day/{name}.wav")
+    (tmp_path / "day" / "notes.txt").write_text("no sound")
+    chosen = ["--model", "spl", "--full-scale-db", 100, "--summary"]
+    together = run("analyze", "day", *chosen, "--out", "rows", "--jobs", 2)
+    one_by_one = run("analyze", "day/[ab].wav", "day/c.wav", *chosen)
+    told = [[json.loads(v) for v in d.out.splitlines()] for d in (together, one_by_one)]
+    assert [one["name"] for one in told[0]] == ["day/a.wav", "day/b.wav", "day/c.wav"]
+    for of_two in zip(*told, strict=True):
+        assert len({json.dumps({**one, "date": ""}) for one in of_two}) == 1
+    for name, x in sounds.items():
+        expected = measure(x.astype(np.float32), 48000, "spl", calibration=100.0)
+        rows = read_table(tmp_path / "rows" / f"{name}.csv").rows
+        np.testing.assert_array_equal(rows["laf_db"][1:].astype(float), expected["laf_db"][1:])
+
+
+def test_each_channel_by_itself(run, sound_file, read_table, tmp_path):
+    x = noise(9600, channels=3).astype(np.float32)
+    sound_file(x, name="x.wav", subtype="FLOAT")
+    done = run("analyze", "x.wav", "-c", "each", "--model", "spl", "--out", "rows", "--summary")
+    assert done.status == 0, done.err
+    summaries = [json.loads(line) for line in done.out.splitlines()]
+    assert [one["channels"] for one in summaries] == [[1], [2], [3]]
+    for k in (1, 2, 3):
+        alone = measure(x[:, k - 1], 48000, "spl")
+        rows = read_table(tmp_path / "rows" / f"x.ch{k}.csv").rows
+        np.testing.assert_array_equal(rows["laf_db"][1:].astype(float), alone["laf_db"][1:])
+
+
+def test_calibrations_in_a_table(run, sound_file, tmp_path):
+    sound_file(noise(9600), name="a.wav")
+    sound_file(noise(9600, channels=1), name="b.wav")
+    table = tmp_path / "levels.csv"
+    table.write_text("file,channel,full_scale_db\na.wav,1,100\na.wav,2,110\n,,120.5\n")
+    chosen = ["--model", "spl", "--summary", "--calibrations", table]
+    told = [json.loads(v) for v in run("analyze", "a.wav", "b.wav", *chosen).out.splitlines()]
+    levels = [[one["full_scale_db_spl"] for one in v["calibration"]] for v in told]
+    assert levels == [[100.0, 110.0], [120.5]]
+    assert all(v["calibrated"] for v in told)
+    table.write_text("file,channel,full_scale_db\na.wav,1,100\n")
+    done = run("analyze", "a.wav", "b.wav", "-c", 1, *chosen)
+    assert done.status == 1
+    assert "b.wav: " in done.err
+    assert "levels.csv tells nothing of channel 1" in done.err
+    assert json.loads(done.out)["name"] == "a.wav"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("file,level\n", "has the columns file,level: give file,channel,full_scale_db"),
+        ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: invalid literal for int"),
+        ("file,channel,full_scale_db\na.wav,1\n", "line 2: "),
+        ("file,channel,full_scale_db\na.wav,1,nan\n", "line 2: full_scale_db_spl is nan"),
+        ("file,channel,full_scale_db\na.wav,1,1\na.wav,1,2\n", "line 3: a.wav channel 1 is told"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, words):
+    table = tmp_path / "levels.csv"
+    table.write_text(text)
+    asked = {"full_scale_db": None, "calibrations": str(table), "calibrator": None, "level": None}
+    with pytest.raises(Mistake, match=re.escape(words)):
+        Levels(Namespace(**asked))
+
+
+def test_calibration_by_the_recording_of_a_calibrator(run, sound_file, tone):
+    """A tone recorded as 114 dB; what was recorded 20 dB lower is 94 dB."""
+    t = np.arange(4 * 48000) / 48000
+    sound_file(0.5 * np.sin(2 * np.pi * 1000 * t), name="calibrator.wav")
+    sound_file(0.05 * np.sin(2 * np.pi * 1000 * t), name="x.wav")
+    chosen = ["--model", "spl", "--summary", "--calibrator", "calibrator.wav"]
+    summary = json.loads(run("analyze", "x.wav", *chosen, "--level", 114).out)
+    assert summary["laeq_db"] == pytest.approx(94, abs=0.01)
+    assert summary["calibrated"]
+    done = run("analyze", "x.wav", *chosen, "--full-scale-db", 100)
+    assert done.status == 2
+    assert "--full-scale-db and --calibrator both say how loud full scale is: give one" in done.err
+    sound_file(noise(4 * 48000), name="calibrator.wav")
+    done = run("analyze", "x.wav", *chosen)
+    assert done.status == 1
+    assert "calibrator.wav, channel 1: this is not a tone" in done.err
