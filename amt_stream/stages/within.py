@@ -12,6 +12,9 @@ def within(x: Tensor, low: float, high: float) -> Tensor:
     A gradient that would lead further out is 0, so that nothing drifts beyond an end; one that
     leads back in passes, where the slope of `clamp` is 0 and would hold `x` outside for good.
     """
+    if torch.compiler.is_compiling():
+        # Tracing trips over functions of one's own; so traced, the way out has a slope too.
+        return x + (x.clamp(low, high) - x).detach()
     return _Within.apply(x, low, high)
 
 
@@ -26,7 +29,6 @@ class _Within(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         x, ctx.low, ctx.high = inputs
         ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
@@ -34,8 +36,3 @@ class _Within(torch.autograd.Function):
         # A step goes against the gradient.
         outward = ((x <= ctx.low) & (grad > 0)) | ((x >= ctx.high) & (grad < 0))
         return torch.where(outward, 0.0, grad), None, None
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return torch.where((x >= ctx.low) & (x <= ctx.high), tangent, 0.0)
