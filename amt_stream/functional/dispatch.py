@@ -13,15 +13,21 @@ Array = np.ndarray
 _KINDS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)  # not what export, vmap and fake modes pass
 _DTYPES = (torch.float32, torch.float64)
 
+# Asked a dozen times a block, so found once.
+_transform = torch._C._functorch.peek_interpreter_stack
+_trace = torch._C._get_tracing_state
+
 
 def compilable(*tensors: Tensor) -> bool:
     """Whether a compiled form can take these: on the CPU, nothing tracing or transforming.
 
     Raises RuntimeError under `torch.jit.trace`, whose graph would lack what kernels do.
     """
-    if torch.compiler.is_compiling() or _transformed():
+    # Tensors of torch.func look like others but have no memory, those of forward-mode
+    # differentiation a tangent that a kernel would drop.
+    if torch.compiler.is_compiling() or forward_ad._current_level >= 0 or _transform() is not None:
         return False
-    if torch._C._get_tracing_state() is not None:
+    if _trace() is not None:
         raise RuntimeError(
             "torch.jit.trace cannot follow compiled kernels and would keep one answer for all "
             "inputs: use torch.export.export or torch.compile"
@@ -37,16 +43,6 @@ def compiled(*tensors: Tensor) -> bool:
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return False
     return compilable(*tensors)
-
-
-def _transformed() -> bool:
-    """Whether a transform of `torch.func`, or forward-mode differentiation, is under way.
-
-    Its tensors look like others, but have no memory, or a tangent that a kernel would drop.
-    """
-    return (
-        forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None
-    )
 
 
 def array(x: Tensor) -> Array:
