@@ -384,6 +384,8 @@ def readings_of(
 
     Raises ValueError for a target or a second loudspeaker of no programme.
     """
+    if preset.stages:
+        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
     found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
     if target_lufs is None and not dual_mono:
         return found

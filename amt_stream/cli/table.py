@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream import rows
 from amt_stream.calibration import Calibration
-from amt_stream.cli.messages import Mistake, WrongUsage
+from amt_stream.cli.messages import Mistake
+from amt_stream.measuring import described, readings_of
 from amt_stream.presets import Preset
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ class Table:
         step_ms: int,
     ) -> None:
         self.sound = sound
-        self._models = _described(args, preset)
+        programme = args.target_lufs, args.dual_mono
+        self._models = described(preset, *programme)
         duration_s = getattr(args, "duration", None)
         ends = [t for t in (args.to_s, duration_s) if t is not None]
         try:
-            readings = _readings(args, preset, models, len(sound.channels))
+            readings = readings_of(preset, models, len(sound.channels), *programme)
             if args.columns is not None:
                 rows.choose(readings, args.columns)
             self.rows = rows.JoinedRows(
@@ -77,31 +79,3 @@ class Table:
 
     def summary(self) -> dict[str, Any]:
         return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
-
-
-def _described(args: argparse.Namespace, preset: Preset) -> list[dict[str, Any]]:
-    found = preset.described
-    for model in found:
-        if model["name"] == "bs1770":
-            if args.target_lufs is not None:
-                model["target_lufs"] = args.target_lufs
-            model["dual_mono"] = args.dual_mono
-    return found
-
-
-def _readings(
-    args: argparse.Namespace, preset: Preset, models: "Mapping[str, Stage]", channels: int
-) -> dict[str, rows.Readings]:
-    """What is told of each of the models, for so many channels."""
-    if preset.stages:
-        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
-    found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
-    if args.target_lufs is None and not args.dual_mono:
-        return found
-    if "bs1770" not in found:
-        raise WrongUsage(
-            f"--target and --dual-mono are for bs1770, and the model is {preset.where}: leave them "
-            "out"
-        )
-    programme = rows.ProgrammeReadings(channels, args.target_lufs, args.dual_mono)
-    return found | {"bs1770": programme}
