@@ -55,7 +55,7 @@ SHARED = {
         "LEVEL_SLOPE = 0.35 / 30.2012924",
         "number(51), number(0.1)",
         "dtype.type(1e-6)",
-        "top = intensity.dtype.type(1e3)",
+        "top, total = intensity.dtype.type(1e3)",
     ),
     "functional/loudness.py": ("c[()] * (e / 1.0707) ** 0.2", "ratio = 2 * e"),
 }
