@@ -93,10 +93,14 @@ class JoinedRows:
         return min(track.reached_s for track in self._tracks.values())
 
     def rest(self, end_s: float) -> Rows:
-        """The rows until `end_s` that are not given yet, whether or not more frames may come."""
+        """The rows until `end_s` that are not given yet, whether or not more frames may come.
+
+        None where no frame has come at all.
+        """
         end_s = min(end_s, self.to_s) + SAME_TIME_S
         stop = math.floor(end_s * 1000 / self.step_ms) + 1 if end_s >= 0 else 0
-        if stop <= self._next:
+        heard = any(track.reached_s >= 0 for track in self._tracks.values())
+        if stop <= self._next or not heard:
             return self._none
         steps = np.arange(self._next, stop)
         self._next = stop

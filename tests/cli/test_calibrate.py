@@ -39,13 +39,15 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
         assert (record["device"], record["channel"]) == ("virtual_mic", channel)
         assert record["full_scale_db_spl"] == pytest.approx(124.0, abs=0.05)
         assert record["measured_dbfs"] == pytest.approx(-30.0, abs=0.05)
-    assert before.about["calibration"].startswith("uncalibrated")
-    assert set(before.rows["calibration"]) == {"uncalibrated"}
-    doubt = "+- 1.0 dB (k = 2; calibration 0.25 dB, microphone 1 dB)"
-    said = f"full-scale sine = 124.00 dB SPL {doubt}, calibrator of 94 dB"
-    assert said in after.about["calibration"]
+    assert {one["calibrated"] for one in before.about["calibration"]} == {False}
+    assert set(before.rows["calibrated"]) == {"false"}
+    for one in after.about["calibration"]:
+        assert one["full_scale_db_spl"] == pytest.approx(124.0, abs=0.005)
+        assert one["uncertainty_db"] == pytest.approx((0.25**2 + 1.0**2) ** 0.5, abs=1e-6)
+        assert one["calibration_uncertainty_db"] == 0.25
+        assert one["origin"].startswith("calibrator of 94 dB")
     assert after.rows["ltl_high_phon"][-1] - after.rows["ltl_phon"][-1] == pytest.approx(1, abs=0.2)
-    assert set(after.rows["calibration"]) == {"calibrated"}
+    assert set(after.rows["calibrated"]) == {"true"}
     rise = after.rows["ltl_phon"][-1] - before.rows["ltl_phon"][-1]
     assert rise == pytest.approx(24.0, abs=0.1)
     assert after.rows["ltl_phon"][-1] == pytest.approx(94.0, abs=0.1)
@@ -59,9 +61,9 @@ def test_each_channel_has_its_own(run, home, playing, sound_file):
         assert run("calibrate", "-c", 1, "-d", "virtual_mic", **home).status == 0
         whole = run(*METER, **home)
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
-    assert half.about["calibration"].startswith("uncalibrated")
-    assert "left full-scale sine = 124.00" in whole.about["calibration"]
-    assert "right full-scale sine = 134.00" in whole.about["calibration"]
+    assert {one["calibrated"] for one in half.about["calibration"]} == {False}
+    levels = [one["full_scale_db_spl"] for one in whole.about["calibration"]]
+    assert levels == pytest.approx([124.0, 134.0], abs=0.005)
     assert whole.rows["ltl_phon"][-1] == pytest.approx(94.0, abs=0.1)
     devices = run("devices", **home)
     assert "channel 2: full-scale sine = 134.00 dB SPL" in devices.out
@@ -76,7 +78,8 @@ def test_what_is_typed_wins_and_a_broken_file_is_told(run, home, virtual_mic):
     assert "calibrations.jsonl, line 1: the keys are device and not" in refused.err
     typed = run(*METER[:-1], 0.2, "--full-scale-db", 117.5, **home)
     assert typed.status == 0
-    assert typed.about["calibration"] == "full-scale sine = 117.50 dB SPL, given by the user"
+    for one in typed.about["calibration"]:
+        assert (one["full_scale_db_spl"], one["origin"]) == (117.5, "given by the user")
 
 
 @pytest.mark.parametrize(

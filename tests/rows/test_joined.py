@@ -62,6 +62,7 @@ def test_each_column_has_its_latest_value(step_ms):
     values = {name: rng.standard_normal(len(t)) for name, t in times.items()}
     table = JoinedRows({"a": Given("a"), "b": Given("b"), "c": Given("c")}, step_ms, FS)
     assert [column.name for column in table.columns] == ["a", "b", "c"]
+    assert len(table.rest(0.5)) == 0  # where nothing was heard
     rows, at = [], dict.fromkeys(times, 0)
     while any(at[name] < len(times[name]) for name in times):
         name = rng.choice(list(times))
