@@ -120,7 +120,7 @@ def test_rows_on_standard_output(run, sound_file, tone):
         (100.0, False)
     ] * 2
     (model,) = about["models"]
-    assert [*model] == ["name", "constants", "field", "ear_filter", "accuracy"]
+    assert {*model} == {"name", "constants", "field", "ear_filter", "accuracy"}
     source = {"name": str(path), "fs": 44100, "channels": [1, 2], "duration_s": 1.5}
     assert source.items() <= about["source"].items()
     assert about["start_utc"] is None
