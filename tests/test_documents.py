@@ -55,6 +55,8 @@ def references(docs):
         ("`amt_stream/engine/devices.py`, `torch.nn.Module`, `time_s`, `--format csv`", []),
         ("`test_door.py::test_the_package_runs_as_the_command`", []),
         ("`test_door.py::test_nothing`", ["test_door.py::test_nothing"]),
+        ("`lceq_15min_db`, `l5_db`, `ltl_n30_1h_phon`, `max_ltl_low_sone`, `integrated_lu`", []),
+        ("`lafmax_15min_db`, `ltl_n5_sone`", ["lafmax_15min_db", "ltl_n5_sone"]),
         ("`Stream.restart`", ["Stream.restart"]),
         ("`NoSuchStage` reads `quite_unheard_of`", ["NoSuchStage", "quite_unheard_of"]),
         ("`amt_stream/engine/nowhere.py`", ["amt_stream/engine/nowhere.py"]),

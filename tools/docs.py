@@ -26,8 +26,6 @@ OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__",
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
 PATH = re.compile(r"([\w.-]+(/[\w.*-]+)+/?|[\w-]+\.(pyi?|md|toml|csv|cff|json|txt))(::\w+)?")
-COLUMN = re.compile(r"\w+_(sone|phon|db|lufs|lu|dbtp|dbfs)")
-WINDOW = re.compile(r"_\d+(s|min|h)(?=_)")
 TICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 ARGUMENT = re.compile(r"^((?:\w+)(?:, \w+)*): ")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -46,10 +44,6 @@ class Names(ast.NodeVisitor):
                 self.all.update(value.split("."))
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.all.add(node.value)
-            if COLUMN.fullmatch(node.value):
-                self.all.update(node.value.split("_"))
-        elif isinstance(node, ast.JoinedStr):  # f"laf{n}_db": its parts, as they stand
-            self.all.update(str(v.value) for v in node.values if isinstance(v, ast.Constant))
         body = getattr(node, "body", None)
         documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         if documented and isinstance(body, list) and ast.get_docstring(node) is not None:  # type: ignore[arg-type]
@@ -107,6 +101,13 @@ class References:
         nn = importlib.import_module("torch.nn")
         self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")
+        catalog = importlib.import_module("amt_stream.catalog")
+        made = {name: catalog.entry(name).load("readings") for name in catalog.side_by_side()}
+        more: dict[str, dict[str, Any]] = {
+            "moore2016": {"band": True},
+            "bs1770": {"target_lufs": -23.0},
+        }
+        self.readings = [one(2, **more.get(name, {})) for name, one in made.items()]
 
     def _attributes(self, owner: type) -> set[str]:
         """Names that the classes of an object give to `self`."""
@@ -131,12 +132,7 @@ class References:
         if value is None and (first in OUTSIDE_AS or first in OUTSIDE or first == "amt_stream"):
             value = importlib.import_module(OUTSIDE_AS.get(first, first))
         if value is None or not rest:
-            words = {first, *rest}
-            if COLUMN.fullmatch(name):
-                # Put together of words and a window, C and Z as A: `laeq_15min_db` vouches for C's.
-                words = {*re.sub("^l[cz]", "la", WINDOW.sub("", first)).split("_")}
-            known = words <= self.names or (not rest and first in self.names)
-            return value is not None or known
+            return value is not None or {first, *rest} <= self.names or self.column(name)
         for part in rest:
             if not member(value, part):
                 if isinstance(value, type):
@@ -147,6 +143,10 @@ class References:
             if value is None:
                 return True  # known by its annotation alone
         return True
+
+    def column(self, name: str) -> bool:
+        """Whether rows can have a column of that name."""
+        return any(one.matching(name) for one in self.readings)
 
     def broken(self, text: str, module: str) -> Iterator[tuple[int, str]]:
         """Names in backticks that are nowhere, each with its line in `text`."""

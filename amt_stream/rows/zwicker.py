@@ -23,7 +23,7 @@ NAME = re.compile(
 class ZwickerReadings(Readings):
     """Loudness after Zwicker: of each channel, and the higher of two, which stands for both."""
 
-    # Five time constants of the slower of the two low-passes that its loudness passes.
+    # Seven time constants of the slower of the two low-passes that its loudness passes, 70 ms.
     rise_s = 0.5
 
     headlines = ("zwicker_nmax_sone", "zwicker_n5_sone", "zwicker_n5_phon", "zwicker_n50_sone")

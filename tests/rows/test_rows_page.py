@@ -1,0 +1,85 @@
+"""What docs/rows.md says of columns is what the rows have."""
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from amt_stream import catalog
+from amt_stream.rows import Readings, readings_of
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
+PERCENTILE = re.compile(r"(?:^|_)[ln](\d\d?)(?:_|$)")
+SIDE = re.compile("_(left|right)")
+
+
+def readings(name: str, channels: int = 1) -> Readings:
+    if name == "bs1770":
+        return catalog.entry(name).load("readings")(channels, target_lufs=-23.0)
+    return readings_of([name], channels, band=True)[name]
+
+
+def table(name: str) -> str:
+    """The columns of one channel as Markdown; of percentiles those that are usual."""
+    one = readings(name)
+    usual = {column.name for column in one.columns}
+    percents = {m[1] for m in map(PERCENTILE.search, usual) if m}
+    lines = ["| column | unit | what it is | statistic | by default |", "|---|---|---|---|---|"]
+    for column in one.offered:
+        percent = PERCENTILE.search(column.name)
+        if percent is None or percent[1] in percents:
+            quantity = column.quantity.removesuffix(", re -23 LUFS")
+            mark = "yes " if column.name in usual else ""
+            cells = f"`{column.name}`", column.unit, quantity, column.statistic
+            lines.append(f"| {' | '.join(cells)} | {mark}|")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", ["moore2016", "zwicker", "bs1770", "spl"])
+def test_the_columns_are_those_of_the_rows(name):
+    assert table(name) in PAGE, f"the table of {name} has to be\n\n{table(name)}"
+
+
+def test_gm2002_has_those_of_moore2016_with_a_prefix():
+    plain = [column.name for column in readings_of(["moore2016"], 1)["moore2016"].offered]
+    prefixed = [column.name for column in readings("gm2002").offered]
+    assert prefixed == [f"gm2002_{name}" for name in plain]
+
+
+@pytest.mark.parametrize("name", ["zwicker", "spl"])
+def test_each_of_two_channels_has_every_column(name):
+    mono, stereo = readings(name), readings(name, 2)
+    sides = [c.name for c in stereo.offered if SIDE.search(c.name)]
+    assert len(sides) == 2 * len(mono.offered)
+    assert {SIDE.sub("", side) for side in sides} == {c.name for c in mono.offered}
+    usual = [column.name for column in stereo.columns if SIDE.search(column.name)]
+    assert usual
+    assert all(f"`{column}`" in PAGE for column in usual)
+
+
+def test_windows_roll_as_it_says():
+    (line,) = re.findall(r"any number of s, min or h.*?\. Equivalent", PAGE, re.DOTALL)
+    named = re.findall(r"`(\w+)`", line)
+    offered = [readings(name) for name in catalog.side_by_side()]
+    assert len(named) >= 5
+    for name in named:
+        assert [one.named(name) for one in offered].count(None) == len(offered) - 1, name
+
+
+def test_every_key_of_the_schema_is_told():
+    text = resources.files("amt_stream.data").joinpath("rows.schema.json").read_text("utf-8")
+    schema = json.loads(text)
+    for part in ("header", "row"):
+        for key in schema["$defs"][part]["properties"]:
+            assert f"`{key}`" in PAGE
+
+
+def test_statistics_cover_what_it_says():
+    found = re.findall(r"^\| `(\w+)` \| ([\d.]+) s .*\| ([\d.]+) s \|$", PAGE, re.MULTILINE)
+    assert sorted(name for name, *_ in found) == sorted(catalog.side_by_side())
+    for name, from_s, settle_s in found:
+        assert readings(name).covered_from_s == float(from_s)
+        model = catalog.entry(name).build(48000, channels=2)
+        assert model.settle_s == pytest.approx(float(settle_s), rel=0.01)
