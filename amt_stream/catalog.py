@@ -23,11 +23,28 @@ GROUP = "amt_stream.models"
 DEFAULT = "moore2016"
 
 Takes = Literal["channels", "uncertainty_db", "specific_loudness", "excitation_db"]
+ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono"]
 View = Literal["loudness", "modulation", "readings"]
 
 
 class CatalogError(ValueError):
     """An entry cannot be used; the message says which, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a model that is no column.
+
+    field: of what the model gives
+    unit: of its numbers
+    axes: what its axes are, that of time left out: "ear", "channel", "erb_number" or "bark"
+    takes: what the model has to be made with to give it, if anything
+    """
+
+    field: str
+    unit: str
+    axes: tuple[str, ...]
+    takes: Takes | None = None
 
 
 @dataclass(frozen=True)
@@ -39,12 +56,15 @@ class Entry:
     method: in one line, what it measures and by which method
     model: its class, "module:name"; made with `fs`, `arguments`, the settings, and what it `takes`
     readings: what makes its columns and its summary, "module:name": called with the number of
-        channels, with band=True where `uncertainty_db` is known and taken, and with `model`, the
-        model itself, of one that stands `alone`
+        channels, and with what they take (`readings_take`)
     input_unit: of the class, which declares it too
     settings: what can be set of it by a preset: the words allowed, the usual one first
     arguments: with which it is made always
     takes: what it is made with besides, of what is known where it is used
+    readings_take: the same of its readings: "band", whether the model gives the band that follows
+        from `uncertainty_db`; "model", the model itself; "target_lufs", "dual_mono", as they were
+        asked for
+    outputs: what can be asked for beside the columns, by name
     most_channels: as many of a file are heard without being chosen
     view: what a person sees of it where it runs alone; several models show their readings
     alone: it gives a spectrum, and so cannot stand in rows with other models
@@ -63,6 +83,8 @@ class Entry:
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     takes: tuple[Takes, ...] = ()
+    readings_take: tuple[ReadingsTake, ...] = ()
+    outputs: Mapping[str, Output] = field(default_factory=dict)
     most_channels: int = 2
     view: View = "readings"
     alone: bool = False
@@ -104,6 +126,11 @@ class Entry:
         taken = {k: v for k, v in known.items() if k in self.takes}
         return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
 
+    def make_readings(self, channels: int, **known: Any) -> Any:
+        """New readings of a model that hears so many channels; `known` as of `build`."""
+        taken = {k: v for k, v in known.items() if k in self.readings_take}
+        return self.load("readings")(channels, **taken)
+
 
 SHIPPED = (
     Entry(
@@ -119,6 +146,15 @@ SHIPPED = (
             "constants": ("iso", "author"),
         },
         takes=("uncertainty_db", "specific_loudness", "excitation_db"),
+        readings_take=("band",),
+        outputs={
+            "specific_loudness": Output(
+                "specific_loudness", "sone/Cam", ("ear", "erb_number"), "specific_loudness"
+            ),
+            "excitation_db": Output("excitation_db", "dB", ("ear", "erb_number"), "excitation_db"),
+            "stl_ears": Output("stl_ears", "sone", ("ear",)),
+            "ltl_ears": Output("ltl_ears", "sone", ("ear",)),
+        },
         view="loudness",
         row_step_ms=1,
         checks="amt_stream.selftest.moore2016",
@@ -135,6 +171,10 @@ SHIPPED = (
             "ear_filter": ("minimum", "linear"),
             "accuracy": ("exact", "grouped"),
         },
+        outputs={
+            "gm2002_stl_ears": Output("stl_ears", "sone", ("ear",)),
+            "gm2002_ltl_ears": Output("ltl_ears", "sone", ("ear",)),
+        },
         checks="amt_stream.selftest.glasberg2002",
         pane="amt_monitor.model_panes:gm2002_pane",
     ),
@@ -146,6 +186,11 @@ SHIPPED = (
         readings="amt_stream.rows.zwicker:ZwickerReadings",
         settings={"field": ("free", "diffuse")},
         takes=("specific_loudness",),
+        outputs={
+            "zwicker_specific_loudness": Output(
+                "specific", "sone/Bark", ("channel", "bark"), "specific_loudness"
+            ),
+        },
         checks="amt_stream.selftest.zwicker",
         pane="amt_monitor.model_panes:zwicker_pane",
     ),
@@ -157,6 +202,7 @@ SHIPPED = (
         readings="amt_stream.rows.programme:ProgrammeReadings",
         input_unit="full scale",
         takes=("channels",),
+        readings_take=("target_lufs", "dual_mono"),
         most_channels=6,
         checks="amt_stream.selftest.bs1770",
         pane="amt_monitor.model_panes:ProgrammePane",
@@ -177,6 +223,7 @@ SHIPPED = (
         model="amt_stream.models:ModulationSpectrum",
         readings="amt_stream.rows.modulation:modulation_readings",
         arguments={"model": "king2019"},
+        readings_take=("model",),
         view="modulation",
         alone=True,
         row_step_ms=20,
@@ -188,6 +235,7 @@ SHIPPED = (
         model="amt_stream.models:ModulationSpectrum",
         readings="amt_stream.rows.modulation:modulation_readings",
         arguments={"model": "dau1997"},
+        readings_take=("model",),
         view="modulation",
         alone=True,
         row_step_ms=20,

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from amt_stream import rows
 from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
+from amt_stream.catalog import Entry, Output
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
 from amt_stream.presets import Preset
 from amt_stream.scales import erb_number_to_hz, pa_to_db_spl
+from amt_stream.table import Sound, Table
 
 if TYPE_CHECKING:
     import pandas
@@ -52,35 +54,6 @@ class Axis:
     center_hz: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
-class Output:
-    """An output of a model that is no column: `field` of its output, and what its numbers are."""
-
-    model: str
-    field: str
-    unit: str
-    axes: tuple[str, ...]
-    takes: str | None = None
-
-
-OUTPUTS = {
-    "specific_loudness": Output(
-        "moore2016", "specific_loudness", "sone/Cam", ("ear", "erb_number"), "specific_loudness"
-    ),
-    "excitation_db": Output(
-        "moore2016", "excitation_db", "dB", ("ear", "erb_number"), "excitation_db"
-    ),
-    "stl_ears": Output("moore2016", "stl_ears", "sone", ("ear",)),
-    "ltl_ears": Output("moore2016", "ltl_ears", "sone", ("ear",)),
-    "gm2002_stl_ears": Output("gm2002", "stl_ears", "sone", ("ear",)),
-    "gm2002_ltl_ears": Output("gm2002", "ltl_ears", "sone", ("ear",)),
-    "zwicker_specific_loudness": Output(
-        "zwicker", "specific", "sone/Bark", ("channel", "bark"), "specific_loudness"
-    ),
-}
-"""Outputs of models that can be asked for besides the columns, by name."""
-
-
 class Measured:
     """The readings of one sound.
 
@@ -98,9 +71,10 @@ class Measured:
         summary: dict[str, Any],
         outputs: Mapping[str, NDArray[np.float32]],
         axes: Mapping[str, tuple[Axis, ...]],
+        units: Mapping[str, str],
     ) -> None:
         self.rows, self.header, self.summary = table, header, summary
-        self.outputs, self.axes = dict(outputs), dict(axes)
+        self.outputs, self.axes, self._units = dict(outputs), dict(axes), dict(units)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -156,7 +130,7 @@ class Measured:
             data[name] = (dimension, self.rows[name], unit)
         for name, values in self.outputs.items():
             dimensions = [dimension, *(axis.name for axis in self.axes[name])]
-            data[name] = (dimensions, values, {"units": OUTPUTS[name].unit})
+            data[name] = (dimensions, values, {"units": self._units[name]})
             for axis in self.axes[name]:
                 coordinates[axis.name] = axis.values
                 if axis.center_hz is not None:
@@ -241,7 +215,7 @@ def measure(
         presets have them, such as accuracy="grouped"
     step_ms: from row to row; by default 1 for Moore2016 alone, 10 for others
     columns: names or patterns, such as "ltl_*"; by default what is usual for each model
-    outputs: names of OUTPUTS, such as "specific_loudness"
+    outputs: what models of the catalog give besides, such as "specific_loudness", by name
     channels: one or two numbers (1, 2, ...) of those that the sound has
     from_s, to_s: the part of the sound that rows and statistics cover
     replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
@@ -314,87 +288,48 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))
-    asked = {name: _output(name, preset) for name in wanted.outputs}
-    takes = {one.takes: True for one in asked.values() if one.takes is not None}
+    asked = {name: _entry_of(name, preset) for name in wanted.outputs}
+    outputs = {name: entry.outputs[name] for name, entry in asked.items()}
+    takes = {one.takes: True for one in outputs.values() if one.takes is not None}
     heard = len(recording.channels)
     models = preset.models(recording.fs, heard, **takes)
-    programme = wanted.target_lufs, wanted.dual_mono
-    readings = readings_of(preset, models, heard, *programme)
-    if wanted.columns is not None:
-        rows.choose(readings, wanted.columns)
-    table = rows.JoinedRows(
-        readings,
+    sound = Sound.of_recording(recording, calibrations)
+    table = Table(
+        preset,
+        models,
+        sound,
         wanted.step_ms or preset.row_step_ms,
-        recording.fs,
+        columns=wanted.columns,
         from_s=wanted.from_s,
-        to_s=math.inf if wanted.to_s is None else wanted.to_s,
-        duration_s=recording.duration_s,
+        to_s=wanted.to_s,
+        target_lufs=wanted.target_lufs,
+        dual_mono=wanted.dual_mono,
     )
-    tracks = {name: _Track(one, models[one.model], table.from_s) for name, one in asked.items()}
+    told = table.rows
+    tracks = {
+        name: _Track(entry.name, outputs[name], models[entry.name], told.from_s)
+        for name, entry in asked.items()
+    }
     parts = []
     for frames in analyze(recording, models, calibrations):
         for track in tracks.values():
             track.add(frames)
-        parts.append(table(frames))
+        parts.append(told(frames))
         for track in tracks.values():
             track.until(parts[-1]["time_s"])
-        if table.reached_s >= table.to_s:
+        if told.reached_s >= told.to_s:
             break
-    parts.append(table.rest(recording.duration_s))
+    parts.append(told.rest(recording.duration_s))
     for track in tracks.values():
         track.until(parts[-1]["time_s"])
-    source = {
-        "name": recording.name,
-        "fs": recording.fs,
-        "channels": list(recording.channels),
-        "duration_s": round(recording.duration_s, 6),
-        "replaced_samples": recording.replaced,
-    }
-    about = described(preset, *programme), calibrations, source
     return Measured(
-        rows.Rows.concatenated(parts, table.names),
-        rows.header(table, *about),
-        rows.summary(table, *about),
+        rows.Rows.concatenated(parts, told.names),
+        table.header(),
+        table.summary(),
         {name: np.concatenate(track.picked) for name, track in tracks.items()},
         {name: track.axes for name, track in tracks.items()},
+        {name: one.unit for name, one in outputs.items()},
     )
-
-
-def described(
-    preset: Preset, target_lufs: float | None = None, dual_mono: bool = False
-) -> list[dict[str, Any]]:
-    """Of each model its name and settings, as headers tell them; arguments as of `measure`."""
-    found = preset.described
-    for model in found:
-        if model["name"] == "bs1770":
-            if target_lufs is not None:
-                model["target_lufs"] = target_lufs
-            model["dual_mono"] = dual_mono
-    return found
-
-
-def readings_of(
-    preset: Preset,
-    models: Mapping[str, Any],
-    channels: int,
-    target_lufs: float | None = None,
-    dual_mono: bool = False,
-) -> dict[str, rows.Readings]:
-    """What is told of each of the models, for so many channels; arguments as of `measure`.
-
-    Raises ValueError for a target or a second loudspeaker of no programme.
-    """
-    if preset.stages:
-        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
-    found = rows.readings_of(preset.names, channels, preset.uncertainty_db is not None, models)
-    if target_lufs is None and not dual_mono:
-        return found
-    if "bs1770" not in found:
-        raise ValueError(
-            f"a target and dual mono are for bs1770, and the model is {preset.where}: leave them "
-            "out"
-        )
-    return found | {"bs1770": rows.ProgrammeReadings(channels, target_lufs, dual_mono)}
 
 
 def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, list[Calibration]]":
@@ -455,27 +390,28 @@ def _in_full_scale(x: Any, calibrations: Sequence[Calibration], preset: Preset) 
     return array / array.dtype.type(PASCAL)
 
 
-def _output(name: str, preset: Preset) -> Output:
-    of_these = {n: one for n, one in OUTPUTS.items() if one.model in preset.names}
-    if name not in of_these:
-        offered = ", ".join(of_these) or "none"
-        raise ValueError(f"no output of {preset.where} is called {name!r}: there are {offered}")
-    return of_these[name]
+def _entry_of(output: str, preset: Preset) -> Entry:
+    """The model that gives an output of that name."""
+    for entry in preset.entries:
+        if output in entry.outputs:
+            return entry
+    offered = ", ".join(name for entry in preset.entries for name in entry.outputs) or "none"
+    raise ValueError(f"no output of {preset.where} is called {output!r}: there are {offered}")
 
 
 class _Track:
     """One output of a model at the times of rows: of the latest frame that is not after a row."""
 
-    def __init__(self, output: Output, model: Any, from_s: float) -> None:
+    def __init__(self, name: str, output: Output, model: Any, from_s: float) -> None:
         self.picked: list[NDArray[np.float32]] = []
         self.axes: tuple[Axis, ...] = ()
-        self._output, self._from_s = output, from_s
+        self._name, self._output, self._from_s = name, output, from_s
         self._time_dim = getattr(model.out_time_dim, output.field)
         self._time_s = np.array([-math.inf])
         self._values: NDArray[np.float32] | None = None
 
     def add(self, frames: Frames) -> None:
-        if frames.model != self._output.model:
+        if frames.model != self._name:
             return
         values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
         if self._values is None:

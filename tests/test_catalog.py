@@ -34,7 +34,13 @@ def test_every_entry_is_true(name):
             entry.build(48000, {key: word})
         with pytest.raises(ValueError, match=f"{key} is 'wrong'"):
             entry.build(48000, {key: "wrong"})
-    assert callable(entry.load("readings"))
+    of_readings = inspect.signature(entry.load("readings")).parameters
+    assert list(of_readings) == ["channels", *entry.readings_take]
+    for output in entry.outputs.values():
+        asked = {} if output.takes is None else {output.takes: True}
+        assert asked.keys() <= set(entry.takes)
+        fields = entry.build(48000, channels=2, **asked).out_time_dim._fields
+        assert output.field in fields
     if not entry.alone:
         assert readings_of([name], 2)[name].columns
         assert entry.load_checks().CHECKS

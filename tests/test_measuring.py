@@ -170,7 +170,7 @@ def test_a_programme_and_its_target():
     change = twice.summary["integrated_lufs"] - once.summary["integrated_lufs"]
     assert change == pytest.approx(3.01, abs=0.01)
     assert once.header["models"][0] == {"name": "bs1770", "target_lufs": -14.0, "dual_mono": False}
-    with pytest.raises(ValueError, match="are for bs1770, and the model is spl: leave them out"):
+    with pytest.raises(ValueError, match="dual mono is for bs1770, and the model is spl: leave it"):
         measure(x, FS, "spl", dual_mono=True)
 
 

@@ -15,11 +15,12 @@ from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH, chosen_preset
-from amt_stream.cli.table import Sound, Table
+from amt_stream.cli.table import table_of
 from amt_stream.engine.sources import SourceError
 from amt_stream.measuring import each
 from amt_stream.outputs import FORMATS, Writer
 from amt_stream.presets import Preset
+from amt_stream.table import Sound
 
 if TYPE_CHECKING:
     from amt_stream.analysis import Recording
@@ -163,15 +164,7 @@ def _analyze(
         raise Mistake(f"{file}: {error}") from error
     if recording.replaced:
         say(f"{file}: {recording.replaced} invalid samples were read as 0")
-    sound = Sound(
-        name=str(file),
-        fs=recording.fs,
-        channels=recording.channels,
-        calibration=calibrations,
-        duration_s=recording.duration_s,
-        more={"replaced_samples": recording.replaced},
-    )
-    table = Table(args, preset, models, sound, step_ms)
+    table = table_of(args, preset, models, Sound.of_recording(recording, calibrations), step_ms)
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:

@@ -12,12 +12,13 @@ from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
-from amt_stream.cli.table import Sound, Table
+from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
+from amt_stream.table import Sound, Table
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
@@ -113,10 +114,9 @@ def make_table(
         channels=given.channels,
         calibration=given.calibration,
         duration_s=given.source.duration_s,
-        more={},
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    return Table(args, preset, models, sound, step_ms)
+    return table_of(args, preset, models, sound, step_ms)
 
 
 def latest_readings(

@@ -39,10 +39,9 @@ def readings_of_model(name: str, made: Made) -> Readings:
     for entry in catalog.entries().values():
         # The name first: a model of another package that cannot be loaded is no matter here.
         if entry.model.endswith(f":{type(model).__name__}") and type(model) is entry.load("model"):
-            options: dict[str, Any] = {"model": model} if entry.alone else {}
-            if "uncertainty_db" in entry.takes and model.uncertainty_db is not None:
-                options["band"] = True
-            return entry.load("readings")(made.channels, **options)
+            band = "uncertainty_db" in entry.takes and model.uncertainty_db is not None
+            readings: Readings = entry.make_readings(made.channels, model=model, band=band)
+            return readings
     return FieldReadings(name, made.fields)
 
 

@@ -160,22 +160,21 @@ def readings_of(
     channels: int,
     band: bool = False,
     models: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, Readings]:
     """Those of models of the catalog, for so many channels.
 
     band: with the band of loudness, of those that give one
     models: the models themselves; one that gives cells is asked which
+    options: for those whose readings take them, such as target_lufs=-23.0
     """
-    found = {}
-    for name in names:
-        entry = catalog.entry(name)
-        options: dict[str, Any] = {}
-        if band and "uncertainty_db" in entry.takes:
-            options["band"] = True
-        if entry.alone and models is not None:
-            options["model"] = models[name]
-        found[name] = entry.load("readings")(channels, **options)
-    return found
+    given = models or {}
+    return {
+        name: catalog.entry(name).make_readings(
+            channels, band=band, model=given.get(name), **options
+        )
+        for name in names
+    }
 
 
 def choose(readings: Mapping[str, Readings], patterns: Iterable[str]) -> None:

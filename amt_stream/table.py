@@ -1,0 +1,124 @@
+"""The rows of one sound, with their header and their summary: of a file, of an array, or live."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from amt_stream import catalog, rows
+from amt_stream.calibration import Calibration
+from amt_stream.presets import Preset
+
+if TYPE_CHECKING:
+    from amt_stream.analysis import Recording
+    from amt_stream.streaming import Stage
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
+
+    `more` is what else a header tells of it.
+    """
+
+    name: str
+    fs: int
+    channels: tuple[int, ...]
+    calibration: Sequence[Calibration]
+    duration_s: float | None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_recording(cls, recording: "Recording", calibration: Sequence[Calibration]) -> Self:
+        """A whole sound, of which is told how many samples were read as 0."""
+        return cls(
+            recording.name,
+            recording.fs,
+            recording.channels,
+            calibration,
+            recording.duration_s,
+            {"replaced_samples": recording.replaced},
+        )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As a header tells it."""
+        return {
+            "name": self.name,
+            "fs": self.fs,
+            "channels": list(self.channels),
+            "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
+            **self.more,
+        }
+
+
+class Table:
+    """The rows of a preset's models, with their header and their summary.
+
+    columns: names or patterns; by default what is usual for each model
+    from_s, to_s: the part of the sound that rows and statistics cover
+    options: what the readings of some models take, as `target_lufs` of bs1770; None and False ask
+        for nothing
+
+    Raises ValueError for a column that there is not, and for an option that no model takes.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        models: "Mapping[str, Stage]",
+        sound: Sound,
+        step_ms: int,
+        *,
+        columns: Sequence[str] | None = None,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        **options: Any,
+    ) -> None:
+        self.sound = sound
+        self._models = _described(preset, options)
+        readings = _readings(preset, models, len(sound.channels), options)
+        if columns is not None:
+            rows.choose(readings, columns)
+        self.rows = rows.JoinedRows(
+            readings,
+            step_ms,
+            sound.fs,
+            from_s=from_s,
+            to_s=math.inf if to_s is None else to_s,
+            duration_s=sound.duration_s,
+        )
+
+    def header(self, **more: Any) -> dict[str, Any]:
+        """What goes before the rows, as data for JSON."""
+        given = self._models, self.sound.calibration, self.sound.told
+        return rows.header(self.rows, *given, **more)
+
+    def summary(self) -> dict[str, Any]:
+        """What is told of the whole sound, as data for JSON."""
+        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
+
+
+def _described(preset: Preset, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each model its name, its settings and the options of its readings."""
+    found = preset.described
+    for entry, told in zip(preset.entries, found, strict=False):  # a chain has no entry
+        told |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
+    return found
+
+
+def _readings(
+    preset: Preset, models: "Mapping[str, Stage]", channels: int, options: Mapping[str, Any]
+) -> dict[str, rows.Readings]:
+    asked = {name: value for name, value in options.items() if value not in (None, False)}
+    taken = {name for entry in preset.entries for name in entry.readings_take}
+    for name in asked.keys() - taken:
+        takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
+        raise ValueError(
+            f"{name.replace('_', ' ')} is for {', '.join(takers)}, and the model is "
+            f"{preset.where}: leave it out"
+        )
+    if preset.stages:
+        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
+    banded = preset.uncertainty_db is not None
+    return rows.readings_of(preset.names, channels, banded, models, **asked)
