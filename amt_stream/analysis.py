@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +115,14 @@ class ArrayRecording(Recording):
     def __init__(
         self,
         x: Any,
-        fs: int,
+        fs: float,
         channels: Sequence[int] | None = None,
         replace_invalid: bool = False,
         most: int = 2,
         name: str = "array",
     ) -> None:
-        if isinstance(fs, bool) or not isinstance(fs, (Integral, float)) or not fs > 0 or fs % 1:
+        kinds = int, float, np.integer, np.floating
+        if isinstance(fs, bool) or not isinstance(fs, kinds) or not fs > 0 or fs % 1:
             raise SourceError(f"fs is {fs!r}: give the sampling rate in whole hertz")
         self.fs, self.name = int(fs), name
         self._x = _in_columns(x, name)
@@ -136,21 +136,34 @@ class ArrayRecording(Recording):
 
 def _in_columns(x: Any, name: str) -> NDArray[Any]:
     """Sound as an array (time, channel), whatever the numbers in it are."""
-    array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
-    if array.dtype.kind not in "fi":
+    array = as_array(x, name)
+    if array.dtype.kind != "f" and array.dtype not in (np.int16, np.int32):
         raise SourceError(
             f"{name} holds {array.dtype}: give fractions of full scale as floating-point numbers, "
             "or PCM as int16 or int32"
         )
     columns = array[:, None] if array.ndim == 1 else array
-    if columns.ndim != 2 or 0 in columns.shape:
+    if columns.ndim != 2:
         raise SourceError(f"{name} has the shape {array.shape}: give (time,) or (time, channel)")
-    if columns.shape[0] <= columns.shape[1] > 1:
+    if not columns.size:
+        raise SourceError(f"{name} has the shape {array.shape}: give one sample or more")
+    if 1 < columns.shape[1] >= columns.shape[0]:
         raise SourceError(
-            f"{name} has the shape {array.shape}, more channels than samples: give (time, channel),"
-            " as x.T"
+            f"{name} has the shape {array.shape}, no fewer channels than samples: give (time, "
+            "channel), as x.T"
         )
     return columns
+
+
+def as_array(x: Any, name: str = "array") -> NDArray[Any]:
+    """The numbers of an array, a tensor or a list. Raises SourceError for what is none of them."""
+    try:
+        return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+    except (TypeError, ValueError) as error:
+        raise SourceError(
+            f"{name} is no array ({str(error).partition('. ')[0]}): give numbers (time,) or (time, "
+            "channel), of a type that numpy has"
+        ) from error
 
 
 def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -374,6 +374,8 @@ def _calibration(level: Level | None) -> Calibration:
 
 def _in_full_scale(x: Any, calibrations: Sequence[Calibration], preset: Preset) -> Any:
     """An array as fractions of full scale, whatever it is in."""
+    from amt_stream.analysis import as_array
+
     if IN_PASCAL not in calibrations:
         return x
     if any(one != IN_PASCAL for one in calibrations):
@@ -384,7 +386,7 @@ def _in_full_scale(x: Any, calibrations: Sequence[Calibration], preset: Preset) 
             f"{', '.join(full_scale)} takes fractions of full scale, and calibration is "
             '"pascal": give the array in full scale, and its level in dB SPL'
         )
-    array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+    array = as_array(x)
     if array.dtype.kind != "f":
         raise ValueError(f"an array of {array.dtype} is not in pascal: give floating-point numbers")
     return array / array.dtype.type(PASCAL)

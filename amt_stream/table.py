@@ -115,8 +115,7 @@ def _readings(
     for name in asked.keys() - taken:
         takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
         raise ValueError(
-            f"{name.replace('_', ' ')} is for {', '.join(takers)}, and the model is "
-            f"{preset.where}: leave it out"
+            f"{name} is for {', '.join(takers)}, and the model is {preset.where}: leave it out"
         )
     if preset.stages:
         return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}

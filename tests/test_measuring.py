@@ -170,7 +170,7 @@ def test_a_programme_and_its_target():
     change = twice.summary["integrated_lufs"] - once.summary["integrated_lufs"]
     assert change == pytest.approx(3.01, abs=0.01)
     assert once.header["models"][0] == {"name": "bs1770", "target_lufs": -14.0, "dual_mono": False}
-    with pytest.raises(ValueError, match="dual mono is for bs1770, and the model is spl: leave it"):
+    with pytest.raises(ValueError, match="dual_mono is for bs1770, and the model is spl: leave it"):
         measure(x, FS, "spl", dual_mono=True)
 
 
@@ -222,10 +222,19 @@ def test_several_files_of_which_one_fails(tmp_path):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.zeros((2, FS)), r"array has the shape \(2, 48000\), more channels than samples: give"),
+        (
+            np.zeros((2, FS)),
+            r"the shape \(2, 48000\), no fewer channels than samples: give",
+        ),
+        (np.zeros((2, 2)), r"the shape \(2, 2\), no fewer channels than samples: give"),
         (torch.zeros(2, FS), r"give \(time, channel\), as x\.T"),
         (np.zeros((FS, 2, 1)), r"the shape \(48000, 2, 1\): give \(time,\) or \(time, channel\)"),
-        (np.zeros(0), r"the shape \(0,\): give"),
+        (np.float64(0.1), r"the shape \(\): give \(time,\) or"),
+        (np.zeros(0), r"the shape \(0,\): give one sample or more"),
+        (np.zeros((0, 2)), r"the shape \(0, 2\): give one sample or more"),
+        (np.zeros(FS, np.int64), "array holds int64: give fractions of full scale"),
+        ([[0.0], [0.0, 0.0]], "array is no array .*: give numbers"),
+        (torch.zeros(FS, dtype=torch.bfloat16), "array is no array .*BFloat16.*: give numbers"),
         (np.zeros((FS, 4)), "array has 4 channels: choose one, or two as left and right"),
         (np.zeros(FS, complex), "array holds complex128: give fractions of full scale"),
         (np.array([0, np.nan, 0]), r"nan at sample 1 .* \(replace_invalid=True\)"),
@@ -234,6 +243,20 @@ def test_several_files_of_which_one_fails(tmp_path):
 def test_arrays_that_are_refused(x, message):
     with pytest.raises(SourceError, match=message):
         measure(x, FS)
+
+
+@pytest.mark.parametrize("fs", [48000.0, np.float32(48000), np.int32(48000)])
+def test_however_the_rate_and_the_numbers_are_given(fs):
+    x = speech_like(0.05)
+    expected = measure(x, FS, "zwicker")["zwicker_n_sone"]
+    for given in (x, x.tolist(), np.asfortranarray(x), torch.from_numpy(x).requires_grad_()):
+        assert np.array_equal(measure(given, fs, "zwicker")["zwicker_n_sone"], expected)
+
+
+def test_one_sample():
+    m = measure(np.zeros(1), FS)
+    assert (m.time_s.tolist(), m["ltl_sone"].tolist()) == ([0.0], [0.0])
+    assert m.header["source"]["duration_s"] == round(1 / FS, 6)
 
 
 SILENCE = np.zeros(4800)

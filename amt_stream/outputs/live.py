@@ -21,7 +21,7 @@ class Writer(Protocol):
 class LiveRows:
     """A sink that writes the rows that `table` makes of frames, and flushes.
 
-    `begin` gives the writer; it is asked when there is something to write, and not before.
+    `begin` gives the writer; it is asked when there is something to write, or at the end.
     `done` is set at the end of the part of the sound that the table covers, or when the stream
     takes no more: `error` then says why.
     """
@@ -40,20 +40,20 @@ class LiveRows:
     def __call__(self, frames: Frames) -> None:
         if self.done.is_set():
             return
-        self._write(self._table(frames))
+        rows = self._table(frames)
+        if len(rows):
+            self._guarded(lambda writer: writer.write(rows))
         if self._table.reached_s >= self._table.to_s:
             self.done.set()
 
     def finish(self, end_s: float, summary: Callable[[], Mapping[str, Any]]) -> None:
         """Write the rows until `end_s` that are still to come, and the summary."""
-        if not self.done.is_set():
-            self._write(self._table.rest(end_s))
-        if self._writer is not None and self.error is None:
+        if self.error is not None:
+            return
+        # Without rows too, what was measured is told.
+        self._guarded(lambda writer: writer.write(self._table.rest(end_s)))
+        if self.error is None:
             self._guarded(lambda writer: writer.finish(summary()))
-
-    def _write(self, rows: Rows) -> None:
-        if len(rows):
-            self._guarded(lambda writer: writer.write(rows))
 
     def _guarded(self, act: Callable[[Writer], None]) -> None:
         try:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.frames import Fault
 from amt_stream.rows.words import FAULT_NAMES
 
 BEFORE = ("time_s", "utc", "sample")
@@ -27,7 +28,10 @@ DIGITS = 7
 
 # Bits of a fault to its words, as a column of rows has them.
 FAULT_TEXTS = np.array(
-    [" ".join(name for bit, name in FAULT_NAMES.items() if fault & bit) for fault in range(16)],
+    [
+        " ".join(name for bit, name in FAULT_NAMES.items() if fault & bit)
+        for fault in range(sum(Fault) + 1)
+    ],
     dtype=object,
 )
 

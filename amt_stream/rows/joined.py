@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Frames
+from amt_stream.frames import Fault, Frames
 from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc
 from amt_stream.rows.column import Column
 from amt_stream.rows.readings import Readings, Summary
@@ -15,7 +15,7 @@ from amt_stream.rows.readings import Readings, Summary
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
 
-ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(15), np.uint8(64), np.uint8(128)
+ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(sum(Fault)), np.uint8(64), np.uint8(128)
 """Marks of a frame in one number: the bits of `Fault`, and two more."""
 
 

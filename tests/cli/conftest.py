@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.cli.command import build_parser, run_chosen
+
 FULL_SCALE_DB = 100.0
 
 
@@ -54,6 +56,18 @@ def number(text):
 
 
 COMMAND = [sys.executable, "-m", "amt_stream.cli"]
+
+
+@pytest.fixture
+def printed(capsys):
+    """What a command prints that runs here, where everything is imported already."""
+
+    def run(*arguments):
+        args = build_parser().parse_args([*map(str, arguments)])
+        assert run_chosen(args) == 0
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.fixture

@@ -23,18 +23,6 @@ LOUD = ("--full-scale-db", 100)
 
 
 @pytest.fixture
-def printed(capsys):
-    """What a command prints that runs here, where everything is imported already."""
-
-    def run(*arguments):
-        args = build_parser().parse_args([*map(str, arguments)])
-        assert run_chosen(args) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-@pytest.fixture
 def refused(capsys):
     """What a command says that ends without having measured anything."""
 
@@ -250,7 +238,7 @@ def test_mono_counts_as_two_and_a_target_is_zero(printed, refused, sound_file, t
     two = sound_file(tone(77.0, 0.1), name="two.wav")
     for arguments, said in (
         (["--model", "bs1770", "--dual-mono"], "dual mono is for one channel"),
-        (["--model", "spl", "--target", -23], "are for bs1770, and the model is spl"),
+        (["--model", "spl", "--target", -23], "target_lufs is for bs1770, and the model is spl"),
     ):
         assert said in refused("analyze", two, *arguments)
 
@@ -266,6 +254,21 @@ def test_a_summary_goes_where_it_is_told(printed, refused, sound_file, tone, tmp
     assert "exists: say --force" in refused("analyze", files[0], *wanted, one)
     assert printed("analyze", *files, *wanted, two) == ""
     assert [told["name"] for told in json.loads(two.read_text())] == list(map(str, files))
+
+
+@pytest.mark.parametrize("command", ["analyze", "meter"])
+def test_without_a_row_there_is_a_header_and_a_summary(printed, sound_file, tone, command):
+    path = sound_file(tone(60.0, 0.1))
+    sound = (path,) if command == "analyze" else ("--source", path, "--fast")
+    wanted = [command, *sound, "--model", "spl", "--from", 100]
+    rows = read_csv(printed(*wanted, "--format", "csv"))
+    assert (len(rows), *rows.columns[:2], rows.columns[-1]) == (0, "time_s", "utc", "calibrated")
+    lines = printed(*wanted, "--format", "jsonl").splitlines()
+    header, summary = map(json.loads, lines)
+    for line in (header, summary):
+        VALIDATOR.validate(line)
+    assert header["header"]["statistics"]["spl"]["from_s"] == 100
+    assert summary["summary"]["laeq_db"] is None
 
 
 @pytest.mark.parametrize(

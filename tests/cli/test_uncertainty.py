@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.cli.command import build_parser, run_chosen
+from amt_stream.cli.command import build_parser
 from amt_stream.cli.loudness_terminal import line, screen
 from amt_stream.rows import band_texts
 from amt_stream.rows.loudness import EDGES
@@ -16,18 +16,6 @@ from tests.cli.test_terminal import READING
 METER = ("meter", "--fast", "--source")
 BAND_COLUMNS = [f"{edge}_{unit}" for unit in ("sone", "phon") for edge in EDGES]
 TYPED = ("--full-scale-db", 100, "--calibration-uncertainty", 0.6, "--microphone-uncertainty", 0.8)
-
-
-@pytest.fixture
-def printed(capsys):
-    """What a command prints that runs here, where everything is imported already."""
-
-    def run(*arguments):
-        args = build_parser().parse_args([*map(str, arguments)])
-        assert run_chosen(args) == 0
-        return capsys.readouterr().out
-
-    return run
 
 
 def test_rows_have_the_band_and_the_header_says_of_what(printed, sound_file, tone):
