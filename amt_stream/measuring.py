@@ -213,7 +213,7 @@ def measure(
         pascal, or one of these for each channel; without it levels are not calibrated
     field: of the models that have one: "free", "diffuse" or "eardrum"; other `settings` by name, as
         presets have them, such as accuracy="grouped"
-    step_ms: from row to row; by default 1 for Moore2016 alone, 10 for others
+    step_ms: from row to row; by default 1 for Moore2016 alone, 20 for modulation, 10 for others
     columns: names or patterns, such as "ltl_*"; by default what is usual for each model
     outputs: what models of the catalog give besides, such as "specific_loudness", by name
     channels: one or two numbers (1, 2, ...) of those that the sound has
