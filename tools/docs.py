@@ -102,12 +102,8 @@ class References:
         self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")
         catalog = importlib.import_module("amt_stream.catalog")
-        made = {name: catalog.entry(name).load("readings") for name in catalog.side_by_side()}
-        more: dict[str, dict[str, Any]] = {
-            "moore2016": {"band": True},
-            "bs1770": {"target_lufs": -23.0},
-        }
-        self.readings = [one(2, **more.get(name, {})) for name, one in made.items()]
+        entries = map(catalog.entry, catalog.side_by_side())
+        self.readings = [one.make_readings(2, band=True, target_lufs=-23.0) for one in entries]
 
     def _attributes(self, owner: type) -> set[str]:
         """Names that the classes of an object give to `self`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amt_stream import catalog
-from amt_stream.rows import Readings, readings_of
+from amt_stream.rows import Readings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
 PERCENTILE = re.compile(r"(?:^|_)[ln](\d\d?)(?:_|$)")
@@ -16,9 +16,7 @@ SIDE = re.compile("_(left|right)")
 
 
 def readings(name: str, channels: int = 1) -> Readings:
-    if name == "bs1770":
-        return catalog.entry(name).load("readings")(channels, target_lufs=-23.0)
-    return readings_of([name], channels, band=True)[name]
+    return catalog.entry(name).make_readings(channels, band=True, target_lufs=-23.0)
 
 
 def table(name: str) -> str:
@@ -43,7 +41,7 @@ def test_the_columns_are_those_of_the_rows(name):
 
 
 def test_gm2002_has_those_of_moore2016_with_a_prefix():
-    plain = [column.name for column in readings_of(["moore2016"], 1)["moore2016"].offered]
+    plain = [c.name for c in catalog.entry("moore2016").make_readings(1).offered]
     prefixed = [column.name for column in readings("gm2002").offered]
     assert prefixed == [f"gm2002_{name}" for name in plain]
 
@@ -57,6 +55,13 @@ def test_each_of_two_channels_has_every_column(name):
     usual = [column.name for column in stereo.columns if SIDE.search(column.name)]
     assert usual
     assert all(f"`{column}`" in PAGE for column in usual)
+
+
+def test_outputs_are_those_of_the_models():
+    told = re.findall(r"^\| `(\w+)` \| (\w+) \| (\S+) \| ([\w, ]+) \|$", PAGE, re.MULTILINE)
+    entries = catalog.entries().values()
+    there = {(e.name, n, o.unit, ", ".join(o.axes)) for e in entries for n, o in e.outputs.items()}
+    assert {(model, name, unit, axes) for name, model, unit, axes in told} == there
 
 
 def test_windows_roll_as_it_says():
