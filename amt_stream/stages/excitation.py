@@ -174,5 +174,5 @@ class Excitation(Stage):
 def _ascending(name: str, values: ArrayLike) -> np.ndarray:
     found = np.asarray(values, np.float64)
     if found.ndim != 1 or not found.size or not (found[0] > 0 and np.all(np.diff(found) >= 0)):
-        raise ValueError(f"{name} is {found}: give numbers above 0, ascending")
+        raise ValueError(f"{name} is {found}: give numbers above 0 and ascending")
     return found

@@ -66,7 +66,7 @@ def ten_ms(name, **options):
     """A running stage and 10 ms for it: sound at its rate, else at 16 kHz, or ten frames."""
     case = CASES[name]
     stage = case.make(**options).float()
-    rate = getattr(stage, "fs", 16000) if stage.time_dim == -1 else 1000
+    rate = (stage.fs or 16000) if stage.time_dim == -1 else 1000
     shape = list(case.shape)
     shape[stage.time_dim] = ceil(rate / 100 / stage.block_size) * stage.block_size
     x = case.signal(*shape).float()
