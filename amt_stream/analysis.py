@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine.measurement import Line, Measurement
+from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,
@@ -190,12 +190,12 @@ def analyze(
     arrived: list[Frames] = []
     measurements = [
         Measurement(
-            Line(one, recording.fs, BLOCK_MS, heard),
+            ReadyModel(one, recording.fs, BLOCK_MS, heard),
             calibration,
             slice(0, heard),
             emit=arrived.append,
             epoch=lambda audio_s: math.nan,
-            line_changed=lambda line: None,
+            model_changed=lambda ready: None,
             name=name,
         )
         for name, one in models.items()

@@ -28,7 +28,7 @@ class Refused(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class MeasuredTone:
     """A tone: the strongest sinusoid in a piece of sound.
 
     level_dbfs      its level; a full-scale sine has 0
@@ -44,7 +44,7 @@ class Reading:
     clipped: bool
 
 
-def measure_tone(samples: Any, fs: float) -> Reading:
+def measure_tone(samples: Any, fs: float) -> MeasuredTone:
     """The sinusoid that fits `samples` (time,) best.
 
     Frequency from the Hann-windowed spectrum, then least squares with the same weights: exact
@@ -74,7 +74,7 @@ def measure_tone(samples: Any, fs: float) -> Reading:
     # A sample need not fall on a crest: it may be half a sampling interval away.
     crest = amplitude * math.cos(math.pi * min(frequency / fs, 0.5))
     clipped = float(np.max(np.abs(x))) >= FULL_SCALE or crest > 1.005 * highest
-    return Reading(
+    return MeasuredTone(
         frequency=float(frequency),
         level_dbfs=_db(amplitude**2),
         residual_db=_db(residual) - _db(amplitude**2 / 2.0),
@@ -97,18 +97,18 @@ class CalibratorCheck:
 
     def __init__(self, fs: int, frequency: float = 1000.0) -> None:
         self.fs, self.frequency = fs, frequency
-        self.result: Reading | None = None
-        self.latest: Reading | None = None
+        self.result: MeasuredTone | None = None
+        self.latest: MeasuredTone | None = None
         self.progress_s = 0.0
         self._held = np.zeros(0)
         self._size = round(PIECE_S * fs)
-        self._good: deque[Reading] = deque(maxlen=round(STABLE_S / PIECE_S))
+        self._good: deque[MeasuredTone] = deque(maxlen=round(STABLE_S / PIECE_S))
         self._reason = ""
         self._in_a_row = 0
         self._heard: Counter[str] = Counter()
         self._last_words: dict[str, str] = {}
 
-    def push(self, samples: NDArray[Any]) -> Reading | None:
+    def push(self, samples: NDArray[Any]) -> MeasuredTone | None:
         """Take samples (time,) and give the result, None while there is none."""
         self._held = np.concatenate([self._held, np.asarray(samples, np.float64)])
         while len(self._held) >= self._size and self.result is None:
@@ -116,7 +116,7 @@ class CalibratorCheck:
             self._judge(piece)
         return self.result
 
-    def finish(self) -> Reading:
+    def finish(self) -> MeasuredTone:
         """The result, or Refused with what was wrong most of the time."""
         if self.result is not None:
             return self.result
@@ -159,7 +159,7 @@ class CalibratorCheck:
         if reason != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S:
             raise Refused(words)
 
-    def _fault(self, tone: Reading) -> tuple[str, str]:
+    def _fault(self, tone: MeasuredTone) -> tuple[str, str]:
         """What is wrong with a piece, as a key and in words; empty where it is a good tone."""
         if tone.total_dbfs < QUIET_DBFS:
             return "quiet", (
@@ -183,7 +183,7 @@ class CalibratorCheck:
             )
         return "", ""
 
-    def _mean(self) -> Reading:
+    def _mean(self) -> MeasuredTone:
         power = np.mean([10.0 ** (t.level_dbfs / 10.0) for t in self._good])
         frequency = np.mean([t.frequency for t in self._good])
         return replace(self._good[-1], frequency=float(frequency), level_dbfs=_db(float(power)))

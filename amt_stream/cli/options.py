@@ -341,13 +341,18 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         dest="target_lufs",
         type=number(-70, 0, "LUFS"),
         metavar="LUFS",
-        help="of bs1770: tell loudness relative to this too, in LU",
+        help=f"of {_takers('target_lufs')}: tell loudness relative to this too, in LU",
     )
     parser.add_argument(
         "--dual-mono",
         action="store_true",
-        help="of bs1770: one channel counts as two, 3.01 LU more",
+        help=f"of {_takers('dual_mono')}: one channel counts as two, 3.01 LU more",
     )
+
+
+def _takers(option: catalog.ReadingsTake) -> str:
+    """The models whose readings take an option, in words."""
+    return ", ".join(catalog.names(lambda entry: option in entry.readings_take))
 
 
 def _model(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ FULL_SCALE_SINE = 0.5**0.5
 """Its rms."""
 
 
-class Line:
+class ReadyModel:
     """A model ready to run: its stream, the size of its blocks, the time of its frames.
 
     `heard` channels of the source go to its `rows`, one to both ears where it has two.
@@ -80,19 +80,19 @@ class Line:
 
 
 class Measurement:
-    """Feeds a `Line` with what arrives and emits `Frames`; holds the sample count, the only clock.
+    """Feeds a model with what arrives and emits `Frames`; its sample count is the only clock.
 
     Everything here belongs to one thread, the one that calls `take`.
     """
 
     def __init__(
         self,
-        line: Line,
+        ready: ReadyModel,
         calibration: Calibration | Sequence[Calibration],
         columns: slice,
         emit: Callable[[Frames], None],
         epoch: Callable[[float], float],
-        line_changed: Callable[[Line], None],
+        model_changed: Callable[[ReadyModel], None],
         name: str = "",
     ) -> None:
         self.name = name
@@ -103,18 +103,18 @@ class Measurement:
         self.clipped = 0
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._columns = columns
-        self._emit_frames, self._epoch, self._line_changed = emit, epoch, line_changed
+        self._emit_frames, self._epoch, self._model_changed = emit, epoch, model_changed
         self._stretch = 0
         self._zeros_run = 0
         # One channel is told as both ears.
-        self._level_db = np.full((max(2, line.rows), 1), LOWEST_DB, np.float32)
+        self._level_db = np.full((max(2, ready.rows), 1), LOWEST_DB, np.float32)
         self._end: int | None = None
         self._gap = (0, 0)
-        self._next_line: Line | None = None
+        self._next_model: ReadyModel | None = None
         self.calibration = each_ear(calibration)
-        self._set_line(line)
-        self._first = line.clock.first_from(0)
-        self.marks = Marks(line.clock, line.settle)
+        self._set_model(ready)
+        self._first = ready.clock.first_from(0)
+        self.marks = Marks(ready.clock, ready.settle)
         self.marks.add(0, 0, 0)
 
     @property
@@ -125,28 +125,28 @@ class Measurement:
     @property
     def silent(self) -> bool:
         """Only exact zeros for more than a second [any-thread]."""
-        return self._zeros_run > self.line.clock.fs
+        return self._zeros_run > self.ready.clock.fs
 
-    def _set_line(self, line: Line) -> None:
-        self.line = line
+    def _set_model(self, ready: ReadyModel) -> None:
+        self.ready = ready
         self._origin = self.position
-        self._index = int(self.position * line.clock.ratio)
-        self._input = np.zeros((line.rows, line.block), np.float32)
+        self._index = int(self.position * ready.clock.ratio)
+        self._input = np.zeros((ready.rows, ready.block), np.float32)
         self._tensor = torch.from_numpy(self._input)[None]
-        self._energy = np.zeros(line.rows)
+        self._energy = np.zeros(ready.rows)
         self._heard = 0
         self._set_scale()
 
     def _set_scale(self) -> None:
-        """What the line takes a full-scale sample for, in each of its rows."""
-        if self.line.in_pascal:
-            self._scale, self._reference = pascal_per_ear(self.calibration)[: self.line.rows], P0
+        """What the model takes a full-scale sample for, in each of its rows."""
+        if self.ready.in_pascal:
+            self._scale, self._reference = pascal_per_ear(self.calibration)[: self.ready.rows], P0
         else:
             self._scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
 
     def reset(self) -> None:
         """The model back to silence; the clock goes on [engine-thread]."""
-        self.line.stream.reset()
+        self.ready.stream.reset()
         self._begin_anew()
 
     def recalibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
@@ -162,17 +162,17 @@ class Measurement:
         self._stretch += 1
         self.marks.add(0, self.position, self.position)
 
-    def swap(self, line: Line) -> None:
+    def swap(self, ready: ReadyModel) -> None:
         """Go on with another model from the next place where its blocks fit [engine-thread].
 
         It hears as many channels, in the same unit.
         """
-        self._next_line = line
+        self._next_model = ready
 
     @property
     def wanted(self) -> int:
         """Samples that are still missing in the block under way."""
-        return self.line.block - (self.position - self._origin) % self.line.block
+        return self.ready.block - (self.position - self._origin) % self.ready.block
 
     def take(self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
         """Process samples `(time, channel)`, before which `lost` are missing [engine-thread]."""
@@ -196,29 +196,29 @@ class Measurement:
         if gap_end == self.position:
             # The last row may stand exactly at the end, and hear nothing but what is missing there.
             self.marks.add(fault, gap_end, gap_end + 1)
-        while self._index < self.line.clock.first_after(self._end):
+        while self._index < self.ready.clock.first_after(self._end):
             self._fill(self.wanted)
 
     def _room(self, samples: int) -> int:
         """How many of `samples` fit into this block; commands are carried out at its start."""
-        if self.wanted == self.line.block:
+        if self.wanted == self.ready.block:
             while not self.commands.empty():
                 self.commands.get()()
-            if self._next_line is not None:
-                self._change_line(self._next_line)
+            if self._next_model is not None:
+                self._change_model(self._next_model)
         return min(samples, self.wanted)
 
-    def _change_line(self, line: Line) -> None:
-        if self.position % line.model.block_size:
+    def _change_model(self, ready: ReadyModel) -> None:
+        if self.position % ready.model.block_size:
             return
-        self._next_line = None
-        reached = self.line.clock.position(max(self._index, self._first) - 1)
-        self._set_line(line)
+        self._next_model = None
+        reached = self.ready.clock.position(max(self._index, self._first) - 1)
+        self._set_model(ready)
         # Rows that the old model has already given must not come again.
-        self._first = max(line.clock.first_from(0), line.clock.first_after(reached))
-        self.marks.clock, self.marks.settle = line.clock, line.settle
+        self._first = max(ready.clock.first_from(0), ready.clock.first_after(reached))
+        self.marks.clock, self.marks.settle = ready.clock, ready.settle
         self._begin_anew()
-        self._line_changed(line)
+        self._model_changed(ready)
 
     def _cross_gap(self, lost: int, flags: int) -> None:
         """Zeros for what is missing; a long gap is jumped, and the model starts anew after it."""
@@ -226,13 +226,13 @@ class Measurement:
         self.lost += lost
         self._gap = (flags | Fault.GAP, end)
         self.marks.add(flags | Fault.GAP, self.position, end)
-        if lost > LONGEST_FILLED_GAP_S * self.line.clock.fs:
-            self._fill(-(self.position - self._origin) % self.line.block)
+        if lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs:
+            self._fill(-(self.position - self._origin) % self.ready.block)
             # The gap's last samples are filled, so that a row of every model stands in it.
-            skipped = (end - self.position - 1) // self.line.block * self.line.block
+            skipped = (end - self.position - 1) // self.ready.block * self.ready.block
             self.position += skipped
-            self._index += int(skipped * self.line.clock.ratio)
-            self.line.stream.reset()
+            self._index += int(skipped * self.ready.clock.ratio)
+            self.ready.stream.reset()
         self._fill(end - self.position)
 
     def _fill(self, count: int) -> None:
@@ -271,7 +271,7 @@ class Measurement:
         if self._end is None:
             self._heard += n
         # The door is given the same memory that it may hand to the model; it copies what it keeps.
-        y = self.line.door.push(self._tensor[..., :n])
+        y = self.ready.door.push(self._tensor[..., :n])
         if y is not None:
             self._take_level()
             self._emit(y)
@@ -286,8 +286,8 @@ class Measurement:
         self._heard = 0
 
     def _emit(self, y: Any) -> None:
-        clock, time_dim = self.line.clock, self.line.model.out_time_dim
-        start, count = self._index, int(self.line.block * clock.ratio)
+        clock, time_dim = self.ready.clock, self.ready.model.out_time_dim
+        start, count = self._index, int(self.ready.block * clock.ratio)
         self._index += count
         low, high = max(0, self._first - start), count
         if self._end is not None:
@@ -307,7 +307,7 @@ class Measurement:
                 fault=fault,
                 settling=settling,
                 level_db=np.repeat(self._level_db, len(index), axis=1),
-                calibrated=not self.line.in_pascal or all(c.calibrated for c in self.calibration),
+                calibrated=not self.ready.in_pascal or all(c.calibrated for c in self.calibration),
                 stretch=self._stretch,
                 model=self.name,
             )

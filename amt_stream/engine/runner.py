@@ -29,7 +29,7 @@ from amt_stream.engine.feed import (
 )
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
-from amt_stream.engine.measurement import Line, Measurement, each_ear
+from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
 from amt_stream.engine.outlet import GRACE_S, Outlet, Sink, name_of
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
@@ -112,19 +112,19 @@ class Engine:
         for name, one in models.items():
             columns = self._columns(one, channels)
             heard = len(range(source.channels)[columns])
-            line = Line(one, source.fs, block_ms, heard)
+            ready = ReadyModel(one, source.fs, block_ms, heard)
             self._measurements[name] = Measurement(
-                line,
+                ready,
                 calibration,
                 columns,
                 emit=partial(self._emit, name),
                 epoch=self._epoch,
-                line_changed=partial(self._renew_history, name),
+                model_changed=partial(self._renew_history, name),
                 name=name,
             )
-            self.histories[name] = self._new_history(line)
+            self.histories[name] = self._new_history(ready)
         self._measurement = next(iter(self._measurements.values()))
-        slack = max(1, round(sink_slack_s * source.fs / self._measurement.line.block))
+        slack = max(1, round(sink_slack_s * source.fs / self._measurement.ready.block))
         self._slack, self._slack_s = slack * len(models), sink_slack_s
         self._recent_s = min(RECENT_S, history_s)
         self._recent: deque[Frames] = deque()
@@ -279,26 +279,26 @@ class Engine:
             measurement = self._measurements[name]
         else:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.models)}")
-        present = measurement.line
-        line = Line(model, self.source.fs, self._block_ms, present.heard)
-        if line.in_pascal != present.in_pascal:
+        present = measurement.ready
+        ready = ReadyModel(model, self.source.fs, self._block_ms, present.heard)
+        if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(
-                f"{type(model).__name__} takes {units[line.in_pascal]}, and "
+                f"{type(model).__name__} takes {units[ready.in_pascal]}, and "
                 f"{type(present.model).__name__} {units[present.in_pascal]}: make a new Engine"
             )
-        line.warm()
-        measurement.commands.put(partial(measurement.swap, line))
+        ready.warm()
+        measurement.commands.put(partial(measurement.swap, ready))
 
     @property
     def model(self) -> Stage:
         """The model that runs just now, the first of several [any-thread]."""
-        return self._measurement.line.model
+        return self._measurement.ready.model
 
     @property
     def models(self) -> dict[str, Stage]:
         """The models that run just now, by name; a single one has the name "" [any-thread]."""
-        return {name: one.line.model for name, one in self._measurements.items()}
+        return {name: one.ready.model for name, one in self._measurements.items()}
 
     @property
     def history(self) -> History:
@@ -356,11 +356,11 @@ class Engine:
     @property
     def health(self) -> Health:
         """How it is doing just now [any-thread]."""
-        line, source, measurement = self._measurement.line, self.source, self._measurement
+        ready, source, measurement = self._measurement.ready, self.source, self._measurement
         queue_s = self._ring.fill / source.fs
         median, p99, highest = self._load.shares()
         ppm, uncertainty, observed_s = self._arrivals.clock()
-        model_s = float(line.clock.latency + line.block) / source.fs
+        model_s = float(ready.clock.latency + ready.block) / source.fs
         return Health(
             device_state=self._device_state(),
             note=self._note(),
@@ -428,8 +428,8 @@ class Engine:
                 self.source.stop()
 
     def _made(self) -> dict[str, Made]:
-        lines = {name: one.line for name, one in self._measurements.items()}
-        return {n: Made(line.model, line.heard, line.fields) for n, line in lines.items()}
+        running = {name: one.ready for name, one in self._measurements.items()}
+        return {name: Made(one.model, one.heard, one.fields) for name, one in running.items()}
 
     def _outlet(self, sink: Sink | RowSink) -> Outlet:
         if isinstance(sink, RowSink):
@@ -527,7 +527,7 @@ class Engine:
             _prepare_thread()
             with torch.inference_mode():
                 for measurement in self._measurements.values():
-                    measurement.line.warm()
+                    measurement.ready.warm()
                 self._ready.set()
                 if self._run_in == "engine":
                     self._drain_ring()
@@ -585,7 +585,7 @@ class Engine:
         self._cpu_s += cpu_at - self._cpu_at
         self._cpu_at = cpu_at
         self._measured_samples += len(block)
-        if self._measured_samples >= self._measurement.line.block:
+        if self._measured_samples >= self._measurement.ready.block:
             audio_s = self._measured_samples / self.source.fs
             self._load.add(self._cpu_s, self._wall_s, audio_s)
             if self._run_in == "callback" and self.source.live:
@@ -619,17 +619,17 @@ class Engine:
     def _epoch(self, audio_s: float) -> float:
         return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
 
-    def _renew_history(self, name: str, line: Line) -> None:
+    def _renew_history(self, name: str, ready: ReadyModel) -> None:
         with self._outlets_lock:
             # What another model gave is not read as what this one gives.
             self._recent = deque(one for one in self._recent if one.model != name)
             self._recent_is_all = False
         old = self.histories[name]
-        if (old.fields, old.frame_rate) != (line.fields, line.clock.frame_rate):
-            self.histories[name] = self._new_history(line, old)
+        if (old.fields, old.frame_rate) != (ready.fields, ready.clock.frame_rate):
+            self.histories[name] = self._new_history(ready, old)
 
-    def _new_history(self, line: Line, before: History | None = None) -> History:
-        return History(line.fields, line.clock.frame_rate, self._history_s, before)
+    def _new_history(self, ready: ReadyModel, before: History | None = None) -> History:
+        return History(ready.fields, ready.clock.frame_rate, self._history_s, before)
 
 
 def _refuse_no_time(**given: float) -> None:

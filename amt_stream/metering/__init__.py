@@ -4,7 +4,7 @@ from amt_stream.metering.extremes import Event, Events, Hold, Maximum, TimeAbove
 from amt_stream.metering.histogram import Histogram, RollingHistogram
 from amt_stream.metering.loudness import LoudnessMeter
 from amt_stream.metering.percentiles import PERCENTS
-from amt_stream.metering.programme import EBU_9, EBU_18, ProgrammeLoudness, Scale
+from amt_stream.metering.programme import EBU_9, EBU_18, DisplayScale, ProgrammeLoudness
 from amt_stream.metering.rolling import RollingLevel
 from amt_stream.metering.sound_level import SoundLevelMeter
 from amt_stream.metering.zwicker import ZwickerMeter
@@ -13,6 +13,7 @@ __all__ = [
     "EBU_9",
     "EBU_18",
     "PERCENTS",
+    "DisplayScale",
     "Event",
     "Events",
     "Histogram",
@@ -22,7 +23,6 @@ __all__ = [
     "ProgrammeLoudness",
     "RollingHistogram",
     "RollingLevel",
-    "Scale",
     "SoundLevelMeter",
     "TimeAbove",
     "ZwickerMeter",

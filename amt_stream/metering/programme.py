@@ -34,15 +34,15 @@ def lufs(energy: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Scale:
+class DisplayScale:
     """What a meter shows, from `low` to `high` in LU about its target (EBU Tech 3341)."""
 
     low: float
     high: float
 
 
-EBU_9 = Scale(-18.0, 9.0)
-EBU_18 = Scale(-36.0, 18.0)
+EBU_9 = DisplayScale(-18.0, 9.0)
+EBU_18 = DisplayScale(-36.0, 18.0)
 
 
 class GatedEnergies:
@@ -138,7 +138,7 @@ class ProgrammeLoudness(Meter):
     def __init__(
         self,
         target_lufs: float = -23.0,
-        scale: Scale = EBU_9,
+        scale: DisplayScale = EBU_9,
         columns: Sequence[str] = COLUMNS[:2],
     ) -> None:
         super().__init__(columns)

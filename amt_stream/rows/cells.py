@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.contract import rows_of
 from amt_stream.frames import Frames, scalar_field
 from amt_stream.rows.column import Column
-from amt_stream.rows.readings import Readings, Summary
+from amt_stream.rows.readings import Uncounted
 
 AXES = (
     Column("channel", "", "channel of the output, counted from 1"),
@@ -21,7 +21,7 @@ AXES = (
 OUTPUT = Column("output", "", "name of the output")
 
 
-class CellReadings(Readings):
+class CellReadings(Uncounted):
     """Each number of a model's output: a row per output, channel, band and modulation.
 
     name: of the model
@@ -31,8 +31,6 @@ class CellReadings(Readings):
 
     Raises ValueError for an output of more than three axes besides these.
     """
-
-    counts = False
 
     def __init__(
         self, name: str, shapes: Mapping[str, tuple[int, ...]], time_dims: Mapping[str, int]
@@ -57,9 +55,6 @@ class CellReadings(Readings):
         value = Column("value", "", "output of the last stage, in its own unit", name)
         super().__init__(name, [value], ["value"])
 
-    def renew(self) -> None:
-        """Nothing is counted."""
-
     def take(self, frames: Frames) -> NDArray[np.float64]:
         outputs = [
             np.moveaxis(scalar_field(frames.values, output), dim, 0).reshape(len(frames), -1)
@@ -67,12 +62,6 @@ class CellReadings(Readings):
         ]
         cells = np.concatenate(outputs, axis=1)[:, :, None]
         return cells.repeat(len(self.columns), axis=2).astype(np.float64)
-
-    def reset(self) -> None:
-        """Nothing is counted."""
-
-    def summary(self) -> Summary:
-        return {}
 
 
 def cell_readings(name: str, model: Any, channels: int) -> CellReadings:

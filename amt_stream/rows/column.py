@@ -9,6 +9,10 @@ RENEWED = "renewed every 0.1 s of sound, held between"
 """Of a statistic that is dear to tell."""
 
 
+QUANTITIES = {"sone": "loudness", "phon": "loudness level"}
+"""What is told in these units."""
+
+
 class NoSuchColumn(ValueError):
     """A column was asked for that no model gives; the message names the nearest."""
 

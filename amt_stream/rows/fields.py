@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Frames, scalar_field
 from amt_stream.rows.column import Column
-from amt_stream.rows.readings import Readings, Summary
+from amt_stream.rows.readings import Uncounted
 
 
-class FieldReadings(Readings):
+class FieldReadings(Uncounted):
     """The outputs of a model as they are, by their names.
 
     model: its name, which goes before the columns' names where it has one
@@ -18,24 +18,13 @@ class FieldReadings(Readings):
         names
     """
 
-    counts = False
-
     def __init__(self, model: str, fields: Sequence[str]) -> None:
         self._fields = {f"{model}_{field}" if model else field: field for field in fields}
         columns = [Column(name, "", f"output {f}", model) for name, f in self._fields.items()]
         super().__init__(model, columns, self._fields)
-
-    def renew(self) -> None:
-        """Nothing is counted."""
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         found = np.empty((len(frames), len(self.columns)))
         for k, column in enumerate(self.columns):
             found[:, k] = scalar_field(frames.values, self._fields[column.name])
         return found
-
-    def reset(self) -> None:
-        """Nothing is counted."""
-
-    def summary(self) -> Summary:
-        return {}

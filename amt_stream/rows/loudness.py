@@ -10,7 +10,7 @@ from amt_stream.frames import Frames
 from amt_stream.metering import LoudnessMeter, Maximum
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW, window_s
-from amt_stream.rows.column import RENEWED, Column
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column
 from amt_stream.rows.readings import Readings, Summary
 from amt_stream.scales import sone_to_phon
 
@@ -18,7 +18,6 @@ LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
 """Outputs of a model that is told the uncertainty of the level."""
 
-LEVELS = {"sone": "loudness", "phon": "loudness level"}
 WORDS = {"stl": "short-term", "ltl": "long-term"}
 BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
 
@@ -45,7 +44,7 @@ class LoudnessReadings(Readings):
         ordered = [
             (name, unit)
             for names in (self._outputs[:2], self._outputs[2:])
-            for unit in LEVELS
+            for unit in QUANTITIES
             for name in names
         ]
         of_the_moment = [
@@ -138,7 +137,7 @@ def gm2002_readings(channels: int) -> LoudnessReadings:
 
 def _quantity(name: str, unit: str) -> str:
     output, _, bound = name.partition("_")
-    return f"{WORDS[output]} {LEVELS[unit]}{BOUNDS.get(bound, '')}"
+    return f"{WORDS[output]} {QUANTITIES[unit]}{BOUNDS.get(bound, '')}"
 
 
 def _percentile(name: str, model: str, percent: int, window: str | None = None) -> Column:

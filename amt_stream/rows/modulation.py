@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from amt_stream.frames import Frames
 from amt_stream.rows.block import in_seven_digits
 from amt_stream.rows.column import Column
-from amt_stream.rows.readings import Readings, Summary
+from amt_stream.rows.readings import Uncounted
 
 EARS = ("left", "right")
 RANGE_DB = 30.0
@@ -78,14 +78,12 @@ def hz_text(f: float) -> str:
     return f"{f:.1f}".removesuffix(".0") if f < 100 else f"{f:.0f}"
 
 
-class ModulationReadings(Readings):
+class ModulationReadings(Uncounted):
     """The strength of each cell of a `ModulationSpectrumOutput`: a row per ear, band, modulation.
 
     fc, mfc: centers of the auditory bands and of the modulation filters in hertz
     mask: (band, modulation) which cells there are; without it, all
     """
-
-    counts = False
 
     keys = (
         Column("ear", "", "ear"),
@@ -113,21 +111,12 @@ class ModulationReadings(Readings):
         rms = Column("rms", "model units", "modulation, running rms", model)
         super().__init__(model, [rms], ["rms"])
 
-    def renew(self) -> None:
-        """Nothing is counted."""
-
     def take(self, frames: Frames) -> NDArray[np.float64]:
         band, modulation = self._places
         # An index on one axis and two apart from it: numpy puts the cells last.
         rms = frames.values.rms[:, :, band, modulation]
         cells = np.moveaxis(rms, 0, 1).reshape(rms.shape[1], -1, 1)
         return cells.repeat(len(self.columns), axis=2).astype(np.float64)
-
-    def reset(self) -> None:
-        """Nothing is counted."""
-
-    def summary(self) -> Summary:
-        return {}
 
 
 def modulation_readings(channels: int, model: Any) -> ModulationReadings:

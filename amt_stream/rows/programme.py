@@ -1,5 +1,7 @@
 """Readings of programme loudness."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,10 +33,10 @@ class ProgrammeReadings(Readings):
         are none without
     dual_mono: one channel counts as two
 
-    Raises ValueError for dual mono of several channels.
-
     A level has no rise to leave out: momentary and short-term loudness are only told once the sound
     has lasted so long.
+
+    Raises ValueError for dual mono of several channels.
     """
 
     headlines = (
@@ -55,17 +57,15 @@ class ProgrammeReadings(Readings):
         self._gain = DUAL_MONO if dual_mono else 1.0
         self._zero_lufs = target_lufs or 0.0
         self._relative: dict[str, str] = {}
-        offered = [_of_model(column) for column in COLUMNS]
+        offered = [replace(column, model="bs1770") for column in COLUMNS]
         usual = list(USUAL)
         if target_lufs is not None:
-            for column in COLUMNS:
+            for column in tuple(offered):
                 if column.unit == "LUFS":
                     name = column.name.removesuffix("lufs") + "lu"
                     self._relative[name] = column.name
                     quantity = f"{column.quantity}, re {target_lufs:g} LUFS"
-                    offered.append(
-                        Column(name, "LU", quantity, "bs1770", column.statistic, column.note)
-                    )
+                    offered.append(replace(column, name=name, unit="LU", quantity=quantity))
                     if column.name in USUAL:
                         usual.append(name)
         super().__init__("bs1770", offered, usual)
@@ -101,9 +101,3 @@ class ProgrammeReadings(Readings):
     def counted_s(self) -> Summary:
         reading = self._meter.reading()
         return {name: reading[name] for name in ("measured_s", "excluded_s")}
-
-
-def _of_model(column: Column) -> Column:
-    return Column(
-        column.name, column.unit, column.quantity, "bs1770", column.statistic, column.note
-    )

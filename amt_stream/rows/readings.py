@@ -150,6 +150,21 @@ class Readings(ABC):
         return heard(frames) & there & ~(disturbed & frames.settling)
 
 
+class Uncounted(Readings):
+    """Readings that give columns alone: there are no statistics of them."""
+
+    counts = False
+
+    def renew(self) -> None:
+        """There are no meters."""
+
+    def reset(self) -> None:
+        """There is nothing to forget."""
+
+    def summary(self) -> Summary:
+        return {}
+
+
 def heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames have heard only sound that was there."""
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE)) == 0

@@ -9,11 +9,10 @@ from amt_stream.frames import Frames
 from amt_stream.metering import ZwickerMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW, window_s
-from amt_stream.rows.column import RENEWED, Column
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, higher, of_side
 from amt_stream.scales import zwicker_phon
 
-LEVELS = {"sone": "loudness", "phon": "loudness level"}
 NAME = re.compile(
     rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
     r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
@@ -36,7 +35,7 @@ class ZwickerReadings(Readings):
             f"zwicker_n{what}{side}_{unit}"
             for what in statistics
             for side in sides
-            for unit in LEVELS
+            for unit in QUANTITIES
         ]
         usual = [*names[: 2 * len(sides)], "zwicker_nmax_sone", "zwicker_n5_sone"]
         super().__init__("zwicker", [_column(name, channels) for name in names], usual)
@@ -101,7 +100,7 @@ def _column(name: str, channels: int) -> Column:
     found = NAME.fullmatch(name)
     assert found is not None
     unit, side = found["unit"], found["side"]
-    quantity = LEVELS[unit] + (f", {side[1:]} channel" if side else higher(channels))
+    quantity = QUANTITIES[unit] + (f", {side[1:]} channel" if side else higher(channels))
     statistic, note = "instantaneous", ""
     if found["statistic"] == "max":
         statistic = "maximum"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.compose import Rebuffer
+from amt_stream.contract import takes_pascal
 from amt_stream.selftest.requirement import Requirement
 from amt_stream.streaming import Stage, Stream, joined, map_fields
 
@@ -54,7 +55,7 @@ def played(model: Stage, sound: Any, options: Mapping[str, Any]) -> Any:
 
 def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
     """Sound (1, channel, time) as it comes to a model from a source of float32 samples."""
-    if model.input_unit == "full scale":
+    if not takes_pascal(model):
         return torch.from_numpy(samples.astype(np.float32))[None]
     scale = np.float32(CALIBRATION.pascal_per_unit)
     recorded = (samples / CALIBRATION.pascal_per_unit).astype(np.float32)

@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.levels import LevelPane
 from amt_monitor.meter_window import Doubts, MeterWindow, button
 from amt_monitor.reading_pane import ReadingPane, pane_of
+from amt_stream.contract import takes_pascal
 from amt_stream.outputs import LatestReadings
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ class ReadingsWindow(MeterWindow):
             names = {model: tuple(sink.of(model)) for model in sink.models}
             if names != self._names:
                 self._names = names
-                units = {name: model.input_unit for name, model in engine.models.items()}
-                self._in_pascal = [name for name, unit in units.items() if unit != "full scale"]
+                models = engine.models.items()
+                self._in_pascal = [name for name, model in models if takes_pascal(model)]
                 self._make_panes()
         return sink
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import in_words
+from amt_stream.contract import takes_pascal
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 def status_text(engine: "Engine", state: str) -> str:
     """Device, calibration and health in one line; no calibration where none is needed."""
     source, health = engine.source, engine.health
-    pascal = any(model.input_unit != "full scale" for model in engine.models.values())
+    pascal = any(map(takes_pascal, engine.models.values()))
     calibration = [in_words(engine.calibration)] if pascal else []
     return "   |   ".join(
         (

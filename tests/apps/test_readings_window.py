@@ -13,7 +13,7 @@ from amt_monitor.readings_window import ReadingsWindow, found
 from amt_stream import catalog
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
-from amt_stream.engine.measurement import Line
+from amt_stream.engine.measurement import ReadyModel
 from amt_stream.outputs import LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
 from amt_stream.presets import Preset
@@ -35,7 +35,7 @@ def stages():
         for name in names:
             if (name, channels) not in made:
                 made[name, channels] = Preset((name,)).models(FS, channels)[name]
-                Line(made[name, channels], FS, 10.0, channels).warm()
+                ReadyModel(made[name, channels], FS, 10.0, channels).warm()
         return {name: made[name, channels] for name in names}
 
     return make

@@ -9,7 +9,7 @@ import torch
 
 from amt_stream import catalog
 from amt_stream.calibration import Calibration
-from amt_stream.engine.measurement import Line, Measurement
+from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, readings_of
 from tests.bench.machine import machine, summary
@@ -28,12 +28,12 @@ def shares(names, readings):
     emit = table if readings else lambda frames: None
     measurements = [
         Measurement(
-            Line(model, FS, BLOCK_MS),
+            ReadyModel(model, FS, BLOCK_MS),
             Calibration(107.0),
             slice(0, 2),
             emit=emit,
             epoch=lambda audio_s: math.nan,
-            line_changed=lambda line: None,
+            model_changed=lambda ready: None,
             name=name,
         )
         for name, model in Preset(tuple(names)).models(FS, 2).items()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.engine.measurement import Line, Measurement
+from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault
 
@@ -20,12 +20,12 @@ def measure(collector):
 
     def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE):
         return Measurement(
-            Line(model, fs, 10.0),
+            ReadyModel(model, fs, 10.0),
             calibration,
             ears,
             emit=collector,
             epoch=lambda audio_s: 1e9,
-            line_changed=lambda line: None,
+            model_changed=lambda ready: None,
         )
 
     return make
@@ -242,7 +242,7 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
     x = noise(48 * 400)
     measurement = measure(power_meter(delay=delays[0]))
     measurement.take(x[:9600])
-    measurement.swap(Line(power_meter(delay=delays[1]), 48000, 20.0))
+    measurement.swap(ReadyModel(power_meter(delay=delays[1]), 48000, 20.0))
     measurement.take(x[9600:])
     measurement.flush()
     sample, stl = collector.column("sample"), collector.column("stl")
@@ -266,10 +266,10 @@ def test_a_model_for_another_rate_is_refused(power_meter):
     model = power_meter()
     model.fs = 32000
     with pytest.raises(ValueError, match="built for 32000 Hz and the source gives 48000 Hz"):
-        Line(model, 48000, 10.0)
+        ReadyModel(model, 48000, 10.0)
 
 
 def test_state_is_allocated_outside_inference_mode(power_meter):
     with torch.inference_mode():
-        line = Line(power_meter(), 48000, 10.0)
-    assert not any(buffer.is_inference() for buffer in line.stream.state.values())
+        ready = ReadyModel(power_meter(), 48000, 10.0)
+    assert not any(buffer.is_inference() for buffer in ready.stream.state.values())
