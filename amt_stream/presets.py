@@ -449,7 +449,9 @@ def _nearest(key: str, rules: Mapping[str, Rule]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _listed(names: Iterable[str]) -> str:

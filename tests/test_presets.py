@@ -105,6 +105,7 @@ def test_an_unknown_name_lists_those_there_are():
         (GOOD + "[screen]\nsize = 1\n", r"\[screen\] is not a section: allowed are \[engine\]"),
         (GOOD + "[engine.block_ms]\n", "block_ms is {} and must be a number"),
         ("model = 3\n", r"model is 3 and must be a section \[model\]"),
+        (GOOD + '[[stages]]\ntype = "IHCEnvelope"\n', "'IHCEnvelope'.* is not a setting"),
         ("step_ms = 3\n" + GOOD, "step_ms = 3 is not a setting: did you mean meter.step_ms"),
         (CHAIN, 'model.name = "chain" needs one or more tables'),
         (CHAIN + "stages = []\n", r"model.stages is \[\] and must be one or more tables"),
