@@ -214,7 +214,8 @@ def measure(
     field: of the models that have one: "free", "diffuse" or "eardrum"; other `settings` by name, as
         presets have them, such as accuracy="grouped"
     step_ms: from row to row; by default 1 for Moore2016 alone, 20 for modulation, 10 for others
-    columns: names or patterns, such as "ltl_*"; by default what is usual for each model
+    columns: names or patterns, such as "ltl_*"; by default what is usual for each model. These and
+        the outputs are given as the models are
     outputs: what models of the catalog give besides, such as "specific_loudness", by name
     channels: one or two numbers (1, 2, ...) of those that the sound has
     from_s, to_s: the part of the sound that rows and statistics cover
@@ -236,7 +237,7 @@ def measure(
         calibration,
         step_ms,
         columns,
-        tuple(outputs),
+        _names(outputs),
         channels,
         from_s,
         to_s,
@@ -271,8 +272,8 @@ class _Wanted:
     dual_mono: bool
 
 
-def _names(models: str | Sequence[str]) -> tuple[str, ...]:
-    names = models.split(",") if isinstance(models, str) else models
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given
     return tuple(name.strip() for name in names)
 
 
@@ -298,7 +299,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         preset,
         models,
         sound,
-        wanted.step_ms or preset.row_step_ms,
+        preset.row_step_ms if wanted.step_ms is None else wanted.step_ms,
         columns=wanted.columns,
         from_s=wanted.from_s,
         to_s=wanted.to_s,

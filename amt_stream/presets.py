@@ -217,7 +217,7 @@ class Preset:
 
     settings: of the models, by name; what is left out is the first word that they allow
 
-    Raises PresetError for a setting that none of the models has.
+    Raises PresetError for no model, one that is there twice, and a setting that none of them has.
     """
 
     names: tuple[str, ...] = (DEFAULT,)
@@ -231,6 +231,10 @@ class Preset:
     uncertainty_db: float | None = None
 
     def __post_init__(self) -> None:
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise PresetError(
+                f"the models are {', '.join(self.names) or 'none'}: give one or more, each once"
+            )
         known = settings_of(entry.name for entry in self.entries)
         for key, value in self.settings.items():
             if key not in known:

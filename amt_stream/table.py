@@ -110,7 +110,8 @@ def _described(preset: Preset, options: Mapping[str, Any]) -> list[dict[str, Any
 def _readings(
     preset: Preset, models: "Mapping[str, Stage]", channels: int, options: Mapping[str, Any]
 ) -> dict[str, rows.Readings]:
-    asked = {name: value for name, value in options.items() if value not in (None, False)}
+    # 0 LUFS is a target, though it equals False.
+    asked = {k: v for k, v in options.items() if v is not None and v is not False}
     taken = {name for entry in preset.entries for name in entry.readings_take}
     for name in asked.keys() - taken:
         takers = [one.name for one in catalog.entries().values() if name in one.readings_take]

@@ -153,6 +153,10 @@ def test_columns_and_settings():
     x = speech_like(1.0)
     m = measure(x, FS, columns=["ltl_*"], field="diffuse", accuracy="grouped", step_ms=100)
     assert {"ltl_sone", "ltl_phon"} <= set(m.columns)
+    asked = {"columns": "ltl_phon, max_*_phon", "outputs": "stl_ears,ltl_ears", "step_ms": 100}
+    some = measure(x, FS, **asked)
+    assert some.columns[3:6] == ("ltl_phon", "max_stl_phon", "max_ltl_phon")
+    assert list(some.outputs) == ["stl_ears", "ltl_ears"]
     assert "stl_sone" not in m.columns
     assert m.header["models"][0]["field"] == "diffuse"
     assert m.header["models"][0]["accuracy"] == "grouped"
@@ -167,6 +171,8 @@ def test_a_programme_and_its_target():
     once, twice = (
         measure(x, FS, "bs1770", target_lufs=-14.0, dual_mono=dual) for dual in (False, True)
     )
+    at_zero = measure(x, FS, "bs1770", target_lufs=0)
+    assert at_zero.summary["integrated_lu"] == at_zero.summary["integrated_lufs"]
     change = twice.summary["integrated_lufs"] - once.summary["integrated_lufs"]
     assert change == pytest.approx(3.01, abs=0.01)
     assert once.header["models"][0] == {"name": "bs1770", "target_lufs": -14.0, "dual_mono": False}
@@ -277,6 +283,17 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": FS, "outputs": ["ltl"]}, ValueError, "no output of moore2016 is cal"),
         ({"x": SILENCE, "fs": FS, "calibration": "dB"}, ValueError, 'a number of dB SPL, or "pasc'),
         ({"x": SILENCE, "fs": FS, "calibration": [1, 2]}, ValueError, "2 calibrations for 1 chan"),
+        ({"x": SILENCE, "fs": FS, "models": ()}, PresetError, "the models are none: give one or"),
+        ({"x": SILENCE, "fs": FS, "models": "spl,spl"}, PresetError, "are spl, spl: .* each once"),
+        ({"x": SILENCE, "fs": FS, "step_ms": 0}, ValueError, "step_ms is 0: give whole millisec"),
+        ({"x": SILENCE, "fs": FS, "step_ms": 2.5}, ValueError, "step_ms is 2.5: give whole mill"),
+        ({"x": SILENCE, "fs": FS, "from_s": -1}, ValueError, "from_s is -1: give seconds of sou"),
+        ({"x": SILENCE, "fs": FS, "to_s": "1"}, ValueError, "to_s is '1': give seconds of sound"),
+        (
+            {"x": SILENCE, "fs": FS, "models": "bs1770", "target_lufs": np.nan},
+            ValueError,
+            "target_lufs is nan: give a loudness in LUFS",
+        ),
         ({"x": SILENCE, "fs": FS, "jobs": 2}, ValueError, "jobs is 2: it is for a list"),
         (
             {"x": SILENCE, "fs": FS, "models": "bs1770", "calibration": "pascal"},

@@ -58,8 +58,6 @@ class EngineRows:
         step_ms: int,
         columns: Sequence[str] | None,
     ) -> None:
-        if not isinstance(step_ms, int) or step_ms < 1:
-            raise ValueError(f"step_ms is {step_ms!r}: give whole milliseconds, 1 or more")
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._stretches = dict.fromkeys(models(), 0)
         self._joined = self._join(self._readings())

@@ -33,8 +33,8 @@ class JoinedRows:
     duration_s: of the sound, where it is known: one that ends before a model has risen is counted
         from its beginning
 
-    Raises ValueError where cells and columns are to stand in the same rows, and for a `to_s` that
-    is not after `from_s`.
+    Raises ValueError where cells and columns are to stand in the same rows, for a step that is no
+    whole number of milliseconds, and for a part that is none of the sound.
     """
 
     def __init__(
@@ -51,6 +51,12 @@ class JoinedRows:
             raise ValueError(
                 f"{', '.join(readings)}: a model that gives a row for each cell runs alone"
             )
+        kinds = int, np.integer
+        if isinstance(step_ms, bool) or not isinstance(step_ms, kinds) or step_ms < 1:
+            raise ValueError(f"step_ms is {step_ms!r}: give whole milliseconds, 1 or more")
+        for name, time_s in (("from_s", from_s or 0.0), ("to_s", to_s)):
+            if not isinstance(time_s, (*kinds, float, np.floating)) or not time_s >= 0:
+                raise ValueError(f"{name} is {time_s!r}: give seconds of sound, 0 or more")
         if not (from_s or 0.0) < to_s:
             raise ValueError(f"from {from_s or 0.0:g} s to {to_s:g} s there is no sound")
         self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs

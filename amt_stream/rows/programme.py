@@ -1,5 +1,6 @@
 """Readings of programme loudness."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +37,7 @@ class ProgrammeReadings(Readings):
     A level has no rise to leave out: momentary and short-term loudness are only told once the sound
     has lasted so long.
 
-    Raises ValueError for dual mono of several channels.
+    Raises ValueError for dual mono of several channels, and for a target that is no number.
     """
 
     headlines = (
@@ -54,6 +55,8 @@ class ProgrammeReadings(Readings):
             raise ValueError(
                 f"dual mono is for one channel, and the sound has {channels}: choose one of them"
             )
+        if target_lufs is not None and not math.isfinite(target_lufs):
+            raise ValueError(f"target_lufs is {target_lufs}: give a loudness in LUFS")
         self._gain = DUAL_MONO if dual_mono else 1.0
         self._zero_lufs = target_lufs or 0.0
         self._relative: dict[str, str] = {}

@@ -196,9 +196,12 @@ def choose(readings: Mapping[str, Readings], patterns: Iterable[str]) -> None:
     """Give the columns that `patterns` name, in their order within each model, and no others.
 
     A pattern is a name, or a part of it with * or ?; a column of several models is given by each.
+    Several in one text stand with commas between.
 
     Raises NoSuchColumn for a pattern that is no column of any model.
     """
+    if isinstance(patterns, str):
+        patterns = [pattern.strip() for pattern in patterns.split(",")]
     wanted: dict[str, dict[str, Column]] = {name: {} for name in readings}
     for pattern in patterns:
         found = {name: one.matching(pattern) for name, one in readings.items()}
