@@ -47,8 +47,6 @@ class Recording:
         most: int = 2,
     ) -> None:
         self.path, self.name = Path(path), str(path)
-        if self.path.is_dir():
-            raise SourceError(f"{self.path} is a folder: give the sound files in it")
         file = FileSource(self.path, paced=False)
         self.fs = file.fs
         self._choose(channels, file.channels, most)

@@ -55,7 +55,7 @@ class Sound:
 class Table:
     """The rows of a preset's models, with their header and their summary.
 
-    columns: names or patterns; by default what is usual for each model
+    columns: names or patterns, with commas between; by default what is usual for each model
     from_s, to_s: the part of the sound that rows and statistics cover
     options: what the readings of some models take, as `target_lufs` of bs1770; None and False ask
         for nothing
@@ -70,7 +70,7 @@ class Table:
         sound: Sound,
         step_ms: int,
         *,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         from_s: float | None = None,
         to_s: float | None = None,
         **options: Any,

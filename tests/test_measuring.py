@@ -275,6 +275,7 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": 44100.5}, SourceError, "fs is 44100.5: give the sampling rate"),
         ({"x": SILENCE, "fs": -1}, SourceError, "fs is -1: give"),
         ({"x": "x.wav", "fs": FS}, ValueError, "fs is 48000: a file has its own"),
+        ({"x": "."}, SourceError, "^. is a folder: give a sound file"),
         ({"x": "x.wav", "calibration": "pascal"}, ValueError, "a file holds fractions of full"),
         ({"x": SILENCE, "fs": FS, "models": "moore"}, CatalogError, "did you mean moore2016"),
         ({"x": SILENCE, "fs": FS, "feild": "free"}, PresetError, "feild = .* means nothing in"),

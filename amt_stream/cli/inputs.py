@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
 from amt_stream.cli.messages import Mistake, WrongUsage, say
@@ -12,7 +11,6 @@ from amt_stream.engine.devices import MicrophoneSource
 from amt_stream.engine.sources import (
     FileSource,
     Source,
-    SourceError,
     StdinSource,
     ThreadedSource,
     am_tone_source,
@@ -84,8 +82,6 @@ def open_input(
     else:
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
-        if Path(source).is_dir():
-            raise SourceError(f"{source} is a folder: give a sound file")
         opened = FileSource(source, paced=paced)
     heard = channel_slice(pick, opened.channels, source, most)
     channels = tuple(range(1, opened.channels + 1)[heard])

@@ -315,7 +315,6 @@ def _device(parser: argparse.ArgumentParser) -> None:
 def _rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns",
-        type=lambda text: tuple(text.split(",")),
         metavar="LIST",
         help="columns of rows by name, or by a pattern such as 'laeq*' or '*_phon', with commas "
         "between; also of the last so many s, min or h: laeq_15min_db, ltl_n5_10min_phon "

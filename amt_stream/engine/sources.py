@@ -242,6 +242,8 @@ class FileSource(ThreadedSource):
         import soundfile
 
         path = Path(path)
+        if path.is_dir():
+            raise SourceError(f"{path} is a folder: give a sound file")
         if not path.is_file():
             raise SourceError(f"there is no file {path}")
         try:

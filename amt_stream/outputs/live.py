@@ -47,10 +47,13 @@ class LiveRows:
             self.done.set()
 
     def finish(self, end_s: float, summary: Callable[[], Mapping[str, Any]]) -> None:
-        """Write the rows until `end_s` that are still to come, and the summary."""
-        if self.error is not None:
+        """Write the rows until `end_s` that are still to come, and the summary.
+
+        Sound that gave no row has a header and a summary too; where there was none, nothing is
+        written.
+        """
+        if self.error is not None or end_s <= 0:
             return
-        # Without rows too, what was measured is told.
         self._guarded(lambda writer: writer.write(self._table.rest(end_s)))
         if self.error is None:
             self._guarded(lambda writer: writer.finish(summary()))

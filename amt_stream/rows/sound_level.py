@@ -30,11 +30,6 @@ class SoundLevelReadings(Readings):
     beginning. With `cover(0.0)` the sound truly comes after silence, and all levels count.
     """
 
-    @property
-    def without(self) -> str:
-        rise = "" if self.burst else ", and of time-weighted levels their first 5 time constants"
-        return super().without + rise
-
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
 
     def __init__(self, channels: int) -> None:
@@ -57,6 +52,11 @@ class SoundLevelReadings(Readings):
     def burst(self) -> bool:
         """Whether the sound comes after silence, so that its levels are right from the first on."""
         return self.from_s is not None and self.from_s <= 0
+
+    @property
+    def without(self) -> str:
+        rise = "" if self.burst else ", and of time-weighted levels their first 5 time constants"
+        return super().without + rise
 
     def named(self, name: str) -> Column | None:
         found = NAME.fullmatch(name)
