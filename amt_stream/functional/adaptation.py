@@ -181,22 +181,22 @@ def _follow(s: Any, left: Any, aim: Any, rate: Any, still: Any, zero: Any) -> An
 
 def _forward(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
     floor, rates, most, corr, mult = loops
-    rows, before = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
-    y, zf = x.new_empty(rows.shape), zi.new_empty(before.shape)
+    y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+    rows, states = (-1, x.shape[-1]), (-1, *zi.shape[-2:])
     _adapt(
-        rows,
+        array(x).reshape(rows),
         array(floor).reshape(-1),
         array(rates),
         array(rates if most is None else most).reshape(-1, zi.shape[-2]),
         most is not None,
         array(corr).reshape(-1),
         array(mult).reshape(-1),
-        before,
+        array(zi).reshape(states),
         _SERIES[x.dtype],
-        y.numpy(),
-        zf.numpy(),
+        y.numpy().reshape(rows),
+        zf.numpy().reshape(states),
     )
-    return y.view(x.shape), zf.view(zi.shape)
+    return y, zf
 
 
 @exact

@@ -5,7 +5,7 @@ is fixed, so that side is one matrix product; below, p falls with the level per 
 component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
 """
 
-from math import exp
+from math import exp, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,9 @@ from amt_stream.functional.shapes import fit, last_axes, signal_axes
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
 
+FEW_ROWS = 4
+"""Up to which a loop is faster than a general matrix product, or the calls that make one."""
+
 
 def select_components(intensity: Tensor) -> Tensor:
     """`intensity` (..., ear, frame, component) with weak components set to 0.
@@ -30,10 +33,10 @@ def select_components(intensity: Tensor) -> Tensor:
     """
     signal_axes("select_components", "intensity", intensity, 3)
     if compiled(intensity):
-        flat = array(intensity).reshape(-1, *intensity.shape[-3:])
-        y = intensity.new_empty(flat.shape)
-        _select_components(flat, y.numpy())
-        return y.view(intensity.shape)
+        y = intensity.new_empty(intensity.shape)
+        shape = (-1, *intensity.shape[-3:])
+        _select_components(array(intensity).reshape(shape), y.numpy().reshape(shape))
+        return y
     floor = intensity.amax(dim=(-3, -1), keepdim=True).clamp(min=1e3) * 1e-6
     nothing = 0 * intensity.detach().sum(dim=(-3, -1), keepdim=True)
     return torch.where(intensity > floor + nothing, intensity, nothing)
@@ -64,28 +67,35 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
 
     blocks: (count, 4) rows `first, last, from, to`: matrix[first:last] is zero outside [from:to]
     """
-    _, columns = signal_axes("banded", "x", x, 1)
+    lead, columns = signal_axes("banded", "x", x, 1)
     rows, _ = last_axes("banded", "matrix", matrix, 2)
     count, _ = last_axes("banded", "blocks", blocks, 2)
     rows, count = max(1, rows), max(1, count)
     fit("banded", x.dtype, ("matrix", matrix, (rows, columns)))
     fit("banded", torch.int64, ("blocks", blocks, (count, 4)))
+    number = prod(lead)
+    if number <= FEW_ROWS and compiled(x, matrix):
+        y = x.new_empty(*lead, rows)
+        given = array(x).reshape(number, columns), array(matrix), array(blocks)
+        if not _banded(*given, y.numpy().reshape(number, rows)):
+            raise _not_in_blocks(rows, columns)
+        return y
     if compilable(x, matrix) and not _rows_in_blocks(array(blocks), rows, columns):
-        raise ValueError(
-            f"banded: the blocks are not those of a matrix of shape {(rows, columns)}: give "
-            "first, last, from, to of all rows in order, within it"
-        )
+        raise _not_in_blocks(rows, columns)
     if not compiled(x, matrix):
         return x @ matrix.T
-    flat = x.detach().reshape(-1, x.shape[-1])
-    y = x.new_empty(flat.shape[0], matrix.shape[0])
-    if flat.shape[0] <= 4:
-        # A general matrix product does not pay for so few rows.
-        _banded(array(flat), array(matrix), array(blocks), y.numpy())
-    else:
-        for first, last, start, stop in blocks.tolist():
-            torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
-    return y.view(*x.shape[:-1], matrix.shape[0])
+    flat = x.detach().reshape(number, columns)
+    y = x.new_empty(number, rows)
+    for first, last, start, stop in blocks.tolist():
+        torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
+    return y.view(*lead, rows)
+
+
+def _not_in_blocks(rows: int, columns: int) -> ValueError:
+    return ValueError(
+        f"banded: the blocks are not those of a matrix of shape {(rows, columns)}: give first, "
+        "last, from, to of all rows in order, within it"
+    )
 
 
 @kernel
@@ -101,7 +111,10 @@ def _rows_in_blocks(blocks: Array, rows: int, columns: int) -> bool:
 
 
 @kernel
-def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> None:
+def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> bool:
+    """Whether the blocks are those of the matrix; `y` is written where they are."""
+    if not _rows_in_blocks(blocks, matrix.shape[0], matrix.shape[1]):
+        return False
     for first in range(0, y.shape[0], 2):
         second = min(first + 1, y.shape[0] - 1)
         for b in range(blocks.shape[0]):
@@ -116,6 +129,7 @@ def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> None:
                     sum1 += weights[k] * x1[k]
                 y[first, j] = sum0
                 y[second, j] = sum1
+    return True
 
 
 class Filters(NamedTuple):
@@ -141,7 +155,7 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
 
     intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
-    _, components = signal_axes("lower_skirts", "intensity", intensity, 1)
+    lead, components = signal_axes("lower_skirts", "intensity", intensity, 1)
     (channels,) = last_axes("lower_skirts", "fc", filters.fc, 1)
     (ends_of_groups,) = last_axes("lower_skirts", "groups", filters.groups, 1)
     each = (max(1, channels),)
@@ -160,23 +174,29 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         ("groups_below", filters.groups_below, each),
         ("components_below", filters.components_below, each),
     )
-    if compilable(intensity) and not _grouped(*(array(t) for t in filters[3:]), components):
-        raise ValueError(
-            f"lower_skirts: the groups are not those of {components} components: give their "
-            "starts and the end in ascending order, and what lies below each center within them"
-        )
     if torch.compiler.is_compiling():
         return _lower_skirts_of(intensity, level, *filters)
-    flat = intensity.reshape(-1, components)
-    levels = level.reshape(-1, components)
+    shape = (prod(lead), components)
     if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
-        y = intensity.new_empty(flat.shape[0], filters.fc.shape[0])
-        _lower_skirts(array(flat), array(levels), *(array(t) for t in filters), y.numpy())
-    else:
-        # A few frames at a time: each has components x channels terms.
-        pairs = zip(flat.split(16), levels.split(16), strict=True)
-        y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in pairs])
-    return y.view(*intensity.shape[:-1], filters.fc.shape[0])
+        y = intensity.new_empty(*lead, channels)
+        sound = array(intensity).reshape(shape), array(level).reshape(shape)
+        into = y.numpy().reshape(shape[0], channels)
+        if not _lower_skirts(*sound, *(array(t) for t in filters), into):
+            raise _not_grouped(components)
+        return y
+    if compilable(intensity) and not _grouped(*(array(t) for t in filters[3:]), components):
+        raise _not_grouped(components)
+    # A few frames at a time: each has components x channels terms.
+    parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
+    y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])
+    return y.view(*lead, channels)
+
+
+def _not_grouped(components: int) -> ValueError:
+    return ValueError(
+        f"lower_skirts: the groups are not those of {components} components: give their starts "
+        "and the end in ascending order, and what lies below each center within them"
+    )
 
 
 @kernel
@@ -279,7 +299,10 @@ def _lower_skirts(
     groups_below: Array,
     components_below: Array,
     y: Array,
-) -> None:
+) -> bool:
+    """Whether the groups are those of the components; `y` is written where they are."""
+    if not _grouped(groups, groups_below, components_below, frequency.size):
+        return False
     number = y.dtype.type
     count = groups.size - 1
     before = np.empty(count + 1, np.int64)
@@ -316,3 +339,4 @@ def _lower_skirts(
                     steepness = max(one - k * (levels[j] - middle), flattest)
                     total += components[j] * _roex(c * (center - frequency[j]) * steepness)
             y[n, i] = total
+    return True

@@ -1,5 +1,7 @@
 """Finite impulse responses: at one rate, and from one rate to another."""
 
+from math import prod
+
 import torch
 from torch import Tensor
 
@@ -9,17 +11,17 @@ from amt_stream.functional.shapes import fit, signal_axes, whole_blocks
 
 def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """Convolution of `x` (..., time), and `zi` (..., n - 1) before it, with `taps` (n,)."""
-    lead, _ = signal_axes("fir", "x", x, 1)
+    lead, time = signal_axes("fir", "x", x, 1)
     n = max(1, taps.numel())
     fit("fir", x.dtype, ("taps", taps, (n,)), ("zi", zi, (*lead, n - 1)))
     joined = torch.cat([zi, x], -1)
-    rows = joined.reshape(-1, joined.shape[-1])
     if compiled(x, taps, zi):
-        y = torch.empty_like(x, memory_format=torch.contiguous_format)
-        _fir(array(rows), array(taps), y.view(rows.shape[0], x.shape[-1]).numpy())
+        y, rows = x.new_empty(x.shape), prod(lead)
+        _fir(array(joined).reshape(rows, -1), array(taps), y.numpy().reshape(rows, time))
     else:
-        y = torch.nn.functional.conv1d(rows[:, None], taps.flip(0)[None, None]).view(x.shape)
-    return y, joined[..., x.shape[-1] :]
+        whole = joined.reshape(-1, 1, joined.shape[-1])
+        y = torch.nn.functional.conv1d(whole, taps.flip(0)[None, None]).view(x.shape)
+    return y, joined[..., time:]
 
 
 @kernel
@@ -64,15 +66,16 @@ def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tu
     table, state = (up, length - 1 + down), (*lead, length - 1)
     fit("polyphase", x.dtype, ("bank", bank, table), ("zi", zi, state))
     joined = torch.cat([zi, x], -1)
-    rows = joined.reshape(-1, joined.shape[-1])
-    blocks = time // down
+    given = time // down * up
     if compiled(x, bank, zi):
-        y = x.new_empty(rows.shape[0], blocks * up)
-        _polyphase(array(rows), array(bank), down, length, y.numpy())
+        y, rows = x.new_empty(*lead, given), prod(lead)
+        flat = y.numpy().reshape(rows, given)
+        _polyphase(array(joined).reshape(rows, -1), array(bank), down, length, flat)
     else:
-        y = torch.nn.functional.conv1d(rows[:, None], bank[:, None], stride=down)
-        y = y.transpose(1, 2).reshape(rows.shape[0], blocks * up)
-    return y.view(*x.shape[:-1], blocks * up), joined[..., x.shape[-1] :]
+        whole = joined.reshape(-1, 1, joined.shape[-1])
+        y = torch.nn.functional.conv1d(whole, bank[:, None], stride=down)
+        y = y.transpose(1, 2).reshape(*lead, given)
+    return y, joined[..., time:]
 
 
 @kernel

@@ -1,6 +1,6 @@
 """First-order low-pass and high-pass filters, as hair cells and pre-filters have them."""
 
-from math import pi
+from math import pi, prod
 
 import numpy as np
 import torch
@@ -39,19 +39,17 @@ def first_order(
     gain at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It
     equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
-    lead, _ = signal_axes("first_order", "x", x, 1)
+    lead, time = signal_axes("first_order", "x", x, 1)
     (passes,) = last_axes("first_order", "zi", zi, 1)
     # One gain a channel, or one for all.
     channels = lead[-1:] if g.dim() else ()
     fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*lead, max(1, passes))))
     if compiled(x, g, zi):
-        rows, out = array(x).reshape(-1, x.shape[-1]), x.new_empty(x.shape)
-        after = zi.clone(memory_format=torch.contiguous_format)
-        states = after.view(len(rows), zi.shape[-1]).numpy()
-        _first_order(
-            rows, array(g).reshape(-1), states, high, rectify, out.view(rows.shape).numpy()
-        )
-        return out, after
+        y, zf = x.new_empty(x.shape), zi.clone(memory_format=torch.contiguous_format)
+        rows, states = (prod(lead), time), zf.numpy().reshape(prod(lead), passes)
+        into = y.numpy().reshape(rows)
+        _first_order(array(x).reshape(rows), array(g).reshape(-1), states, high, rectify, into)
+        return y, zf
     shared = g.dim() == 0
     if shared:
         x, g, zi = x.unsqueeze(-2), g[None], zi.unsqueeze(-2)

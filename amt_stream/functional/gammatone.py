@@ -55,12 +55,12 @@ def gammatone(
     if compiled(x, coefficients, zi):
         y, zf = x.new_empty(shape), zi.new_empty(zi.shape)
         _cascade(order)(
-            array(x).reshape(-1, *x.shape[-2:]),
+            array(x).reshape(-1, heard, time),
             array(coefficients),
             factor,
-            array(zi).reshape(-1, *zi.shape[-3:]),
-            y.view(-1, *shape[-2:]).numpy(),
-            zf.view(-1, *zi.shape[-3:]).numpy(),
+            array(zi).reshape(-1, 2, order, channels),
+            y.numpy().reshape(-1, channels, time),
+            zf.numpy().reshape(-1, 2, order, channels),
         )
         return y, zf
     rows, s = x.expand(shape), zi.movedim(-1, -3).flatten(-2)

@@ -50,10 +50,10 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
     _check_channels("specific_loudness", excitation.dtype, count, channels)
     threshold, gain, a, alpha, scale, c = channels
     if compiled(excitation, *channels):
-        flat = array(excitation).reshape(-1, excitation.shape[-1])
-        y = excitation.new_empty(flat.shape)
-        _specific_loudness(flat, _arrays(channels), y.numpy())
-        return y.view(excitation.shape)
+        y = excitation.new_empty(excitation.shape)
+        flat = array(excitation).reshape(-1, count)
+        _specific_loudness(flat, _arrays(channels), y.numpy().reshape(-1, count))
+        return y
     # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
     below = (2 * excitation / (excitation + threshold)) ** 1.5
@@ -90,15 +90,22 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
     release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
     """
-    lead, _, count = signal_axes("agc", "x", x, 2)
+    lead, time, count = signal_axes("agc", "x", x, 2)
     before = (*lead, count)
     fit("agc", x.dtype, ("coefficients", coefficients, (2,)), ("zi", zi, before))
-    rows, last = x.reshape(-1, *x.shape[-2:]), zi.reshape(-1, x.shape[-1])
     if compiled(x, coefficients, zi):
-        y, zf = x.new_empty(rows.shape), zi.new_empty(last.shape)
-        _agc(array(rows), array(coefficients), array(last), y.numpy(), zf.numpy())
-        return y.view(x.shape), zf.view(zi.shape)
+        y, zf = x.new_empty(x.shape), zi.new_empty(before)
+        flat, frames = (-1, count), (-1, time, count)
+        _agc(
+            array(x).reshape(frames),
+            array(coefficients),
+            array(zi).reshape(flat),
+            y.numpy().reshape(frames),
+            zf.numpy().reshape(flat),
+        )
+        return y, zf
     if compilable(x, coefficients, zi):
+        rows, last = x.reshape(-1, time, count), zi.reshape(-1, count)
         y = _Agc.apply(rows, coefficients, last)
         return y.view(x.shape), y[:, -1].view(zi.shape)
     outputs = []
@@ -181,10 +188,10 @@ def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
     _check_ears("inhibition_gains", "q", q)
     fit("inhibition_gains", q.dtype, ("theta", theta, ()))
     if compiled(q, theta):
-        flat = array(q).reshape(-1, 2, q.shape[-2] * q.shape[-1])
-        gains = q.new_empty(flat.shape)
-        _inhibition_gains(flat, array(theta), gains.numpy())
-        return gains.view(q.shape)
+        gains = q.new_empty(q.shape)
+        flat = (-1, 2, q.shape[-2] * q.shape[-1])
+        _inhibition_gains(array(q).reshape(flat), array(theta), gains.numpy().reshape(flat))
+        return gains
     falling = torch.exp(-q.flip(-3) / q)  # sech in a form that cannot overflow
     return (1 + (2 * falling / (1 + falling.square())) ** theta) / 2
 
@@ -262,22 +269,31 @@ def binaural_loudness(
     fit("binaural_loudness", torch.int64, ("before", before, lead))
     if compiled(excitation, *channels, smoothing, theta, short_term, long_term, short, long):
         # One call instead of a dozen: at one frame a block, calling is what costs.
-        rows = excitation.reshape(-1, *excitation.shape[-3:])
-        y = Binaural(rows.new_empty(rows.shape), *rows.new_empty(2, *rows.shape[:3]).unbind())
+        shape = excitation.shape
+        y = Binaural(
+            excitation.new_empty(shape),
+            excitation.new_empty(shape[:-1]),
+            excitation.new_empty(shape[:-1]),
+        )
         zf = short.new_empty(short.shape), long.new_empty(long.shape)
+        ears, each, one = (-1, *shape[-3:-1]), (-1, count), (-1, 1)
+        into: Any = (
+            y.specific.numpy().reshape(*ears, count),
+            *(t.numpy().reshape(ears) for t in y[1:]),
+        )
         _binaural_loudness(
-            array(rows),
+            array(excitation).reshape(*ears, count),
             _arrays(channels),
             array(smoothing),
             array(theta),
             step,
             Smoothed(array(short_term), array(long_term)),
             array(before).reshape(-1),
-            Smoothed(array(short).reshape(-1, rows.shape[-1]), array(long).reshape(-1, 1)),
-            _arrays(y),
-            Smoothed(zf[0].view(-1, rows.shape[-1]).numpy(), zf[1].view(-1, 1).numpy()),
+            Smoothed(array(short).reshape(each), array(long).reshape(one)),
+            Binaural(*into),
+            Smoothed(zf[0].numpy().reshape(each), zf[1].numpy().reshape(one)),
         )
-        return Binaural(*(t.view(*lead, *t.shape[1:]) for t in y)), zf
+        return y, zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
     instant = specific_loudness(excitation, channels) * begun[..., None, :, None]
     specific, short = agc(instant, short_term, short)

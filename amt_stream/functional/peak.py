@@ -1,6 +1,7 @@
 """The highest a waveform reaches, between its samples too."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 import torch
@@ -24,11 +25,16 @@ def framed(x: Tensor, lengths: Sequence[int], like: Tensor) -> Tensor:
     return like.new_empty(*x.shape[:-1], x.shape[-1] // sum(lengths) * len(lengths))
 
 
-def check_frames(function: str, time: int, lengths: Sequence[int]) -> None:
-    """Raise ValueError unless `time` samples are whole frames of `lengths`, each 1 or more."""
+def whole_frames(function: str, time: int, lengths: Sequence[int]) -> int:
+    """How many frames of `lengths` there are in `time` samples.
+
+    Raises ValueError where they are no whole number, or a frame holds no sample.
+    """
     if not lengths or min(lengths) < 1:
         raise ValueError(f"{function}: lengths are {lengths}: give 1 sample or more for each frame")
-    whole_blocks(function, time, sum(lengths))
+    block = sum(lengths)
+    whole_blocks(function, time, block)
+    return time // block * len(lengths)
 
 
 def peaks(
@@ -41,19 +47,22 @@ def peaks(
     zi, zf: (..., tap - 1) samples before `x`, and before what follows
     """
     lead, time = signal_axes("peaks", "x", x, 1)
-    check_frames("peaks", time, lengths)
+    frames = whole_frames("peaks", time, lengths)
     count, taps = last_axes("peaks", "phases", phases, 2)
     table, state = (max(1, count), max(1, taps)), (*lead, max(1, taps) - 1)
     fit("peaks", x.dtype, ("phases", phases, table), ("zi", zi, state))
     joined = torch.cat([zi, x], -1)
-    zf = joined[..., x.shape[-1] :]
+    zf = joined[..., time:]
     if compiled(x, phases, zi):
-        rows = array(joined).reshape(-1, joined.shape[-1])
-        frames = x.shape[-1] // sum(lengths) * len(lengths)
-        shape = (*x.shape[:-1], frames)
-        samples, between = x.new_empty(shape), x.new_empty(shape)
-        out = (y.numpy().reshape(-1, frames) for y in (samples, between))
-        _peaks(rows, array(phases), np.array(lengths), *out)
+        rows = prod(lead)
+        samples, between = x.new_empty(*lead, frames), x.new_empty(*lead, frames)
+        _peaks(
+            array(joined).reshape(rows, -1),
+            array(phases),
+            np.array(lengths),
+            samples.numpy().reshape(rows, frames),
+            between.numpy().reshape(rows, frames),
+        )
         return samples, between, zf
     one_each = joined.reshape(-1, 1, joined.shape[-1])
     finer = torch.nn.functional.conv1d(one_each, phases.flip(1)[:, None]).abs().amax(1)

@@ -9,7 +9,7 @@ from torch import Tensor
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, recurrence
 from amt_stream.functional.operators import operator
-from amt_stream.functional.peak import check_frames, framed, per_frame
+from amt_stream.functional.peak import framed, per_frame, whole_frames
 from amt_stream.functional.shapes import fit, signal_axes
 
 TINY = 1e-20
@@ -30,17 +30,19 @@ def filtered_mean_square(
     noise at 192 kHz.
     """
     lead, time = signal_axes("filtered_mean_square", "x", x, 1)
-    check_frames("filtered_mean_square", time, lengths)
+    frames = whole_frames("filtered_mean_square", time, lengths)
     table, state = ("sections", sections, (2, 6)), ("zi", zi, (*lead, 2, 2))
     fit("filtered_mean_square", torch.float64, table, state)
     if compiled(x, sections, zi):
-        rows = array(x).reshape(-1, x.shape[-1])
-        before = array(zi).reshape(-1, *zi.shape[-2:])
-        frames = x.shape[-1] // sum(lengths) * len(lengths)
-        y, zf = zi.new_empty(*x.shape[:-1], frames), zi.new_empty(zi.shape)
-        after = zf.numpy().reshape(before.shape)
-        out = y.numpy().reshape(-1, frames)
-        _filtered_mean_square(rows, array(sections), np.array(lengths), before, out, after)
+        y, zf = zi.new_empty(*lead, frames), zi.new_empty(zi.shape)
+        _filtered_mean_square(
+            array(x).reshape(-1, time),
+            array(sections),
+            np.array(lengths),
+            array(zi).reshape(-1, 2, 2),
+            y.numpy().reshape(-1, frames),
+            zf.numpy().reshape(-1, 2, 2),
+        )
         return y, zf
     y, zf = direct_form(x.double(), sections[:, :3], sections[:, 3:], zi)
     return per_frame(lambda v: v.mean(-1), y.square(), lengths), zf

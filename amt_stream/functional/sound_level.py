@@ -11,7 +11,7 @@ from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.first_order import first_order
 from amt_stream.functional.operators import operator
-from amt_stream.functional.peak import _peaks, check_frames, framed, peaks, per_frame
+from amt_stream.functional.peak import _peaks, framed, peaks, per_frame, whole_frames
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 
@@ -114,20 +114,19 @@ def sound_levels(
     phases: (phase, tap), between samples, as of `peaks`
     zi, zf: (..., 15 + taps - 1) float64: `FilterState`, `PowerState`, the C-weighted samples before
     """
-    before, time = signal_axes("sound_levels", "x", x, 1)
-    check_frames("sound_levels", time, lengths)
+    lead, time = signal_axes("sound_levels", "x", x, 1)
+    frames = whole_frames("sound_levels", time, lengths)
     finer, taps = last_axes("sound_levels", "phases", phases, 2)
     table = (max(1, finer), max(1, taps))
     fit("sound_levels", x.dtype, ("phases", phases, table))
-    state = (*before, FILTER_STATES + POWER_STATES + table[1] - 1)
+    state = (*lead, FILTER_STATES + POWER_STATES + table[1] - 1)
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
     if torch.compiler.is_compiling():
         *fields, zf = _sound_level_frames(x, lengths, coefficients, phases, zi)
         return Frames(*fields), zf
     if compiled(x, coefficients, phases, zi):
-        rows, after = array(x).reshape(-1, x.shape[-1]), array(zi).copy()
-        frames = rows.shape[1] // sum(lengths) * len(lengths)
+        rows, after = array(x).reshape(-1, time), array(zi).copy()
         y = np.empty((len(rows), sum(SIZES), frames), rows.dtype)
         c_peaks = np.empty((2, len(rows), frames), rows.dtype)
         _sound_levels(
@@ -139,7 +138,6 @@ def sound_levels(
             y,
             c_peaks,
         )
-        lead = x.shape[:-1]
         powers = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
         mean_square, last, highest, lowest = powers.split(SIZES, -2)
         c_peak = torch.from_numpy(c_peaks[1].reshape(*lead, frames))

@@ -1,5 +1,7 @@
 """Power spectra of six windows of different lengths around one instant, frame after frame."""
 
+from math import prod
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -29,14 +31,16 @@ def running_spectrum(
     tables = ("cosine", cosine, (values,)), ("sine", sine, (values,))
     fit("running_spectrum", x.dtype, *tables, ("zi", zi, before))
     joined = torch.cat([zi, x], -1)
-    rows = joined.reshape(-1, joined.shape[-1])
-    frames = time // hop
+    frames, components = time // hop, sum(bins)
     if compiled(x, cosine, sine, zi):
-        power = x.new_empty(rows.shape[0], frames, sum(bins))
-        _running_spectrum(array(rows), array(cosine), array(sine), halves, bins, hop, power.numpy())
+        power, rows = x.new_empty(*lead, frames, components), prod(lead)
+        flat = power.numpy().reshape(rows, frames, components)
+        sound = array(joined).reshape(rows, -1)
+        _running_spectrum(sound, array(cosine), array(sine), halves, bins, hop, flat)
     else:
-        power = _plain(rows, cosine, sine, halves, bins, hop)
-    return power.view(*x.shape[:-1], frames, -1), joined[..., x.shape[-1] :]
+        whole = joined.reshape(-1, joined.shape[-1])
+        power = _plain(whole, cosine, sine, halves, bins, hop).view(*lead, frames, components)
+    return power, joined[..., time:]
 
 
 def _plain(

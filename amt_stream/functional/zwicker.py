@@ -1,6 +1,7 @@
 """Loudness after Zwicker, step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -64,17 +65,17 @@ def third_octave_powers(
     )
     if compiled(x, poles, gain, zi):
         rows = array(x.double()).reshape(-1, frames, STEP)
-        y = zi.new_empty(rows.shape[0], frames, bands)
+        y = zi.new_empty(*lead, frames, bands)
         after = zi.clone(memory_format=torch.contiguous_format)
         _third_octave_powers(
             rows,
             array(poles),
             array(gain),
             np.zeros(0) if smoothing is None else array(smoothing),
-            after.view(-1, *zi.shape[-2:]).numpy(),
-            y.numpy(),
+            after.numpy().reshape(-1, kept, bands),
+            y.numpy().reshape(-1, frames, bands),
         )
-        return y.view(*x.shape[:-1], frames, bands), after
+        return y, after
     y = x.double().unsqueeze(-2) * gain[:, None]
     ends = []
     unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
@@ -174,7 +175,7 @@ class Cores(NamedTuple):
 
 def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
     """Core loudness (..., 20) in sone/Bark of third-octave levels (..., 28) in dB."""
-    _, third_octaves = signal_axes("core_loudness", "levels", levels, 1)
+    lead, third_octaves = signal_axes("core_loudness", "levels", levels, 1)
     least = LOW[-1][1]
     if third_octaves < least:
         raise ValueError(
@@ -193,10 +194,10 @@ def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
         ("adaptation", cores.adaptation, (bands,)),
     )
     if compiled(levels, *cores):
-        rows = array(levels).reshape(-1, levels.shape[-1])
-        y = levels.new_empty(rows.shape[0], cores.threshold.shape[0])
-        _core_loudness(rows, *(array(t) for t in cores), y.numpy())
-        return y.view(*levels.shape[:-1], -1)
+        y = levels.new_empty(*lead, bands)
+        rows, into = array(levels).reshape(-1, third_octaves), y.numpy().reshape(-1, bands)
+        _core_loudness(rows, *(array(t) for t in cores), into)
+        return y
     limit, correction, transmission, threshold, adaptation = cores
     low = levels[..., : limit.shape[1]]
     place = (low.unsqueeze(-2) > limit).sum(-2).clamp(max=limit.shape[0] - 1)
@@ -264,21 +265,20 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     The network runs 24 times per frame, on a line from the last core loudness to the new one.
     """
-    lead, _, bands = signal_axes("decayed", "core", core, 2)
+    lead, time, bands = signal_axes("decayed", "core", core, 2)
     given = ("coefficients", coefficients, (6,)), ("zi", zi, (*lead, 3, bands))
     fit("decayed", torch.float64, *given)
     fit("decayed", torch.bool, ("begun", begun, lead))
     if compiled(core, coefficients, zi):
-        rows = array(core).reshape(-1, *core.shape[-2:])
-        y, zf = core.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)
+        y, zf = core.new_empty(core.shape), zi.clone(memory_format=torch.contiguous_format)
         _decayed(
-            rows,
+            array(core).reshape(-1, time, bands),
             array(coefficients),
-            zf.view(-1, *zi.shape[-2:]).numpy(),
-            begun.contiguous().view(-1).numpy(),
-            y.numpy(),
+            zf.numpy().reshape(-1, 3, bands),
+            array(begun).reshape(-1),
+            y.numpy().reshape(-1, time, bands),
         )
-        return y.view(core.shape), zf
+        return y, zf
     fast, slow, last = zi.unbind(-2)
     outputs = []
     for n, new in enumerate(core.to(zi.dtype).unbind(-2)):
@@ -359,7 +359,7 @@ def loudness_pattern(
     That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
     pattern; the sum of 240 samples would be up to 1.7 % low.
     """
-    _, bands = signal_axes("loudness_pattern", "core", core, 1)
+    lead, bands = signal_axes("loudness_pattern", "core", core, 1)
     if torch.compiler.is_compiling():
         total, samples = _pattern_of(core, *tables, specific)
         return total, samples if specific else None
@@ -375,13 +375,15 @@ def loudness_pattern(
             f"in sum: give them for each of {bands + 1} bands, {POINTS} samples in all"
         )
     if compiled(core, upper, floors, slopes):
-        rows = array(core).reshape(-1, core.shape[-1])
-        total = core.new_empty(rows.shape[0])
-        samples = core.new_empty(rows.shape[0], POINTS if specific else 0)
-        arrays = (array(t) for t in (upper, floors, slopes))
-        _loudness_pattern(rows, *arrays, total.numpy(), samples.numpy())
-        lead = core.shape[:-1]
-        return total.view(lead), samples.view(*lead, POINTS) if specific else None
+        rows, points = prod(lead), POINTS if specific else 0
+        total, samples = core.new_empty(lead), core.new_empty(*lead, points)
+        _loudness_pattern(
+            array(core).reshape(rows, bands),
+            *(array(t) for t in (upper, floors, slopes)),
+            total.numpy().reshape(rows),
+            samples.numpy().reshape(rows, points),
+        )
+        return total, samples if specific else None
     z, n = torch.zeros_like(core[..., 0]), torch.zeros_like(core[..., 0])
     area = torch.zeros_like(z)
     grid = torch.arange(1, POINTS + 1, dtype=core.dtype, device=core.device) / 10
@@ -479,16 +481,21 @@ def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tupl
     zi, zf: (..., 2) the part of the next y that is known: A y + c0 x
     begun: (...) whether there was a value before
     """
-    lead, _ = signal_axes("weighted", "x", x, 1)
+    lead, time = signal_axes("weighted", "x", x, 1)
     given = ("coefficients", coefficients, (4, 2)), ("zi", zi, (*lead, 2))
     fit("weighted", torch.float64, *given)
     fit("weighted", torch.bool, ("begun", begun, lead))
     if compiled(x, coefficients, zi):
-        rows = array(x).reshape(-1, x.shape[-1])
-        y, zf = x.new_empty(rows.shape), torch.empty_like(zi)
-        before, known = begun.contiguous().view(-1).numpy(), array(zi).reshape(-1, 2)
-        _weighted(rows, array(coefficients), known, before, y.numpy(), zf.view(-1, 2).numpy())
-        return y.view(x.shape), zf
+        y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+        _weighted(
+            array(x).reshape(-1, time),
+            array(coefficients),
+            array(zi).reshape(-1, 2),
+            array(begun).reshape(-1),
+            y.numpy().reshape(-1, time),
+            zf.numpy().reshape(-1, 2),
+        )
+        return y, zf
     keep, old, new, first = coefficients
     start = torch.where(begun[..., None], zi, (first - new) * x[..., :1])
     parts, end = state_space(
