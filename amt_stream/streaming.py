@@ -27,6 +27,9 @@ Sizes = int | tuple[int, ...] | range | None
 
 Output = TypeVar("Output", bound=type)
 
+# Whether for any device: asked once a block, and sooner told than for one.
+_autocast = torch._C._is_any_autocast_enabled
+
 
 def output(kind: Output, name: str = "") -> Output:
     """Decorator of a NamedTuple that a stage gives: `torch.export.save` then knows it by name."""
@@ -171,12 +174,13 @@ class Stage(Checkpointed):
     @property
     def dtype(self) -> torch.dtype:
         """Floating-point type in which the stage works."""
-        return self._probe.dtype
+        # Not as an attribute: see `registered`.
+        return self._buffers["_probe"].dtype  # type: ignore[union-attr]
 
     @property
     def device(self) -> torch.device:
         """Device on which the stage works."""
-        return self._probe.device
+        return self._buffers["_probe"].device  # type: ignore[union-attr]
 
     def initial_state(self, shape: Shape) -> State:
         """State of silence for inputs of `shape` (without the time axis)."""
@@ -262,13 +266,13 @@ class Stage(Checkpointed):
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
             remedy = ": give torch.from_numpy(x)" if kind == "ndarray" else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
-        kind = x.device.type
+        kind = x.device.type if _autocast() else "meta"
         if kind != "meta" and torch.is_autocast_enabled(kind):
             raise TypeError(
                 f"{type(self).__name__} does not run under autocast, which would take half "
                 f"precision: call it within torch.autocast({kind!r}, enabled=False)"
             )
-        return x.to(self.dtype)
+        return x if x.dtype == self.dtype else x.to(self.dtype)
 
     def sounding(self, x: Tensor) -> Tensor:
         """`x` as `checked` gives it; raises ValueError where it has no sample either."""
@@ -343,6 +347,11 @@ class Stage(Checkpointed):
     def design(self, name: str) -> np.ndarray:
         """The values that a table was registered with: exact, and there on the meta device too."""
         return self._designs[name]
+
+    def registered(self, *names: str) -> Any:
+        """The tables of these `names`, a list; torch takes ten times as long for an attribute."""
+        buffers = self._buffers
+        return [buffers[name] for name in names]
 
     def _table(self, name: str) -> Tensor:
         values = torch.from_numpy(np.array(self._designs[name], order="C"))
@@ -451,22 +460,22 @@ class Stream(Checkpointed):
         # A tensor made in inference mode could never be saved for backward or updated outside it.
         with torch.inference_mode(False), torch.no_grad():
             initial = stage.initial_state(self.shape)
-            self._keys = tuple(initial)
+            self._names = {key: self._PREFIX + key for key in initial}
             for key, value in initial.items():
-                self.register_buffer(self._PREFIX + key, value.clone())
+                self.register_buffer(self._names[key], value.clone())
 
     @property
     def state(self) -> State:
         """The state as it is now: the buffers themselves, not copies."""
         buffers: Any = self._buffers
-        return {key: buffers[self._PREFIX + key] for key in self._keys}
+        return {key: buffers[name] for key, name in self._names.items()}
 
     def forward(self, block: Tensor) -> Any:
         """Output for the next block, of any whole number of the stage's blocks.
 
         Raises ValueError for another shape than the stream was made for, or a broken block.
         """
-        stage = self.stage
+        stage: Any = self._modules["stage"]
         x = stage.converted(block)
         self.check_block(x)
         length = x.shape[stage.time_dim]
@@ -490,13 +499,14 @@ class Stream(Checkpointed):
 
     def check_block(self, x: Tensor) -> None:
         """Raise ValueError where `x` has another shape than the stream was made for."""
-        dim = self.stage.time_dim
+        stage: Any = self._modules["stage"]
+        dim = stage.time_dim
         given = without(x.shape, dim) if x.dim() >= -dim else None
         # That the stage takes this shape was checked when the stream was made.
         if given != self.shape:
-            self.stage.checked(x)
+            stage.checked(x)
             raise ValueError(
-                f"Stream of {type(self.stage).__name__} was made for shape {self.shape} without "
+                f"Stream of {type(stage).__name__} was made for shape {self.shape} without "
                 f"time, given {given or tuple(x.shape)}: make a new Stream for another shape"
             )
 

@@ -182,8 +182,9 @@ class AdaptLoop(Stage):
 
     def _loops(self) -> Loops:
         if not self.learnable:
+            floor, rates, corr, mult = self.registered("floor", "rates", "corr", "mult")
             overshoot = self.overshoot if self.limited else None
-            return Loops(self.floor, self.rates, overshoot, self.corr, self.mult)
+            return Loops(floor, rates, overshoot, corr, mult)
         most = (1 - self.init_state**2) * self.limit - 1 if self.limited else None
         return Loops(self._floor, self.b0, most, self.corr, self.mult)
 

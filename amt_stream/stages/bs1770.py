@@ -117,9 +117,10 @@ class BS1770(Stage):
         }
 
     def step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
-        squares, filters = filtered_mean_square(x, self.sections, self.lengths, state["filters"])
-        sample_peak, true_peak, past = peaks(x, self.phases, self.lengths, state["past"])
-        energy = torch.matmul(self.weights, squares).to(x.dtype)
+        sections, phases, weights = self.registered("sections", "phases", "weights")
+        squares, filters = filtered_mean_square(x, sections, self.lengths, state["filters"])
+        sample_peak, true_peak, past = peaks(x, phases, self.lengths, state["past"])
+        energy = torch.matmul(weights, squares).to(x.dtype)
         after = {"filters": filters, "past": past}
         return BS1770Output(energy, true_peak, sample_peak), after
 

@@ -26,6 +26,10 @@ NEGLIGIBLE = 30
 """p |g| from which a weight is left out: it could move a level by 3e-6 dB."""
 
 
+PRODUCTS = ("levels", "levels_blocks", "upper", "upper_blocks")
+"""Tables of the two banded products of `Excitation`."""
+
+
 def roex(f: np.ndarray, center: np.ndarray) -> np.ndarray:
     """Weights (center, f) of symmetric rounded-exponential filters (ANSI S3.4-2007, 3.5)."""
     g = (f - center[:, None]) / center[:, None]
@@ -137,7 +141,7 @@ class Excitation(Stage):
 
     def filters(self) -> Filters:
         """The tables that the lower skirts need."""
-        return Filters(*(getattr(self, name) for name in Filters._fields))
+        return Filters(*self.registered(*Filters._fields))
 
     def initial_state(self, shape: Shape) -> State:
         return {}
@@ -148,13 +152,14 @@ class Excitation(Stage):
         else:
             # Each ear as the only one of a listener.
             kept = select_components(x.unsqueeze(-3)).squeeze(-3)
+        levels, levels_blocks, upper, upper_blocks = self.registered(*PRODUCTS)
         # A component that is not kept has no level; the floor keeps its logarithm finite.
-        power = banded(kept, self.levels, self.levels_blocks).clamp(min=1e-30)
-        level = 10 * torch.log10(power)
+        power = banded(kept, levels, levels_blocks).clamp(min=1e-30)
+        level = torch.log10(power).mul_(10)
         if self.accuracy == "grouped":
             level = torch.lerp(level[..., self.node], level[..., self.node + 1], self.weight)
         low = lower_skirts(kept, level, self.filters())
-        high = banded(kept, self.upper, self.upper_blocks)
+        high = banded(kept, upper, upper_blocks)
         if self.uncertainty_db is None:
             return high + low, state
         # With the level all components change alike, which is a factor, and the lower skirts'

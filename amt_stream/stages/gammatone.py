@@ -13,6 +13,9 @@ from amt_stream.functional.state_space import Blocks
 from amt_stream.scales import audfiltbw, erb2fc, erb_spaced, fc2erb
 from amt_stream.streaming import Shape, Stage, State
 
+SYSTEM = tuple(f"fixed_{name}" for name in Blocks._fields)
+"""Tables of the cascade as matrices."""
+
 Centers = tuple[float, float] | Sequence[float] | np.ndarray | Tensor
 
 
@@ -158,7 +161,7 @@ class GammatoneFilterbank(Stage):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         system = None
         if not self.learnable:
-            system = Blocks(*(getattr(self, f"fixed_{name}") for name in Blocks._fields))
+            system = Blocks(*self.registered(*SYSTEM))
         y, u = gammatone(x[..., None, :], self.coefficients, 2.0, state["u"], system)
         return y, {"u": u}
 

@@ -43,6 +43,10 @@ class Moore2016Output(NamedTuple):
     ltl_high: Tensor | None = None
 
 
+BINAURAL = ("smoothing", "theta", "short_term", "long_term")
+"""Tables of `BinauralLoudness` besides those of its channels."""
+
+
 class BinauralLoudness(Stage):
     """Excitation (..., 2, frame, 150), a frame per ms, to `Moore2016Output`.
 
@@ -96,7 +100,7 @@ class BinauralLoudness(Stage):
 
     def tables(self) -> Channels:
         """The tables that specific loudness needs."""
-        return Channels(*(getattr(self, name) for name in Channels._fields))
+        return Channels(*self.registered(*Channels._fields))
 
     def initial_state(self, shape: Shape) -> State:
         rows = shape[:-2]
@@ -108,14 +112,15 @@ class BinauralLoudness(Stage):
 
     def step(self, x: Tensor, state: State) -> tuple[Moore2016Output, State]:
         before = state["before"]
+        smoothing, theta, short_term, long_term = self.registered(*BINAURAL)
         (specific, stl_ears, ltl_ears), (short, long) = binaural_loudness(
             x,
             self.tables(),
-            self.smoothing,
-            self.theta,
+            smoothing,
+            theta,
             CAM_STEP,
-            self.short_term,
-            self.long_term,
+            short_term,
+            long_term,
             before,
             (state["short"], state["long"]),
         )
@@ -204,7 +209,7 @@ class MonauralLoudness(Stage):
 
     def instantaneous(self, excitation: Tensor) -> Tensor:
         """Loudness of each ear in sone (..., 2, frame), without smoothing."""
-        channels = Channels(*(getattr(self, name) for name in Channels._fields))
+        channels = Channels(*self.registered(*Channels._fields))
         n = CAM_STEP * specific_loudness(excitation, channels).sum(-1)
         return torch.cat([n, n], -2) if n.shape[-2] == 1 else n
 
@@ -220,8 +225,9 @@ class MonauralLoudness(Stage):
         before = state["before"]
         begun = torch.arange(x.shape[-2], device=x.device) >= before[..., None]
         n = torch.where(begun[..., None, :], self.instantaneous(x), 0.0).double()
-        stl, short = agc(n[..., None], self.short_term, state["short"][..., None])
-        ltl, long = agc(stl, self.long_term, state["long"][..., None])
+        short_term, long_term = self.registered("short_term", "long_term")
+        stl, short = agc(n[..., None], short_term, state["short"][..., None])
+        ltl, long = agc(stl, long_term, state["long"][..., None])
         stl_ears, ltl_ears = (v.squeeze(-1).to(x.dtype) for v in (stl, ltl))
         y = Glasberg2002Output(stl_ears.sum(-2), ltl_ears.sum(-2), stl_ears, ltl_ears)
         after = {

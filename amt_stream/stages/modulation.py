@@ -102,7 +102,7 @@ class _Bank(Stage):
         """Coefficients of the bands, as they are now."""
         if self.learnable:
             return self.designed(self.log_center.exp(), self.log_bandwidth.exp())
-        return self._kind(*(getattr(self, name) for name in self._kind._fields))
+        return self._kind(*self.registered(*self._kind._fields))
 
     def band_state(self, shape: Shape) -> Tensor:
         inner = (2,) if self._kind is OnePoles else (2, 2)
@@ -113,9 +113,10 @@ class _Bank(Stage):
         self, x: Tensor, readout: Readout, low_zi: Tensor, zi: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         bands = self.bands()
+        (low,) = self.registered("low")
         if isinstance(bands, OnePoles):
-            return one_pole_bank(x, self.low, bands, readout, (low_zi, zi))
-        return band_pass_bank(x, self.low, bands, readout, (low_zi, zi))
+            return one_pole_bank(x, low, bands, readout, (low_zi, zi))
+        return band_pass_bank(x, low, bands, readout, (low_zi, zi))
 
 
 class ModulationFilterbank(_Bank):
@@ -246,8 +247,9 @@ class ModulationFilterbank(_Bank):
         return [self.centers[:n] for n in self._designs["counts"]]
 
     def readout(self) -> Readout:
-        scale = self.scale if not self.learnable else self._learned_scale()
-        return Readout(scale, self.envelope, self.counts)
+        if self.learnable:
+            return Readout(self._learned_scale(), self.envelope, self.counts)
+        return Readout(*self.registered(*Readout._fields))
 
     def _learned_scale(self) -> Tensor:
         return self._gain * torch.where(self.envelope, self.att_factor, 1.0)
@@ -380,7 +382,7 @@ class King2019ModulationFilterbank(_Bank):
         return {"bands": self.band_state(shape)}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        readout = Readout(self.scale, self.envelope, self.counts)
+        readout = Readout(*self.registered(*Readout._fields))
         none = state["bands"][..., :0, 0, :]
         y, (_, bands) = self.filtered(x, readout, none, state["bands"])
         return y, {"bands": bands}

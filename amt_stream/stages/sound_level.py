@@ -114,7 +114,8 @@ class SoundLevel(Stage):
         return {"past": self.state_like("past", (*shape, states(self.phases)))}
 
     def step(self, x: Tensor, state: State) -> tuple[SoundLevelOutput, State]:
-        frames, past = sound_levels(x, self.lengths, self.coefficients, self.phases, state["past"])
+        coefficients, phases = self.registered("coefficients", "phases")
+        frames, past = sound_levels(x, self.lengths, coefficients, phases, state["past"])
         return SoundLevelOutput(*frames), {"past": past}
 
     def out_shape(self, shape: Shape) -> SoundLevelOutput:

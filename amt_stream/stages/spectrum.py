@@ -76,7 +76,8 @@ class RunningSpectrum(Stage):
         return {"past": self.state_like("past", with_time(shape, -1, POINTS - HOP))}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        y, past = running_spectrum(x, self.cosine, self.sine, HALVES, self.bins, HOP, state["past"])
+        cosine, sine = self.registered("cosine", "sine")
+        y, past = running_spectrum(x, cosine, sine, HALVES, self.bins, HOP, state["past"])
         return y, {"past": past}
 
     def out_shape(self, shape: Shape) -> Shape:

@@ -73,7 +73,8 @@ class ThirdOctaveLevels(Stage):
     def powers(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """What the levels are of: (..., frame, 28) in Pa^2, float64; and the next state."""
         smoothing = self.smoothing if self.smooth else None
-        y, filters = third_octave_powers(x, self.poles, self.gain, smoothing, state["filters"])
+        poles, gain = self.registered("poles", "gain")
+        y, filters = third_octave_powers(x, poles, gain, smoothing, state["filters"])
         return y, {"filters": filters}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -86,7 +87,7 @@ class ThirdOctaveLevels(Stage):
 
 def levels(powers: Tensor) -> Tensor:
     """Levels in dB of band powers in Pa^2, not below -26.02 dB."""
-    return 10 * torch.log10((powers + 1e-12) / 4e-10)
+    return torch.log10((powers + 1e-12).div_(4e-10)).mul_(10)
 
 
 class CoreLoudness(Pointwise):
@@ -128,7 +129,7 @@ class CoreLoudness(Pointwise):
 
     def tables(self) -> Cores:
         """The tables that core loudness is made of."""
-        return Cores(*(getattr(self, name) for name in Cores._fields))
+        return Cores(*self.registered(*Cores._fields))
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], BANDS)
@@ -193,13 +194,15 @@ class ZwickerLoudness(Stage):
 
     def tables(self) -> Slopes:
         """The tables that the pattern over critical-band rate is drawn from."""
-        return Slopes(self.upper, self.floors, self.slopes, self.segments, self.samples)
+        upper, floors, slopes = self.registered("upper", "floors", "slopes")
+        return Slopes(upper, floors, slopes, self.segments, self.samples)
 
     def step(self, x: Tensor, state: State) -> tuple[ZwickerOutput, State]:
         begun = state["begun"]
-        core, cores = decayed(x, self.decay, state["cores"], begun)
+        decay, weighting = self.registered("decay", "weighting")
+        core, cores = decayed(x, decay, state["cores"], begun)
         total, _ = loudness_pattern(core, self.tables())
-        n, low_passes = weighted(total, self.weighting, state["low_passes"], begun)
+        n, low_passes = weighted(total, weighting, state["low_passes"], begun)
         specific = None
         if self.gives_specific_loudness:
             _, specific = loudness_pattern(core[..., ::4, :], self.tables(), True)
