@@ -31,13 +31,20 @@ def _prefixed(name: str, state: Mapping[str, Tensor]) -> State:
     return {f"{name}/{key}": value for key, value in state.items()}
 
 
+_LAYOUTS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {}
+
+
 def _parted(state: State) -> dict[str, State]:
     """State of each named stage, out of the flat state of all."""
-    parts: dict[str, State] = {}
-    for key, value in state.items():
-        name, _, rest = key.partition("/")
-        parts.setdefault(name, {})[rest] = value
-    return parts
+    keys = tuple(state)
+    layout = _LAYOUTS.get(keys)
+    # What the keys say is the same for ever, and to read it takes longer than a short stage.
+    if layout is None:
+        layout = _LAYOUTS[keys] = {}
+        for key in keys:
+            name, _, rest = key.partition("/")
+            layout.setdefault(name, []).append((key, rest))
+    return {name: {rest: state[key] for key, rest in own} for name, own in layout.items()}
 
 
 REMEDIES = {
@@ -254,7 +261,8 @@ class Chain(_Compound):
         after: State = {}
         for name, stage in self.stages().items():
             x, part = stage.hooked_step(x, parts.get(name, {}))
-            after |= _prefixed(name, part)
+            for key, value in part.items():
+                after[f"{name}/{key}"] = value
         return x, after
 
     def out_shape(self, shape: Shape) -> Any:
