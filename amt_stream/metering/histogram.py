@@ -35,8 +35,9 @@ class Histogram:
         """Count `values` (n,)."""
         given = np.asarray(values, np.float64).ravel()
         places = np.floor((given[~np.isnan(given)] - self.low) / self.width)
-        inside = np.clip(places, 0, len(self.counts) - 1).astype(np.int64)
-        self.counts += np.bincount(inside, minlength=len(self.counts))
+        inside = np.minimum(np.maximum(places, 0), len(self.counts) - 1).astype(np.int64)
+        # There are many more classes than values in a block.
+        np.add.at(self.counts, inside, 1)
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of a histogram of the same classes."""

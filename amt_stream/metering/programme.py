@@ -187,16 +187,20 @@ class ProgrammeLoudness(Meter):
         short_term = np.correlate(energies, OVER_SHORT_TERM)
         momentary = np.correlate(energies[SHORT_TERM - MOMENTARY :], OVER_MOMENTARY)
         end = np.arange(self._count + 1, self._count + count + 1)
+        on_grid = range(-(self._count + 1) % GRID, count, GRID)
         self._count += count
         levels: tuple[Energies, Energies] = lufs(momentary), lufs(short_term)
         self.momentary_lufs, self.short_term_lufs = float(levels[0][-1]), float(levels[1][-1])
-        measured = ~np.isnan(energy) & (not self.paused)
+        measured = ~np.isnan(energy)
+        if self.paused:
+            measured[:] = False
+        heard = int(np.count_nonzero(measured))
         if not self.paused:
-            self._measured += int(np.count_nonzero(measured))
-            self._excluded += count - int(np.count_nonzero(measured))
+            self._measured += heard
+            self._excluded += count - heard
         last = np.maximum.accumulate(np.where(measured, self._unmeasured, end))
         self._unmeasured = int(last[-1])
-        whole, on_grid = end - last >= MOMENTARY, end % GRID == 0
+        whole = end - last >= MOMENTARY
         told = {
             "momentary_lufs": levels[0],
             "short_term_lufs": levels[1],
@@ -206,8 +210,12 @@ class ProgrammeLoudness(Meter):
         whole = end - last >= SHORT_TERM
         told |= self._renew(self._ranged, short_term, whole, on_grid, "lra_lu")
         told |= self._top(self.max_short_term, levels[1], whole, end, "max_short_term_lufs")
-        true_peaks = _highest(self.true_peaks, true_peak, measured)
-        sample_peaks = _highest(self.sample_peaks, sample_peak, measured)
+        if heard < count:
+            true_peak, sample_peak = (
+                np.where(measured, v, np.nan) for v in (true_peak, sample_peak)
+            )
+        true_peaks = _highest(self.true_peaks, true_peak)
+        sample_peaks = _highest(self.sample_peaks, sample_peak)
         self.true_peaks, self.sample_peaks = true_peaks[:, -1], sample_peaks[:, -1]
         if "true_peak_dbtp" in self.columns:
             told["true_peak_dbtp"] = decibels(true_peaks.max(0))
@@ -220,17 +228,18 @@ class ProgrammeLoudness(Meter):
         blocks: GatedEnergies,
         means: Energies,
         whole: NDArray[np.bool_],
-        on_grid: NDArray[np.bool_],
+        on_grid: range,
         column: str,
     ) -> dict[str, Energies]:
         """Count the blocks that end on the grid; gives the column (n,) if it is asked for."""
         if column not in self.columns:
-            if on_grid.any():
-                blocks.add(means[on_grid & whole])
+            if on_grid:
+                due = slice(on_grid.start, on_grid.stop, on_grid.step)
+                blocks.add(means[due][whole[due]])
             return {}
         told = np.empty(len(means))
         at = 0
-        for k in np.flatnonzero(on_grid).tolist():
+        for k in on_grid:
             told[at:k] = self._held[column]
             blocks.add(means[k : k + 1][whole[k : k + 1]])
             value = blocks.range_lu() if column == "lra_lu" else blocks.mean_lufs()
@@ -268,13 +277,12 @@ class ProgrammeLoudness(Meter):
         }
 
 
-def _highest(
-    before: Energies, peaks: NDArray[np.floating], measured: NDArray[np.bool_]
-) -> Energies:
+def _highest(before: Energies, peaks: NDArray[np.floating]) -> Energies:
     """The highest (channel, n) of `before` (channel,) and of the `peaks` (channel, n) so far."""
-    held = np.broadcast_to(before[:, None], (len(peaks), 1))
-    known = np.where(measured, peaks, np.nan)
-    return np.fmax.accumulate(np.concatenate([held, known], 1, dtype=np.float64), 1)[:, 1:]
+    first = np.fmax(before[:, None], peaks[:, :1], dtype=np.float64)
+    if peaks.shape[1] == 1:
+        return first
+    return np.fmax.accumulate(np.concatenate([first, peaks[:, 1:]], 1, dtype=np.float64), 1)
 
 
 def _known(level: float) -> float | None:

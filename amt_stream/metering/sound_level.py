@@ -170,9 +170,11 @@ class SoundLevelMeter(Meter):
         self._sounding, self._taken = int(sounding[-1]), self._taken + count
 
         measured = np.zeros(count, bool) if self.paused else valid
-        running = self._measure(measured, settled & measured, mean_square, highest, lowest, c_peak)
+        counted = settled & measured if self.paused else settled
+        running = self._measure(measured, counted, mean_square, highest, lowest, c_peak)
         fast = np.where(settled[0], level_db(power[0]), np.nan)
-        exceeded = self.percentiles.add(np.where(measured, fast, np.nan), fast, due)
+        # A level that has settled is of a valid frame.
+        exceeded = self.percentiles.add(np.full(count, np.nan) if self.paused else fast, fast, due)
         if not self.paused:
             self._excluded += count - int(np.count_nonzero(valid))
         found = dict(zip(self.percentiles.names, exceeded, strict=True))
@@ -192,13 +194,17 @@ class SoundLevelMeter(Meter):
         c_peak: Powers,
     ) -> Running:
         """Count frames that are `measured`, and levels (7, n) where they have `settled`."""
-        before = self._running
+        before, lowest = self._running, lowest[:LOWEST]
+        if not settled.all():
+            squares, c_peak = np.where(measured, squares, 0.0), np.where(measured, c_peak, 0.0)
+            highest = np.where(settled, highest, 0.0)
+            lowest = np.where(settled[:LOWEST], lowest, np.inf)
         running = Running(
-            _after(np.add, before.sums, np.where(measured, squares, 0.0)),
+            _after(np.add, before.sums, squares),
             _after(np.add, before.counts, measured),
-            _after(np.maximum, before.highest, np.where(settled, highest, 0.0)),
-            _after(np.minimum, before.lowest, np.where(settled, lowest, np.inf)[:LOWEST]),
-            _after(np.maximum, before.peak, np.where(measured, c_peak, 0.0)),
+            _after(np.maximum, before.highest, highest),
+            _after(np.minimum, before.lowest, lowest),
+            _after(np.maximum, before.peak, c_peak),
         )
         self._running = Running(*(v[..., -1:] for v in running))
         return running
@@ -229,6 +235,8 @@ class SoundLevelMeter(Meter):
 
 def _after(operation: np.ufunc, before: Values, values: NDArray[np.generic]) -> Values:
     """`operation` over all `values` (..., n) so far, after each; they go on from `before`."""
+    if values.shape[-1] == 1:
+        return operation(before, values, dtype=np.float64)
     joined = np.concatenate([before, values], -1, dtype=np.float64)
     return operation.accumulate(joined, -1)[..., 1:]
 
