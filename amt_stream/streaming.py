@@ -266,8 +266,8 @@ class Stage(Checkpointed):
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
             remedy = ": give torch.from_numpy(x)" if kind == "ndarray" else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
-        kind = x.device.type if _autocast() else "meta"
-        if kind != "meta" and torch.is_autocast_enabled(kind):
+        # The device meta has no autocast to ask for.
+        if _autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):
             raise TypeError(
                 f"{type(self).__name__} does not run under autocast, which would take half "
                 f"precision: call it within torch.autocast({kind!r}, enabled=False)"
