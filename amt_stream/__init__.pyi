@@ -23,6 +23,7 @@ from . import selftest as selftest
 from . import signals as signals
 from . import stages as stages
 from . import streaming as streaming
+from . import table as table
 from . import testing as testing
 from .calibration import Calibration as Calibration
 from .compose import Chain as Chain
