@@ -69,6 +69,20 @@ def meant(name: str) -> str | None:
     return next(iter(difflib.get_close_matches(name, NAMES, 1, _NEAR)), None)
 
 
+def hertz(owner: str, fs: Any) -> Any:
+    """The sampling rate `fs`; raises ValueError, naming `owner`, where it is no number above 0."""
+    if not (_number(fs) and fs > 0):
+        raise ValueError(f"{owner}: fs is {fs!r}: give a rate above 0 Hz")
+    return fs
+
+
+def whole_hertz(owner: str, fs: Any, least: int = 1) -> int:
+    """The sampling rate `fs`; raises ValueError where it is not whole, or below `least`."""
+    if not (_number(fs) and fs == int(fs) and fs >= least):
+        raise ValueError(f"{owner}: fs is {fs!r}: give whole hertz, {least} or more")
+    return int(fs)
+
+
 def refuse(owner: str, name: str, value: Any) -> None:
     """Raise for an attribute that `owner` cannot have.
 

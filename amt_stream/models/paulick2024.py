@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import torch
 
+from amt_stream.contract import whole_hertz
 from amt_stream.models.auditory import Arguments, ModulationModel
 from amt_stream.stages.adaptation import AdaptLoop
 from amt_stream.stages.drnl import DRNLFilterbank
@@ -62,7 +63,7 @@ class Paulick2024(ModulationModel):
         modulation_kwargs: Arguments = None,
         velocity_per_pascal: float = VELOCITY_PER_PASCAL,
     ) -> None:
-        if fs % 4:
+        if whole_hertz("Paulick2024", fs) % 4:
             raise ValueError(f"Paulick2024: fs is {fs} Hz: give a multiple of 4, such as 44100")
         common = {"learnable": learnable, "dtype": dtype}
         bands = {"fc": (flow, fhigh), "n_channels": n_channels, **common, **(drnl_kwargs or {})}

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.data import table
 from amt_stream.functional.adaptation import Loops, adaptation_loops
 from amt_stream.streaming import Shape, Stage, State, as_given
@@ -92,6 +93,7 @@ class AdaptLoop(Stage):
                 "AdaptLoop: the smallest input is one number, or one a channel, above 0 and below "
                 f"1 (100 dB SPL), given {floor.tolist()}"
             )
+        fs = hertz("AdaptLoop", fs)
         self.fs, self.preset, self.num_loops, self.learnable = fs, preset, len(seconds), learnable
         self.use_freq_specific_minlvl = floor.dim() == 1
         self.per_channel_init = per_channel_init

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.contract import whole_hertz
 from amt_stream.design import frame_lengths, interpolator, k_weighting
 from amt_stream.functional.peak import peaks
 from amt_stream.functional.programme import filtered_mean_square
@@ -84,8 +85,7 @@ class BS1770(Stage):
         match_48k: bool = True,
     ) -> None:
         super().__init__()
-        if fs != int(fs) or fs < 8000:
-            raise ValueError(f"BS1770: fs is {fs} Hz: give whole hertz, 8000 or more")
+        fs = whole_hertz("BS1770", fs, 8000)
         if weights is None:
             if channels not in LAYOUTS:
                 raise ValueError(
@@ -101,7 +101,7 @@ class BS1770(Stage):
             raise ValueError(f"BS1770: dual_mono is for one channel, not {channels}")
         self.fixed_axes = {-2: channels}
         self.shape_remedy = "make a BS1770 for as many channels as there are"
-        self.fs, self.channels, self.dual_mono = int(fs), channels, dual_mono
+        self.fs, self.channels, self.dual_mono = fs, channels, dual_mono
         self.lengths = frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
+from amt_stream.contract import hertz
 from amt_stream.data import table
 from amt_stream.design import GRID, linear_phase, minimum_phase
 from amt_stream.functional.fir import fir
@@ -42,6 +43,7 @@ class EarFilter(Stage):
             raise ValueError(f"field is {field!r}: give free, diffuse or eardrum")
         if phase not in TAPS:
             raise ValueError(f"ear_filter is {phase!r}: give minimum or linear")
+        fs = hertz("EarFilter", fs)
         self.fs, self.field, self.phase = fs, field, phase
         gain = 10 ** (ear_gain_db(field, np.linspace(0, fs / 2, GRID // 2 + 1)) / 20)
         count = TAPS[phase]

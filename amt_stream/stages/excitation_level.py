@@ -7,6 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from amt_stream.contract import hertz
 from amt_stream.functional.excitation import LEVEL_SLOPE
 from amt_stream.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.stages.excitation import CAM_STEP, CAMS, Excitation
@@ -183,6 +184,7 @@ class ERBIntegration(Pointwise):
     ) -> None:
         super().__init__()
         fc = erb_grid("ERBIntegration", f_min, f_max, erb_step)
+        hertz("ERBIntegration", fs)
         f = np.arange(1025) * fs / 2048 if frequency is None else np.asarray(frequency, np.float64)
         _spacing(torch.from_numpy(f))
         self.fs, self.learnable, self.n_erb_bands = fs, learnable, fc.size

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.design import butterworth, numbers
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.streaming import Shape, Stage, State, as_given
@@ -190,6 +191,8 @@ class ButterworthFilter(SOSFilter):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         edges = numbers(cutoff)
-        super().__init__(butterworth(order, edges, fs, btype), learnable)
+        super().__init__(
+            butterworth(order, edges, hertz("ButterworthFilter", fs), btype), learnable
+        )
         self.cutoff, self.fs, self.btype, self.filter_order = edges.tolist(), fs, btype, order
         self.to(self.device, dtype)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.functional.gammatone import cascade_blocks, gammatone, one_poles
 from amt_stream.functional.state_space import Blocks
 from amt_stream.scales import audfiltbw, erb2fc, erb_spaced, fc2erb
@@ -30,8 +31,7 @@ def channel_centers(stage: str, fc: Centers, fs: float, count: int | None = None
     count: so many centers over the range, both ends included, instead of one about every ERB
     Raises ValueError, naming `stage`, for centers that are not above 0 and up to fs / 2.
     """
-    if fs <= 0:
-        raise ValueError(f"{stage}: fs is {fs}: give a rate above 0 Hz")
+    hertz(stage, fs)
     if isinstance(fc, tuple):
         if len(fc) != 2 or not 0 < fc[0] < fc[1]:
             raise ValueError(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.first_order import first_order, first_order_gain
 from amt_stream.functional.relaxation import relax
@@ -62,6 +63,7 @@ class IHCEnvelope(Stage):
         if method not in METHODS:
             raise ValueError(f"IHCEnvelope: method is {method!r}: give one of {', '.join(METHODS)}")
         own, self.iterations = METHODS[method]
+        fs = hertz("IHCEnvelope", fs)
         self.fs, self.method, self.learnable, self.order = fs, method, learnable, 1
         self.cutoff = float(own if cutoff is None else cutoff)
         g = first_order_gain(self.cutoff, fs)
@@ -165,7 +167,7 @@ class IHCPaulick2024(Stage):
                 f"IHCPaulick2024: integrator is {integrator!r}: give euler or exponential"
             )
         fastest = (CELL["Gmet_max"] + CELL["Gkf"] + CELL["Gks"]) / CELL["Cm"]
-        if integrator == "euler" and fs < fastest:
+        if integrator == "euler" and hertz("IHCPaulick2024", fs) < fastest:
             raise ValueError(
                 f"IHCPaulick2024: Euler steps at fs = {fs} Hz are longer than the cell's shortest "
                 f"time constant: give {fastest:.0f} Hz or more, or integrator='exponential'"

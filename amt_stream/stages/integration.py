@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.contract import hertz
 from amt_stream.functional.loudness import agc
 from amt_stream.stages.excitation import CAM_STEP
 from amt_stream.stages.within import within
@@ -192,6 +193,7 @@ class LoudnessIntegration(Stage):
         self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None
     ) -> None:
         super().__init__()
+        fs = hertz("LoudnessIntegration", fs)
         self.fs, self.learnable = fs, learnable
         self.frame_rate = fs / 512 if frame_rate is None else frame_rate
         if self.frame_rate <= 0:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.functional.first_order import first_order, first_order_gain
 from amt_stream.functional.modulation import (
     BandPasses,
@@ -74,8 +75,7 @@ class _Bank(Stage):
 
     def __init__(self, fs: float, learnable: bool) -> None:
         super().__init__()
-        if not fs > 0:
-            raise ValueError(f"{type(self).__name__}: fs is {fs}: give a sampling rate in Hz")
+        hertz(type(self).__name__, fs)
         self.fs, self.learnable = fs, learnable
 
     def set_bands(

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.contract import hertz
 from amt_stream.data import table
 from amt_stream.design import GRID, linear_phase, minimum_phase
 from amt_stream.functional.fir import fir
@@ -42,6 +43,7 @@ class _TabulatedFilter(Stage):
                 f"{name}: order is {order}: give one of at least 2, and an even one for "
                 "phase_type='linear'"
             )
+        fs = hertz(type(self).__name__, fs)
         self.fs, self.order, self.phase_type, self.learnable = fs, order, phase_type, learnable
         self.group_delay = order // 2 if phase_type == "linear" else 0
         self.latency = Fraction(self.group_delay)

@@ -7,6 +7,7 @@ from math import ceil
 import numpy as np
 from torch import Tensor
 
+from amt_stream.contract import whole_hertz
 from amt_stream.design import kaiser_low_pass
 from amt_stream.functional.fir import polyphase
 from amt_stream.streaming import Shape, Stage, State, with_time
@@ -26,15 +27,16 @@ class Resample(Stage):
 
     def __init__(self, fs_in: int, fs_out: int) -> None:
         super().__init__()
-        self.fs_in, self.fs_out = _whole(fs_in), _whole(fs_out)
+        self.fs_in, self.fs_out = (whole_hertz("Resample", fs) for fs in (fs_in, fs_out))
         self.fs = self.fs_in
         self.ratio = Fraction(self.fs_out, self.fs_in)
         if not _serves(self.fs_in, self.fs_out):
-            below = next(f for f in count(self.fs_in, -1) if _serves(f, self.fs_out))
+            below = next((f for f in range(self.fs_in, 0, -1) if _serves(f, self.fs_out)), None)
             above = next(f for f in count(self.fs_in) if _serves(f, self.fs_out))
+            near = f"rates that work are {below} and" if below else "rate that works is"
             raise ValueError(
                 f"Resample from {fs_in} to {fs_out} Hz: the ratio {self.ratio} has a term above "
-                f"{LARGEST_TERM}; the nearest rates that work are {below} and {above} Hz"
+                f"{LARGEST_TERM}; the nearest {near} {above} Hz"
             )
         up, down = self.ratio.numerator, self.ratio.denominator
         self.block_size = down
@@ -61,12 +63,6 @@ class Resample(Stage):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, past = polyphase(x, self.bank, self.block_size, self.length, state["past"])
         return y, {"past": past}
-
-
-def _whole(fs: float) -> int:
-    if fs != int(fs) or fs < 1:
-        raise ValueError(f"Resample takes sampling rates in whole hertz above 0, given {fs}")
-    return int(fs)
 
 
 def _serves(fs_in: int, fs_out: int) -> bool:

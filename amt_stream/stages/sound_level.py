@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from amt_stream.contract import whole_hertz
 from amt_stream.design import frame_lengths, interpolator
 from amt_stream.functional.sound_level import LEVELS, WEIGHTINGS, sound_levels, states
 from amt_stream.streaming import Shape, Stage, State, output
@@ -91,14 +92,13 @@ class SoundLevel(Stage):
 
     def __init__(self, fs: int = 48000, z_high_pass: float = 0.0) -> None:
         super().__init__()
-        if fs != int(fs) or fs < 8000:
-            raise ValueError(f"SoundLevel: fs is {fs} Hz: give whole hertz, 8000 or more")
+        fs = whole_hertz("SoundLevel", fs, 8000)
         if not 0 <= z_high_pass <= 1:
             raise ValueError(
                 f"SoundLevel: z_high_pass is {z_high_pass} Hz: give 0 to 1 Hz, so that Z is flat "
                 "from 10 Hz on"
             )
-        self.fs, self.z_high_pass = int(fs), z_high_pass
+        self.fs, self.z_high_pass = fs, z_high_pass
         self.lengths = frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)

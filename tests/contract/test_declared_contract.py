@@ -1,5 +1,6 @@
 """What a stage says of itself as a model: a slip or a value without meaning does not pass."""
 
+import inspect
 from fractions import Fraction
 
 import pytest
@@ -21,6 +22,7 @@ from amt_stream.stages import (
 )
 from amt_stream.streaming import Stage
 from amt_stream.testing import check_stage
+from tests.contract.test_module_contract import STAGES
 
 X = torch.randn(3, 2, 61, generator=torch.Generator().manual_seed(0))
 
@@ -216,3 +218,28 @@ def test_a_stage_that_says_nothing_runs_as_two_ears_at_any_rate():
         with engine:
             engine.wait()
         assert engine.health.device_state == "ended"
+
+
+OTHERS = {"fc": [200.0, 1000.0], "order": 2, "cutoff": 100.0, "fs_out": 32000}
+AT_A_RATE = [
+    (kind, name)
+    for kind in STAGES.values()
+    for name in inspect.signature(kind).parameters
+    if name in ("fs", "fs_in")
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), AT_A_RATE, ids=[f"{kind.__name__} {name}" for kind, name in AT_A_RATE]
+)
+@pytest.mark.parametrize("fs", ["banana", float("nan"), float("inf"), 0, -5, True])
+def test_a_rate_that_is_none_is_refused_in_one_sentence(kind, name, fs):
+    needed = [p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty]
+    arguments = {other: OTHERS[other] for other in needed if other != name}
+    with pytest.raises(ValueError, match=r": fs is .*: (give|a sampling rate)"):
+        kind(**arguments, **{name: fs})
+
+
+def test_a_rate_too_low_to_resample_is_told_the_nearest_that_works():
+    with pytest.raises(ValueError, match="the nearest rate that works is 25 Hz"):
+        Resample(1, 32000)

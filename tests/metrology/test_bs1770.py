@@ -299,8 +299,8 @@ def test_frames_of_rates_that_no_10_ms_divide():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fs": 4000}, "fs is 4000 Hz: give whole hertz, 8000 or more"),
-        ({"fs": 44100.5}, "fs is 44100.5 Hz: give whole hertz"),
+        ({"fs": 4000}, "fs is 4000: give whole hertz, 8000 or more"),
+        ({"fs": 44100.5}, "fs is 44100.5: give whole hertz"),
         ({"channels": 7}, "7 channels: give 1 to 6, or their weights"),
         ({"weights": (1.0,)}, r"weights \(1.0,\) for 2 channels: give one for each"),
         ({"weights": (1.0, -1.0)}, "0 or more"),
