@@ -54,15 +54,10 @@ def peaks(
     joined = torch.cat([zi, x], -1)
     zf = joined[..., time:]
     if compiled(x, phases, zi):
-        rows = prod(lead)
-        samples, between = x.new_empty(*lead, frames), x.new_empty(*lead, frames)
-        _peaks(
-            array(joined).reshape(rows, -1),
-            array(phases),
-            np.array(lengths),
-            samples.numpy().reshape(rows, frames),
-            between.numpy().reshape(rows, frames),
-        )
+        rows = array(joined).reshape(prod(lead), -1)
+        y = np.empty((2, len(rows), frames), rows.dtype)
+        _peaks(rows, array(phases), np.array(lengths), y[0], y[1])
+        samples, between = (torch.from_numpy(v.reshape(*lead, frames)) for v in y)
         return samples, between, zf
     one_each = joined.reshape(-1, 1, joined.shape[-1])
     finer = torch.nn.functional.conv1d(one_each, phases.flip(1)[:, None]).abs().amax(1)

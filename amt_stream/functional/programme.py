@@ -34,16 +34,16 @@ def filtered_mean_square(
     table, state = ("sections", sections, (2, 6)), ("zi", zi, (*lead, 2, 2))
     fit("filtered_mean_square", torch.float64, table, state)
     if compiled(x, sections, zi):
-        y, zf = zi.new_empty(*lead, frames), zi.new_empty(zi.shape)
+        squares, after = np.empty((*lead, frames)), np.empty(zi.shape)
         _filtered_mean_square(
             array(x).reshape(-1, time),
             array(sections),
             np.array(lengths),
             array(zi).reshape(-1, 2, 2),
-            y.numpy().reshape(-1, frames),
-            zf.numpy().reshape(-1, 2, 2),
+            squares.reshape(-1, frames),
+            after.reshape(-1, 2, 2),
         )
-        return y, zf
+        return torch.from_numpy(squares), torch.from_numpy(after)
     y, zf = direct_form(x.double(), sections[:, :3], sections[:, 3:], zi)
     return per_frame(lambda v: v.mean(-1), y.square(), lengths), zf
 

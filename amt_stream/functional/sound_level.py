@@ -139,7 +139,7 @@ def sound_levels(
             c_peaks,
         )
         powers = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
-        mean_square, last, highest, lowest = powers.split(SIZES, -2)
+        mean_square, last, highest, lowest = powers.split_with_sizes(SIZES, -2)
         c_peak = torch.from_numpy(c_peaks[1].reshape(*lead, frames))
         return Frames(mean_square, last, highest, lowest, c_peak), torch.from_numpy(after)
     high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)

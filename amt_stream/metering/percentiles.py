@@ -24,13 +24,14 @@ class Renewals:
     def __init__(self) -> None:
         self._steps = -1
 
-    def due(self, time_s: Values) -> NDArray[np.bool_]:
-        """Which of these frames (n,) it is, at `time_s`."""
+    def due(self, time_s: Values) -> Sequence[int]:
+        """Which of these frames they are, at `time_s` (n,), in order."""
         # 6.1 / 0.1 is 60.999...: a frame on the edge belongs to the step that begins there.
         steps = np.floor(time_s / RENEWED_S + 1e-6).astype(np.int64)
         reached = np.maximum.accumulate(np.concatenate([[self._steps], steps]))
         self._steps = int(reached[-1])
-        return np.diff(reached) > 0
+        due: list[int] = np.flatnonzero(np.diff(reached)).tolist()
+        return due
 
 
 class Percentiles:
@@ -71,11 +72,12 @@ class Percentiles:
         self.histogram = Histogram(**self._classes)
         self._held[None] = np.full(len(self._percents[None]), np.nan)
 
-    def add(self, measured: Values, heard: Values, due: NDArray[np.bool_]) -> Values:
+    def add(self, measured: Values, heard: Values, due: Sequence[int]) -> Values:
         """Take values (n,) into account; gives the percentiles (k, n), in the order of `names`.
 
         measured, heard: what counts for all that was measured, and for the windows; NaN does not
-        due: with which values to renew percentiles; the others have those of the last time
+        due: places of the values with which to renew percentiles, in order; the others have those
+            of the last time
         """
         found: dict[str | None, Values] = {None: self._follow(None, self.histogram, measured, due)}
         for window, histogram in self.rolling.items():
@@ -88,7 +90,7 @@ class Percentiles:
         window: str | None,
         histogram: Histogram | RollingHistogram,
         values: Values,
-        due: NDArray[np.bool_],
+        due: Sequence[int],
     ) -> Values:
         percents = self._percents[window]
         if not percents:
@@ -96,7 +98,7 @@ class Percentiles:
             return np.empty((0, len(values)))
         found = np.empty((len(percents), len(values)))
         at = 0
-        for renewed in np.flatnonzero(due).tolist():
+        for renewed in due:
             histogram.add(values[at : renewed + 1])
             found[:, at:renewed] = self._held[window][:, None]
             self._held[window] = histogram.percentiles(percents)

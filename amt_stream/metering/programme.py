@@ -257,7 +257,7 @@ class ProgrammeLoudness(Meter):
         column: str,
     ) -> dict[str, Energies]:
         """Hold the highest level; gives the column (n,) if it is asked for."""
-        if column not in self.columns and not (whole & (level > highest.value)).any():
+        if column not in self.columns and not np.count_nonzero(whole & (level > highest.value)):
             return {}
         return {column: highest.add(end / FRAME_RATE, np.where(whole, level, np.nan))}
 

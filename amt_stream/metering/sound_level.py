@@ -165,7 +165,7 @@ class SoundLevelMeter(Meter):
         broken = np.maximum.accumulate(np.where(there, -1 - self._sounding, frames))
         sounding = frames - broken
         settled = valid & (sounding >= SETTLED)
-        due = (self._taken + 1 + frames) % RENEWED == 0
+        due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = np.where(valid[-1], power[:, -1], np.nan)
         self._sounding, self._taken = int(sounding[-1]), self._taken + count
 
