@@ -64,7 +64,8 @@ class JoinedRows:
         self.keys = next(iter(readings.values())).keys
         self.start_utc: np.datetime64 | None = None
         for one in readings.values():
-            short = min(to_s, math.inf if duration_s is None else duration_s) <= one.rise_s
+            end_s = min(to_s, math.inf if duration_s is None else duration_s)
+            short = end_s <= max(one.rise_s, one.short_s)
             one.cover(0.0 if from_s is None and short else from_s, to_s)
         self._tracks = {name: _Track(one) for name, one in readings.items()}
         self._next = 0

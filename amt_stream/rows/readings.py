@@ -38,6 +38,9 @@ class Readings(ABC):
 
     rise_s = 0.0
 
+    short_s = 0.0
+    """A sound that is no longer, and than `rise_s`, is counted from its beginning."""
+
     counts = True
     """Whether there are statistics."""
 

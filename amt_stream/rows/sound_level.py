@@ -9,7 +9,7 @@ from amt_stream.frames import Frames
 from amt_stream.metering import SoundLevelMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import LEVELS, LOWEST
+from amt_stream.metering.sound_level import FRAME_S, LEVELS, LOWEST, SETTLED
 from amt_stream.metering.window import WINDOW, window_s
 from amt_stream.rows.column import RENEWED, Column
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, heard, higher, of_side
@@ -31,6 +31,7 @@ class SoundLevelReadings(Readings):
     """
 
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
+    short_s = FRAME_S * float(SETTLED[LEVELS.index("laf"), 0])
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
