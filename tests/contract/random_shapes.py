@@ -57,6 +57,9 @@ HUGE = 3_000_000
 MOST = 20_000
 """Values of an input at most, the huge ones apart: plain forms take their time."""
 
+HELD = 2**27
+"""Values of a tensor at most that a function may bring into memory before it refuses it."""
+
 CLOSE = 1e-7
 """Largest difference of the forms, of the peak: poles next to 1 make much of rounding."""
 
@@ -419,7 +422,7 @@ def function_trials(name, count, rng):
             old = rng.choice(tensors)
             shape = another_shape(rng, old.shape)
             free = old is args[0] or old is tensors[OF_ANY_LENGTH.get(name, 0)]
-            if free and not small(shape):
+            if prod(shape) > HELD or (free and not small(shape)):
                 continue
             args = replaced(args, old, resized(old, shape))
             # Zeros that a kernel passes over are elsewhere in a table of another shape.
