@@ -146,6 +146,7 @@ def measure(
     *,
     calibration: Level | Sequence[Level] | None = ...,
     field: str | None = ...,
+    settings: Mapping[str, str] | None = ...,
     step_ms: int | None = ...,
     columns: Sequence[str] | None = ...,
     outputs: Sequence[str] = ...,
@@ -156,7 +157,6 @@ def measure(
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
     jobs: int = ...,
-    **settings: str,
 ) -> Measured: ...
 
 
@@ -168,6 +168,7 @@ def measure(
     *,
     calibration: Level | Sequence[Level] | None = ...,
     field: str | None = ...,
+    settings: Mapping[str, str] | None = ...,
     step_ms: int | None = ...,
     columns: Sequence[str] | None = ...,
     outputs: Sequence[str] = ...,
@@ -178,7 +179,6 @@ def measure(
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
     jobs: int = ...,
-    **settings: str,
 ) -> list[Measured | Exception]: ...
 
 
@@ -189,6 +189,7 @@ def measure(
     *,
     calibration: Level | Sequence[Level] | None = None,
     field: str | None = None,
+    settings: Mapping[str, str] | None = None,
     step_ms: int | None = None,
     columns: Sequence[str] | None = None,
     outputs: Sequence[str] = (),
@@ -199,7 +200,6 @@ def measure(
     target_lufs: float | None = None,
     dual_mono: bool = False,
     jobs: int = 1,
-    **settings: str,
 ) -> Measured | list[Measured | Exception]:
     """Measure a whole sound; the numbers are those of `amt-stream analyze`.
 
@@ -211,8 +211,8 @@ def measure(
     models: one name of the catalog, several separated by commas, or a sequence of them
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel; without it levels are not calibrated
-    field: of the models that have one: "free", "diffuse" or "eardrum"; other `settings` by name, as
-        presets have them, such as accuracy="grouped"
+    field: of the models that have one: "free", "diffuse" or "eardrum"
+    settings: others by name, as presets have them, such as {"accuracy": "grouped"}
     step_ms: from row to row; by default 1 for Moore2016 alone, 20 for modulation, 10 for others
     columns: names or patterns, such as "ltl_*"; by default what is usual for each model. These and
         the outputs are given as the models are
@@ -231,7 +231,8 @@ def measure(
     >>> m["ltl_sone"].max()
     np.float64(0.0)
     """
-    preset = Preset(_names(models), settings if field is None else {**settings, "field": field})
+    chosen = dict(settings or {}) | ({} if field is None else {"field": field})
+    preset = Preset(_names(models), chosen)
     wanted = _Wanted(
         preset,
         calibration,
