@@ -17,7 +17,7 @@ def main() -> None:
             if row is not None:
                 bar = "#" * round(row["stl_phon"] / 2)
                 print(f"{row['time_s']:4.1f} s {row['stl_phon']:5.1f} phon {bar}")
-            time.sleep(0.25)
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":
