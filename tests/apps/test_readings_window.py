@@ -82,7 +82,7 @@ def wait_until(qtbot, window, true):
         window._show_numbers()
         return true()
 
-    qtbot.waitUntil(look, timeout=15000)
+    qtbot.waitUntil(look, timeout=25000)
 
 
 def label(window, name):
