@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,43 @@ class Fault(enum.IntFlag):
                 came to a halt and then went on whole, a model too slow for its callback, or rows
                 that a slow sink missed before these. Sound handed in faster than it sounds is no
                 overload as long as it finds room
+    STALL       sound stood still, and it is not known yet whether the samples of that time will
+                still come or are lost: they come, or a GAP tells of them within a second
     """
 
     GAP = 1
     CLIP = 2
     NON_FINITE = 4
     OVERLOAD = 8
+    STALL = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to a measurement, at a place in its sound.
+
+    kind: one word, as "gap"
+    sample, time_s: of the input, where it begins; by the sample count, as those of `Frames`
+    utc: seconds since 1970
+    samples: how many it spans, as those that are missing
+    text: one sentence to read, as the cause of a gap
+    """
+
+    kind: str
+    sample: int
+    time_s: float
+    utc: float
+    samples: int = 0
+    text: str = ""
+
+
+@runtime_checkable
+class HearsEvents(Protocol):
+    """A sink that is told of events too, in its own thread, between frames."""
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    def event(self, event: Event) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

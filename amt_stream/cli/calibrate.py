@@ -84,7 +84,7 @@ def _sound(given: Input, timeout: float) -> Iterator[NDArray[np.float32]]:
     inbox: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
     end = time.monotonic() + timeout
 
-    def deliver(block: Block | None, lost: int = 0) -> None:
+    def deliver(block: Block | None, lost: int = 0, flags: int = 0) -> None:
         inbox.put(None if block is None else block.copy())
 
     source.start(deliver)

@@ -12,8 +12,10 @@ from .devices import find_device as find_device
 from .devices import list_devices as list_devices
 from .feed import RowFeed as RowFeed
 from .feed import RowSink as RowSink
+from .frames import Event as Event
 from .frames import Fault as Fault
 from .frames import Frames as Frames
+from .frames import HearsEvents as HearsEvents
 from .frames import History as History
 from .health import Health as Health
 from .outlet import Sink as Sink

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Fault, Frames, scalar_field
+from amt_stream.frames import Event, Fault, Frames, HearsEvents, scalar_field
 
-__all__ = ["Fault", "FrameClock", "Frames", "History", "Marks"]
+__all__ = ["Event", "Fault", "FrameClock", "Frames", "HearsEvents", "History", "Marks"]
 
 
 class FrameClock:
@@ -51,8 +51,8 @@ class Marks:
     a negative latency it stands for its own end and reaches back to n / ratio.) Samples
     [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
     n / ratio - 2 latency < stop. `settling` begins with the same frame and lasts until a frame
-    stands for stop + settle (the memory of the model's slow stages). OVERLOAD alone means late, not
-    wrong: all samples are there, so it does not unsettle.
+    stands for stop + settle (the memory of the model's slow stages). OVERLOAD and STALL alone mean
+    late, not wrong: no sample is known to be missing, so they do not unsettle.
     """
 
     def __init__(self, clock: FrameClock, settle: int) -> None:
@@ -82,7 +82,7 @@ class Marks:
         for bits, start, stop in self._marks:
             first, end = self._heard(start, stop)
             fault[(index >= first) & (index < end)] |= np.uint8(bits)
-            if bits != Fault.OVERLOAD:
+            if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL):
                 end = max(end, self.clock.first_from(stop + self.settle))
                 settling |= (index >= first) & (index < end)
             if end > index[-1]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from amt_stream.frames import Fault, Frames
+from amt_stream.frames import Event, Fault, Frames, HearsEvents
 
 Sink = Callable[[Frames], None]
 
@@ -48,9 +48,10 @@ class Outlet:
         self.missed = 0
         self.retired = False
         self._sink, self._finish = sink, finish
+        self._event = sink.event if isinstance(sink, HearsEvents) else None
         self._limit, self._lossy = limit, lossy
         self._missed_before_next = 0
-        self._queue: queue.SimpleQueue[Frames | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Frames | Event | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
         self.thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
 
@@ -77,6 +78,11 @@ class Outlet:
             self._missed_before_next = 0
         if not self.retired:
             self._queue.put(frames)
+
+    def tell(self, event: Event) -> None:
+        """Hand on an event, to a sink that hears them; none is ever missed [engine-thread]."""
+        if self._event is not None and not self.retired:
+            self._queue.put(event)
 
     def hurry(self) -> None:
         """What waits is delivered for another second at most [main-thread]."""
@@ -119,10 +125,14 @@ class Outlet:
             if self.retired:
                 continue
             if self._hurried_at is not None and time.monotonic() - self._hurried_at > GRACE_S:
-                self.missed += len(frames)
+                self.missed += 0 if isinstance(frames, Event) else len(frames)
                 continue
             try:
-                self._sink(frames.copy())
+                if isinstance(frames, Event):
+                    assert self._event is not None
+                    self._event(frames)
+                else:
+                    self._sink(frames.copy())
                 in_a_row = 0
             except BaseException as error:  # SystemExit would end this thread without a word
                 self.errors += 1

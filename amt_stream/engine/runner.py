@@ -41,7 +41,7 @@ from amt_stream.engine.sources import (
     channel_slice,
     refuse_no_source,
 )
-from amt_stream.frames import Fault, Frames
+from amt_stream.frames import Event, Fault, Frames
 from amt_stream.streaming import Stage
 
 POLL_S = 0.003
@@ -51,6 +51,7 @@ BEHIND_S = 0.5
 LEAVE_S = 0.5
 RECENT_S = 4.0
 NEWEST_MS = 100
+EVENTS = 1000
 
 log = logging.getLogger("amt_stream")
 
@@ -129,6 +130,7 @@ class Engine:
         self._recent_s = min(RECENT_S, history_s)
         self._recent: deque[Frames] = deque()
         self._recent_is_all = True
+        self._events: deque[Event] = deque(maxlen=EVENTS)
         self._outlets_lock = threading.RLock()
         self._newest: Newest | None = None
         self._newest_lock = threading.Lock()
@@ -354,6 +356,11 @@ class Engine:
         return self._newest.row
 
     @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened so far, the last 1000 of it, the oldest first [any-thread]."""
+        return tuple(self._events.copy())
+
+    @property
     def health(self) -> Health:
         """How it is doing just now [any-thread]."""
         ready, source, measurement = self._measurement.ready, self.source, self._measurement
@@ -468,10 +475,10 @@ class Engine:
             self._outlets = [one for one in self._outlets if one is not outlet]
         outlet.retire()
 
-    def _deliver(self, block: Block | None, lost: int = 0) -> None:
+    def _deliver(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Copy into the ring [audio-thread]."""
         if block is None:
-            self._ring.write(self._no_sound, lost)
+            self._ring.write(self._no_sound, lost, flags)
             self._ended.set()
             return
         try:
@@ -481,16 +488,16 @@ class Engine:
             raise
         late = self._arrivals.note(len(block) + lost)
         if self.source.live:
-            self._ring.write(block, lost, Fault.OVERLOAD if late else 0)
+            self._ring.write(block, lost, flags | (Fault.OVERLOAD if late else 0))
             return
         piece = max(1, self._ring.capacity // 4)
         for at in range(0, len(block), piece):
             part = block[at : at + piece]
             while self._ring.room < len(part) and not self._over():
                 time.sleep(0.001)
-            self._ring.write(part, lost if at == 0 else 0)
+            self._ring.write(part, lost if at == 0 else 0, flags)
 
-    def _deliver_in_callback(self, block: Block | None, lost: int = 0) -> None:
+    def _deliver_in_callback(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Run the model right here [audio-thread]."""
         with self._model_lock:
             if self._over() or self._ended.is_set():
@@ -500,18 +507,19 @@ class Engine:
                     _prepare_thread()
                     self._callback_thread = threading.get_ident()
                 with torch.inference_mode():
-                    self._hear(block, as_lost(lost))
+                    self._hear(block, as_lost(lost), flags)
             except BaseException as error:
                 self._fail(error)
 
-    def _hear(self, block: Block | None, lost: int) -> None:
+    def _hear(self, block: Block | None, lost: int, flags: int) -> None:
         if block is None:
-            self._finish(lost)
+            self._finish(lost, flags)
             return
         block = as_block(block, self.source.channels)
         late = self._arrivals.note(len(block) + lost) and self.source.live
         self._cpu_at = time.thread_time()
-        self._measure(block, lost, Fault.OVERLOAD if late or self._overran else 0)
+        flags |= Fault.OVERLOAD if late or self._overran else 0
+        self._measure(block, lost, flags)
 
     def _fail(self, error: BaseException) -> None:
         """End the engine, and say why [any-thread]."""
@@ -578,6 +586,7 @@ class Engine:
     def _measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models and note what they cost [engine-thread]."""
         wall_at = time.perf_counter()
+        self._tell_gap(lost, flags)
         for measurement in self._measurements.values():
             measurement.take(block, lost, flags)
         cpu_at = time.thread_time()
@@ -598,6 +607,7 @@ class Engine:
 
     def _finish(self, lost: int, flags: int = 0) -> None:
         """The source has ended, `lost` samples after the last: bring out what is still inside."""
+        self._tell_gap(lost, flags)
         for measurement in self._measurements.values():
             measurement.take(self._no_sound, lost, flags)
             measurement.flush()
@@ -615,6 +625,23 @@ class Engine:
             outlets = self._outlets
         for outlet in outlets:
             outlet.put(frames)
+
+    def _tell_gap(self, lost: int, flags: int) -> None:
+        if lost:
+            name = self.source.name
+            cause = f"{name} lost it" if not flags & Fault.OVERLOAD else "it found no room"
+            self._tell("gap", self._measurement.position, lost, cause)
+
+    def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
+        """Tell every sink that hears events, and keep it [engine-thread]."""
+        time_s = sample / self.source.fs
+        utc = self._epoch(time_s) + time_s
+        event = Event(kind, sample, time_s, utc, samples, text)
+        with self._outlets_lock:
+            self._events.append(event)
+            outlets = self._outlets
+        for outlet in outlets:
+            outlet.tell(event)
 
     def _epoch(self, audio_s: float) -> float:
         return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc

@@ -58,11 +58,12 @@ class DeviceLost(SourceError):
 class Deliver(Protocol):
     """What a `Source` is given by the engine, to be called with each block of sound."""
 
-    def __call__(self, block: Block | None, lost: int = 0) -> None:
+    def __call__(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Take samples `(time, channel)`, fractions of full scale; None: there is no more.
 
         Integers of 16 and 32 bits are taken by their full scale. `lost` samples are known to be
-        missing before this block, or before the end. The block may be overwritten once the call
+        missing before this block, or before the end. `flags` are the bits of `Fault` that are known
+        of the block, such as Fault.STALL. The block may be overwritten once the call
         returns. Raises TypeError or ValueError for what is no block of the source's channels, and
         the engine ends with that error.
         """

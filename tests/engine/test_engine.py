@@ -21,6 +21,7 @@ from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine import (
     DeviceLost,
     Engine,
+    Event,
     Fault,
     FileSource,
     Noise,
@@ -296,6 +297,37 @@ def test_a_callback_that_overruns_its_block_is_counted_and_marked(
     assert 0 < health.block_share_median <= health.block_share_p99 <= health.block_share_max
     assert collector.column("fault")[210] & Fault.OVERLOAD
     np.testing.assert_array_equal(collector.column("sample"), np.arange(1001) * 48)
+
+
+def test_a_gap_is_an_event_for_sinks_that_hear_them(power_meter, collector, scripted):
+    def script(deliver) -> None:
+        block = np.full((480, 2), 0.1, np.float32)
+        for _ in range(5):
+            deliver(block)
+        deliver(block, 96)
+        deliver(None, 48)
+
+    class Hearing:
+        def __init__(self) -> None:
+            self.events: list[Event] = []
+
+        def __call__(self, frames) -> None:
+            pass
+
+        def event(self, event: Event) -> None:
+            self.events.append(event)
+
+    hearing = Hearing()
+    engine = Engine(scripted(script), power_meter(), [hearing, collector])
+    with engine:
+        assert engine.wait(30)
+    told = [(e.kind, e.sample, e.time_s, e.samples, e.text) for e in hearing.events]
+    assert told == [
+        ("gap", 2400, 0.05, 96, "script lost it"),
+        ("gap", 2976, 0.062, 48, "script lost it"),
+    ]
+    assert list(engine.events) == hearing.events
+    assert abs(hearing.events[0].utc - time.time()) < 60
 
 
 def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, collector, caplog):
