@@ -36,11 +36,16 @@ class FrameClock:
 
     def first_from(self, position: Fraction | int) -> int:
         """Index of the first frame that stands for `position` or later."""
-        return math.ceil((position + self.latency) * self.ratio)
+        return int(-(-(position * self._unit + self._delay) // self._step))
 
     def first_after(self, position: Fraction | int) -> int:
         """Index of the first frame that stands for a place after `position`."""
-        return math.floor((position + self.latency) * self.ratio) + 1
+        return int((position * self._unit + self._delay) // self._step) + 1
+
+    def heard(self, start: int, stop: int) -> tuple[int, int]:
+        """Range of the frames whose analysis reaches into samples [start, stop)."""
+        reach = 2 * max(self._delay, 0)
+        return start * self._unit // self._step, -(-(stop * self._unit + reach) // self._step)
 
 
 class Marks:
@@ -58,36 +63,67 @@ class Marks:
     def __init__(self, clock: FrameClock, settle: int) -> None:
         self.clock, self.settle = clock, settle
         self._marks: list[tuple[int, int, int]] = []
+        self._unsettled: list[tuple[int, int]] = []
 
     def add(self, fault: int, start: int, stop: int) -> None:
         """Mark input samples [start, stop); fault 0 marks them as settling only."""
-        first, _ = self._heard(start, stop)
+        if not fault or fault & ~(Fault.OVERLOAD | Fault.STALL):
+            self._unsettle(start, stop)
+        first, _ = self.clock.heard(start, stop)
         for i, (bits, old_start, old_stop) in enumerate(self._marks):
-            if bits == fault and first <= self._heard(old_start, old_stop)[1]:
+            if bits == fault and first <= self.clock.heard(old_start, old_stop)[1]:
                 self._marks[i] = (fault, old_start, max(stop, old_stop))
                 return
         self._marks.append((fault, start, stop))
 
-    def _heard(self, start: int, stop: int) -> tuple[int, int]:
-        """Range of frames that heard samples [start, stop)."""
-        ratio = self.clock.ratio
-        behind = 2 * max(self.clock.latency, Fraction(0))
-        return math.floor(start * ratio), math.ceil((stop + behind) * ratio)
+    def add_all(self, fault: int, places: NDArray[np.int64]) -> None:
+        """Mark the input samples `places`, which go up.
+
+        Those that lie so near that `add` would join their marks are one mark from the beginning:
+        whatever happens to a block, it costs a few of them.
+        """
+        if not len(places):
+            return
+        ends = np.flatnonzero(np.diff(places) > self._joined_within)
+        starts = places[np.append(0, ends + 1)]
+        for start, last in zip(starts.tolist(), places[np.append(ends, -1)].tolist(), strict=True):
+            self.add(fault, start, last + 1)
+
+    @property
+    def _joined_within(self) -> int:
+        """How far apart two samples may be that surely mark frames without one between them."""
+        return math.floor(2 * max(self.clock.latency, Fraction(0)) + 1 / self.clock.ratio)
+
+    def _unsettle(self, start: int, stop: int) -> None:
+        """One stretch as long as another fault comes before the last one has settled."""
+        if self._unsettled:
+            old_start, old_stop = self._unsettled[-1]
+            first = self.clock.heard(max(start, old_start), stop)[0]
+            if first <= self._settled(min(stop, old_stop)):
+                start, stop = min(start, old_start), max(stop, old_stop)
+                self._unsettled.pop()
+        self._unsettled.append((start, stop))
+
+    def _settled(self, stop: int) -> int:
+        """The first frame that has settled after a fault that ends at sample `stop`."""
+        return max(self.clock.heard(stop, stop)[1], self.clock.first_from(stop + self.settle))
 
     def rows(self, index: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Fault and settling of the frames `index`, which only ever go forward."""
         fault = np.zeros(len(index), np.uint8)
         settling = np.zeros(len(index), np.bool_)
-        kept = []
-        for bits, start, stop in self._marks:
-            first, end = self._heard(start, stop)
+        marks, unsettled = self._marks, self._unsettled
+        self._marks, self._unsettled = [], []
+        for bits, start, stop in marks:
+            first, end = self.clock.heard(start, stop)
             fault[(index >= first) & (index < end)] |= np.uint8(bits)
-            if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL):
-                end = max(end, self.clock.first_from(stop + self.settle))
-                settling |= (index >= first) & (index < end)
             if end > index[-1]:
-                kept.append((bits, start, stop))
-        self._marks = kept
+                self._marks.append((bits, start, stop))
+        for start, stop in unsettled:
+            first, end = self.clock.heard(start, stop)[0], self._settled(stop)
+            settling[(index >= first) & (index < end)] = True
+            if end > index[-1]:
+                self._unsettled.append((start, stop))
         return fault, settling
 
 

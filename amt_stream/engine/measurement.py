@@ -259,11 +259,7 @@ class Measurement:
         self.non_finite += int(np.count_nonzero(~sane))
         self.clipped += int(np.count_nonzero(clipped))
         for fault, where in ((Fault.NON_FINITE, ~sane), (Fault.CLIP, clipped)):
-            places = np.flatnonzero(where.any(axis=1))
-            for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
-                if len(run):
-                    start = self.position + int(run[0])
-                    self.marks.add(fault, start, start + len(run))
+            self.marks.add_all(fault, self.position + np.flatnonzero(where.any(axis=1)))
         return np.where(sane, block, np.float32(0.0))
 
     def _push(self, n: int) -> None:

@@ -53,6 +53,44 @@ def test_marks_do_not_pile_up():
     assert len(marks._marks) <= 4
 
 
+@pytest.mark.parametrize("latency", [-20, 0, 7, 100])
+@pytest.mark.parametrize("share", [0.0005, 0.002, 0.02, 0.2, 1.0])
+def test_many_marks_are_those_of_each_place(latency, share):
+    """By trying, as above, in blocks of ten frames with two kinds of fault."""
+    settle = 300
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(latency), 48000), settle)
+    bad = np.random.default_rng(round(10000 * share)).random((2, 48 * 400)) < share
+    bad[:, 4800:9600] = False
+    for block in range(40):
+        inside = slice(480 * block, 480 * block + 480)
+        for fault, where in zip((Fault.NON_FINITE, Fault.CLIP), bad[:, inside], strict=True):
+            marks.add_all(fault, inside.start + np.flatnonzero(where))
+        n = np.arange(10 * block, 10 * block + 10)[:, None]
+        fault, settling = marks.rows(n[:, 0])
+        expected = np.zeros((2, 10), bool)
+        recovering = np.zeros(10, bool)
+        for kind in (0, 1):
+            place = np.flatnonzero(bad[kind, : inside.stop])
+            begun = (n + 1) * 48 > place
+            heard = begun & (n * 48 - 2 * max(latency, 0) < place + 1)
+            expected[kind] = heard.any(axis=1)
+            recovering |= (heard | begun & (n * 48 - latency < place + 1 + settle)).any(axis=1)
+        np.testing.assert_array_equal(fault & Fault.NON_FINITE > 0, expected[0])
+        np.testing.assert_array_equal(fault & Fault.CLIP > 0, expected[1])
+        np.testing.assert_array_equal(settling, recovering)
+
+
+@pytest.mark.parametrize("apart", [1, 2, 29, 97, 480, 4801])
+def test_marks_that_settle_for_long_do_not_pile_up(apart):
+    """Each of them makes all that come after it dearer."""
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), settle=16 * 48000)
+    for block in range(1000):
+        inside = np.arange(480 * block, 480 * block + 480)
+        marks.add_all(Fault.CLIP, inside[inside % apart == 0])
+        marks.rows(np.arange(10 * block, 10 * block + 10))
+        assert len(marks._marks) + len(marks._unsettled) <= 4
+
+
 def test_being_late_is_marked_but_does_not_unsettle():
     marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 4800)
     marks.add(Fault.OVERLOAD, 48, 49)

@@ -1,5 +1,6 @@
 """Positions, gaps and marks, with no thread in between."""
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -184,6 +185,37 @@ def test_clipping_is_counted_marked_and_left_alone(measure, collector, power_met
     # Heard from its own frame on; two rows earlier by the model's latency, two later by its reach.
     assert marked.tolist() == [4896, 4944, 4992, 5040, 5088]
     np.testing.assert_allclose(collector.column("stl"), reference(x)[:298], rtol=1e-5)
+
+
+def calls_for(measurement: Measurement, x: np.ndarray) -> int:
+    """How many functions are called for `x` in blocks of 10 ms."""
+    count = 0
+
+    def called(frame, event, argument) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        for at in range(0, len(x), 480):
+            measurement.take(x[at : at + 480])
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_faults_everywhere_cost_a_few_calls_a_block(measure, power_meter, noise):
+    """Every second sample clips, and some are no numbers; what it costs does not add up either."""
+    x = noise(48000)
+    bad = x.copy()
+    bad[::2] = 1.0
+    bad[5::101] = np.nan
+    clean, faulty = measure(power_meter(delay=480)), measure(power_meter(delay=480))
+    least = calls_for(clean, x)
+    first, later = calls_for(faulty, bad), calls_for(faulty, bad)
+    assert first < least + 100 * 400
+    assert later < 1.05 * first
 
 
 def test_settling_at_the_start_lasts_as_the_model_says(measure, collector, power_meter, noise):
