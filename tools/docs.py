@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "docs"
 CODE = ("amt_stream", "apps", "tools")
 OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys", "pytest", "pandas")
-WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py")  # extras, verbs, system packages
+# Extras, verbs, system packages, the words of rows.
+WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/data/rows.schema.json")
 OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__", "hook"}
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
