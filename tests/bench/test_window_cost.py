@@ -20,7 +20,7 @@ def window_cost(qtbot, uncertainty_db=None):
     def make_engine(device):
         source = demo_source()
         preset = load_preset("moore2016").with_uncertainty(uncertainty_db)
-        model = preset.model(source.fs, specific_loudness=True)
+        model = preset.models(source.fs, 2, specific_loudness=True)
         return Engine(source, model, **preset.engine_settings)
 
     window = LoudnessWindow(make_engine)
