@@ -99,6 +99,7 @@ class References:
         for name in WORDS:
             names.all.update(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
         names.all.update(path.stem for path in (ROOT / "presets").glob("*.toml"))
+        names.all.update(importlib.import_module("amt_stream.rows.words").FAULT_NAMES.values())
         nn = importlib.import_module("torch.nn")
         self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")
