@@ -14,6 +14,7 @@ Sink = Callable[[Frames], None]
 
 FAILURES_IN_A_ROW = 5
 GRACE_S = 1.0
+EVENTS_WAIT = 1000
 
 log = logging.getLogger("amt_stream")
 
@@ -33,6 +34,7 @@ class Outlet:
     the frames are the sink's own: it may change them.
 
     finish: called last, in the sink's thread, and told whether the sink was still wanted
+    failed: told in a sentence of the first failure of the sink, and when it is dropped
     """
 
     def __init__(
@@ -42,17 +44,19 @@ class Outlet:
         lossy: bool,
         name: str | None = None,
         finish: Callable[[bool], None] | None = None,
+        failed: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.name = name or name_of(sink)
         self.errors = 0
         self.missed = 0
         self.retired = False
-        self._sink, self._finish = sink, finish
+        self._sink, self._finish, self._failed = sink, finish, failed
         self._event = sink.event if isinstance(sink, HearsEvents) else None
         self._limit, self._lossy = limit, lossy
         self._missed_before_next = 0
         self._queue: queue.SimpleQueue[Frames | Event | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
+        self._over = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
 
     def start(self) -> None:
@@ -80,13 +84,18 @@ class Outlet:
             self._queue.put(frames)
 
     def tell(self, event: Event) -> None:
-        """Hand on an event, to a sink that hears them; none is ever missed [engine-thread]."""
-        if self._event is not None and not self.retired:
+        """Hand on an event, to a sink that hears them [engine-thread].
+
+        None is missed, unless a sink stands still while a thousand wait.
+        """
+        if self._event is None or self.retired:
+            return
+        if self._queue.qsize() < self._limit + EVENTS_WAIT:
             self._queue.put(event)
 
     def hurry(self) -> None:
         """What waits is delivered for another second at most [main-thread]."""
-        self._hurried_at = time.monotonic()
+        self._hurried_at = self._hurried_at or time.monotonic()
 
     def close(self) -> None:
         """Nothing more comes; what waits is still delivered [engine-thread]."""
@@ -94,16 +103,15 @@ class Outlet:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the sink has had everything; False when it has not in time [main-thread]."""
-        if self.thread is threading.current_thread():
+        if self.thread.ident is None or self.thread is threading.current_thread():
             return True
-        if self.thread.ident is not None:
-            self.thread.join(timeout)
-        return not self.thread.is_alive()
+        if self._over.wait(timeout):
+            self.thread.join()
+        return self._over.is_set()
 
-    def leave(self, timeout: float) -> None:
-        """Join, or go on without a sink that does not return [main-thread]."""
-        if not self.join(timeout):
-            log.error("the sink %s has not returned: left behind", self.name)
+    def is_left(self) -> bool:
+        """Whether the sink has not returned, to be asked once all has ended [any-thread]."""
+        return not self.join(0.0)
 
     def retire(self) -> None:
         """Want nothing more: nobody waits for this sink from now on [any-thread]."""
@@ -118,6 +126,8 @@ class Outlet:
         except BaseException:
             self.errors += 1
             log.exception("the sink %s failed at its end", self.name)
+        finally:
+            self._over.set()
 
     def _call_sink(self) -> None:
         in_a_row = 0
@@ -139,6 +149,9 @@ class Outlet:
                 in_a_row += 1
                 if in_a_row == 1:
                     log.exception("the sink %s failed", self.name)
+                if self.errors == 1:
+                    self._failed(f"the sink {self.name} failed: {type(error).__name__}: {error}")
                 if in_a_row == FAILURES_IN_A_ROW or not isinstance(error, Exception):
                     self.retired = True
                     log.error("the sink %s failed %d times in a row: dropped", self.name, in_a_row)
+                    self._failed(f"the sink {self.name} failed {in_a_row} times in a row: dropped")

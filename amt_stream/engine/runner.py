@@ -3,11 +3,12 @@
 import atexit
 import logging
 import math
+import queue
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -29,8 +30,9 @@ from amt_stream.engine.feed import (
 )
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
+from amt_stream.engine.intake import Intake
 from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
-from amt_stream.engine.outlet import GRACE_S, Outlet, Sink, name_of
+from amt_stream.engine.outlet import Outlet, Sink, name_of
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
     Block,
@@ -48,7 +50,8 @@ POLL_S = 0.003
 WATCH_S = 0.2
 STALLED_S = 1.0
 BEHIND_S = 0.5
-LEAVE_S = 0.5
+STOP_S = 1.0
+SOURCE_S = 0.5
 RECENT_S = 4.0
 NEWEST_MS = 100
 EVENTS = 1000
@@ -134,6 +137,7 @@ class Engine:
         self._outlets_lock = threading.RLock()
         self._newest: Newest | None = None
         self._newest_lock = threading.Lock()
+        self._failures: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.sinks = tuple(sinks)
         self._outlets = [self._outlet(sink) for sink in sinks]
         self._ring = SampleRing(source.fs, source.channels, ring_s)
@@ -146,14 +150,20 @@ class Engine:
         self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._measured_samples = 0
         self._callback_thread: int | None = None
-        self._began_at: float | None = None
+        self._intake = Intake(
+            source, self._deliver if run_in == "engine" else self._deliver_in_callback
+        )
         self._played = False
         self._ready = threading.Event()
         self._ended = threading.Event()
         self._done = threading.Event()
+        self._gone = threading.Event()
         self._stopping = threading.Event()
-        self._source_lock = threading.Lock()
+        self._stop_by = math.inf
+        self._begun = False
+        self._begin_lock = threading.Lock()
         self._model_lock = threading.Lock()
+        self._left: dict[str, Callable[[], bool]] = {}
         # A daemon, so that the interpreter reaches `_stop_all`, which joins it, instead of waiting.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -165,47 +175,80 @@ class Engine:
         return channel_slice(channels, source.channels, source.name)
 
     def start(self) -> Self:
-        """Warm the model, then start the source; what cannot start raises here [main-thread]."""
-        if self._thread.ident is not None:
-            raise RuntimeError("an Engine runs once: make a new one to start again")
-        _STARTED.add(self)
-        # The last one registered runs first: before PortAudio's own, which closes all streams.
-        atexit.unregister(_stop_all)
-        atexit.register(_stop_all)
-        with self._outlets_lock:
-            for outlet in self._outlets:
-                outlet.start()
-            self._thread.start()
+        """Warm the model, then start the source; what cannot start raises here [main-thread].
+
+        Stopped meanwhile by another thread, it returns, and nothing runs.
+        """
+        with self._begin_lock:
+            if self._begun or self._stopping.is_set():
+                raise RuntimeError("an Engine runs once: make a new one to start again")
+            self._begun = True
+            _STARTED.add(self)
+            # The last one registered runs first: before PortAudio's own, which closes all streams.
+            atexit.unregister(_stop_all)
+            atexit.register(_stop_all)
+            with self._outlets_lock:
+                for outlet in self._outlets:
+                    outlet.start()
+                self._thread.start()
         try:
-            self._ready.wait()
+            while not (self._ready.wait(WATCH_S) or self._stopping.is_set()):
+                pass
             if self.error is not None:
                 raise self.error
-            in_engine = self._run_in == "engine"
-            with self._source_lock:
-                self._began_at = time.monotonic()
-                self._began_utc = time.time()
-                others = set(threading.enumerate())
-                self.source.start(self._deliver if in_engine else self._deliver_in_callback)
-                _SOURCE_THREADS.update(set(threading.enumerate()) - others)
+            self._intake.start(given_up=self._stopping.is_set)
+            _SOURCE_THREADS.update(self._intake.threads)
         except BaseException:
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
-        """End now: source, model, sinks, in this order [main-thread].
+        """End now: source, model, sinks, in this order; it takes 1.2 s at most [any-thread].
 
-        All threads are joined; but a sink that does not return soon is left behind, and logged.
+        A source, a step of a model or a sink that has not returned by then is left behind: that is
+        logged, and told by the note of `health` for as long as it lasts.
         """
-        self._stopping.set()
+        self._begin_to_stop()
+        self._wait_for_thread(self._stop_by)
+        self._leave_behind(f"the source {self.source.name}", self._source_is_left)
+        self._leave_behind(f"the model that hears {self.source.name}", self._model_is_left)
+        for outlet in self._outlets:
+            outlet.close()  # once more, for a model that has not returned to do it
+        for outlet in self._outlets:
+            outlet.join(max(0.0, self._stop_by + WATCH_S - time.monotonic()))
+            self._leave_behind(f"the sink {outlet.name}", outlet.is_left)
+
+    def _begin_to_stop(self) -> None:
+        """All that is to end is told so; nothing is waited for [any-thread]."""
+        with self._begin_lock:
+            if not self._stopping.is_set():
+                self._stop_by = time.monotonic() + STOP_S
+                self._stopping.set()
         for outlet in self._outlets:
             outlet.hurry()
-        self._stop_source()
-        if self._thread.ident is not None and self._thread is not threading.current_thread():
+        self._intake.end()
+
+    def _wait_for_thread(self, until: float) -> None:
+        """The engine's thread, which waits for the source a while."""
+        if self._thread.ident is None or self._thread is threading.current_thread():
+            return
+        # An interrupt in the middle of Thread.join makes Python 3.11 take a thread for ended.
+        if self._gone.wait(max(0.0, until - time.monotonic())):
             self._thread.join()
-        end = time.monotonic() + GRACE_S + WATCH_S
-        for outlet in self._outlets:
-            outlet.leave(max(0.0, end - time.monotonic()))
+
+    def _leave_behind(self, what: str, is_left: Callable[[], bool]) -> None:
+        if is_left() and what not in self._left:
+            self._left[what] = is_left
+            log.error("%s has not returned: left behind", what)
+
+    def _source_is_left(self) -> bool:
+        return not self._intake.join(0.0)
+
+    def _model_is_left(self) -> bool:
+        if self._thread.ident is None or self._thread is threading.current_thread():
+            return False
+        return not self._gone.is_set()
 
     def _stop_with_program(self) -> None:
         """Begin to stop, because the program ends and nobody is left who would [any-thread]."""
@@ -214,20 +257,18 @@ class Engine:
             "stop(), or use it in a with statement",
             self.source.name,
         )
-        self._stopping.set()
-        for outlet in self._outlets:
-            outlet.hurry()
+        self._begin_to_stop()
 
-    def _leave(self, end: float) -> None:
-        """Wait for the model, however long; for source and sinks until `end` [main-thread].
+    def _leave(self) -> None:
+        """Wait for model, source and sinks, a while [main-thread].
 
-        A thread that is still in torch when the interpreter goes takes the process down with it.
+        A thread that is still in torch when the interpreter goes may take the process down with it.
         """
-        self._done.wait()
-        with self._model_lock:
-            pass
-        for thread in (self._thread, *(outlet.thread for outlet in self._outlets)):
-            thread.join(max(0.0, end - time.monotonic()))
+        self._wait_for_thread(self._stop_by)
+        if self._model_lock.acquire(timeout=max(0.0, self._stop_by - time.monotonic())):
+            self._model_lock.release()
+        for outlet in self._outlets:
+            outlet.join(max(0.0, self._stop_by - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -400,13 +441,16 @@ class Engine:
     def _device_state(self) -> str:
         if isinstance(self.error, DeviceLost):
             return "lost"
-        if self._done.is_set():
+        if self._done.is_set() or self._left:
             return "ended" if self._played else "stopped"
-        if self._began_at is None:
+        if self._intake.began_at is None:
             return "waiting"
         return "stalled" if self._silent_for() > STALLED_S else "running"
 
     def _note(self) -> str:
+        left = [what for what, is_left in tuple(self._left.items()) if is_left()]
+        if left:
+            return f"stopped without {' and '.join(left)}, which did not return"
         if self.source.note:
             return self.source.note
         if self._measurement.silent and self.source.silence_note:
@@ -426,13 +470,8 @@ class Engine:
 
     def _silent_for(self) -> float:
         """Seconds without a block from a live source."""
-        last = self._arrivals.last or self._began_at
+        last = self._arrivals.last or self._intake.began_at
         return time.monotonic() - last if last is not None and self.source.live else 0.0
-
-    def _stop_source(self) -> None:
-        with self._source_lock:
-            if self._began_at is not None:
-                self.source.stop()
 
     def _made(self) -> dict[str, Made]:
         running = {name: one.ready for name, one in self._measurements.items()}
@@ -442,11 +481,13 @@ class Engine:
         if isinstance(sink, RowSink):
             table = EngineRows(self._made, self.source.fs, sink.step_ms, sink.columns)
             return self._row_outlet(table, sink, name_of(sink.function))
-        return Outlet(sink, self._slack, self.source.live)
+        return Outlet(sink, self._slack, self.source.live, failed=self._failures.put)
 
     def _row_outlet(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
         maker = RowMaker(table, taker, self._end_s)
-        return Outlet(maker, self._slack, self.source.live, name, maker.finish)
+        return Outlet(
+            maker, self._slack, self.source.live, name, maker.finish, failed=self._failures.put
+        )
 
     def _end_s(self) -> float | None:
         return self._measurement.samples / self.source.fs if self._played else None
@@ -460,9 +501,8 @@ class Engine:
         with self._outlets_lock:
             recent = tuple(self._recent)
             self._outlets = [*self._outlets, outlet]
-            over = self._done.is_set()
             started = self._thread.ident is not None
-            if over:
+            if self._is_over():
                 outlet.close()
         if recent and not self._recent_is_all:
             table.begin(float(recent[0 if past else -1].time_s[0]))
@@ -493,14 +533,14 @@ class Engine:
         piece = max(1, self._ring.capacity // 4)
         for at in range(0, len(block), piece):
             part = block[at : at + piece]
-            while self._ring.room < len(part) and not self._over():
+            while self._ring.room < len(part) and not self._is_over():
                 time.sleep(0.001)
             self._ring.write(part, lost if at == 0 else 0, flags)
 
     def _deliver_in_callback(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Run the model right here [audio-thread]."""
         with self._model_lock:
-            if self._over() or self._ended.is_set():
+            if self._is_over() or self._ended.is_set():
                 return
             try:
                 if self._callback_thread != threading.get_ident():
@@ -526,7 +566,7 @@ class Engine:
         self.error = error
         self._ended.set()
 
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         return self._stopping.is_set() or self._done.is_set()
 
     def _run(self) -> None:
@@ -546,12 +586,15 @@ class Engine:
             self.error = error
         finally:
             self._ready.set()
+            self._tell_failures()
             with self._outlets_lock:
                 self._done.set()
                 outlets = self._outlets
-            self._stop_source()
+            self._intake.end()
+            self._intake.join(SOURCE_S)
             for outlet in outlets:
                 outlet.close()
+            self._gone.set()
 
     def _drain_ring(self) -> None:
         buffer = np.zeros((0, self.source.channels), np.float32)
@@ -582,10 +625,13 @@ class Engine:
             )
         if _nobody_is_left() and not self._stopping.is_set():
             self._stop_with_program()
+        if self._run_in == "engine":
+            self._tell_failures()
 
     def _measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models and note what they cost [engine-thread]."""
         wall_at = time.perf_counter()
+        self._tell_failures()
         self._tell_gap(lost, flags)
         for measurement in self._measurements.values():
             measurement.take(block, lost, flags)
@@ -632,6 +678,11 @@ class Engine:
             cause = f"{name} lost it" if not flags & Fault.OVERLOAD else "it found no room"
             self._tell("gap", self._measurement.position, lost, cause)
 
+    def _tell_failures(self) -> None:
+        """Of sinks, noticed in their own threads."""
+        while not self._failures.empty():
+            self._tell("sink", self._measurement.position, text=self._failures.get())
+
     def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
         """Tell every sink that hears events, and keep it [engine-thread]."""
         time_s = sample / self.source.fs
@@ -644,7 +695,7 @@ class Engine:
             outlet.tell(event)
 
     def _epoch(self, audio_s: float) -> float:
-        return self._arrivals.epoch(audio_s) if self.source.live else self._began_utc
+        return self._arrivals.epoch(audio_s) if self.source.live else self._intake.began_utc
 
     def _renew_history(self, name: str, ready: ReadyModel) -> None:
         with self._outlets_lock:
@@ -689,13 +740,12 @@ def _nobody_is_left() -> bool:
 
 def _stop_all() -> None:
     """Stop the engines that nobody stopped; the interpreter is about to end [main-thread]."""
-    running = [engine for engine in _STARTED if engine._thread.is_alive()]
+    running = [engine for engine in _STARTED if not engine._gone.is_set()]
     for engine in running:
         if not engine._stopping.is_set():
             engine._stop_with_program()
-    end = time.monotonic() + LEAVE_S
     for engine in running:
-        engine._leave(end)
+        engine._leave()
 
 
 def _prepare_thread() -> None:
