@@ -486,8 +486,6 @@ def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) ->
 
 
 def _prepare() -> None:
-    """One core for each process, and no slow arithmetic on tiny numbers."""
-    import torch
+    from amt_stream.functional.threads import work_alone
 
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    work_alone()

@@ -28,9 +28,8 @@ def run_selftest(args: argparse.Namespace) -> int:
 
 
 def _tested(models: Sequence[str], stream: TextIO | None) -> int:
-    import torch
-
     from amt_stream import selftest
+    from amt_stream.functional.threads import work_alone
     from amt_stream.selftest.report import (
         COLUMNS,
         by_model,
@@ -42,9 +41,7 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
         summary,
     )
 
-    # Frames are too small to share among cores, and arithmetic on tiny numbers is slow.
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    work_alone()
     widths = column_widths(selftest.trials(models))
     print(row(COLUMNS, widths))
     results = []

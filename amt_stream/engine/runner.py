@@ -44,6 +44,7 @@ from amt_stream.engine.sources import (
     refuse_no_source,
 )
 from amt_stream.frames import Event, Fault, Frames
+from amt_stream.functional.threads import work_alone
 from amt_stream.streaming import Stage
 
 POLL_S = 0.003
@@ -544,7 +545,7 @@ class Engine:
                 return
             try:
                 if self._callback_thread != threading.get_ident():
-                    _prepare_thread()
+                    work_alone()
                     self._callback_thread = threading.get_ident()
                 with torch.inference_mode():
                     self._hear(block, as_lost(lost), flags)
@@ -572,7 +573,7 @@ class Engine:
     def _run(self) -> None:
         """The engine's thread: also warms the model, watches the device and tidies up."""
         try:
-            _prepare_thread()
+            work_alone()
             with torch.inference_mode():
                 for measurement in self._measurements.values():
                     measurement.ready.warm()
@@ -746,9 +747,3 @@ def _stop_all() -> None:
             engine._stop_with_program()
     for engine in running:
         engine._leave()
-
-
-def _prepare_thread() -> None:
-    """What torch keeps per thread: one core, and no slow arithmetic on tiny numbers."""
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)

@@ -20,6 +20,12 @@ SMALL = 2**15
 Setter = Callable[[int], int]
 
 
+def work_alone() -> None:
+    """From now on the calling thread has one core, and no slow arithmetic on tiny numbers."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
 class one_thread:
     """Context in which torch works for `x` without its pool, where `x` is small and on the CPU.
 
