@@ -48,6 +48,29 @@ class Event:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Samples as the engine let them in, before any calibration: what a recording keeps.
+
+    samples: `(time, channel)`, all channels of the source, fractions of full scale, read-only
+    sample, utc: of the first of them, as those of an `Event`
+    lost: how many are missing before it, by which the sample count has gone on
+    flags: bits of `Fault` that the source, or the way here, has given this block
+    missed: samples between the chunk before and this one that did not reach this sink, because it
+        was too slow; lost ones not included
+    """
+
+    samples: NDArray[np.float32]
+    sample: int
+    utc: float
+    lost: int = 0
+    flags: int = 0
+    missed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
 @runtime_checkable
 class HearsEvents(Protocol):
     """A sink that is told of events too, in its own thread, between frames."""
@@ -55,6 +78,35 @@ class HearsEvents(Protocol):
     def __call__(self, frames: "Frames") -> Any: ...
 
     def event(self, event: Event) -> Any: ...
+
+
+@runtime_checkable
+class HearsSound(Protocol):
+    """A sink that hears the sound too, in its own thread, each chunk before its frames."""
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    def sound(self, chunk: Chunk) -> Any: ...
+
+
+@runtime_checkable
+class HearsEnd(Protocol):
+    """A sink that is told in its own thread that nothing more comes.
+
+    end_s: seconds of the whole sound where it has ended by itself, else None
+    """
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    def ended(self, end_s: float | None) -> Any: ...
+
+
+@runtime_checkable
+class HasNote(Protocol):
+    """A sink with one sentence worth reading, or "": `Health.note` and an `Event` tell it."""
+
+    @property
+    def note(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,14 @@ from .devices import find_device as find_device
 from .devices import list_devices as list_devices
 from .feed import RowFeed as RowFeed
 from .feed import RowSink as RowSink
+from .frames import Chunk as Chunk
 from .frames import Event as Event
 from .frames import Fault as Fault
 from .frames import Frames as Frames
+from .frames import HasNote as HasNote
+from .frames import HearsEnd as HearsEnd
 from .frames import HearsEvents as HearsEvents
+from .frames import HearsSound as HearsSound
 from .frames import History as History
 from .health import Health as Health
 from .outlet import Sink as Sink

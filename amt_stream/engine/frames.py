@@ -6,9 +6,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Event, Fault, Frames, HearsEvents, scalar_field
+from amt_stream.frames import (
+    Chunk,
+    Event,
+    Fault,
+    Frames,
+    HasNote,
+    HearsEnd,
+    HearsEvents,
+    HearsSound,
+    scalar_field,
+)
 
-__all__ = ["Event", "Fault", "FrameClock", "Frames", "HearsEvents", "History", "Marks"]
+__all__ = ["Chunk", "Event", "Fault", "FrameClock", "Frames", "HasNote", "HearsEnd", "HearsEvents"]
+__all__ += ["HearsSound", "History", "Marks"]
 
 
 class FrameClock:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from amt_stream.frames import Event, Fault, Frames, HearsEvents
+from amt_stream.frames import Chunk, Event, Fault, Frames, HasNote, HearsEvents, HearsSound
 
 Sink = Callable[[Frames], None]
 
@@ -52,9 +52,12 @@ class Outlet:
         self.retired = False
         self._sink, self._finish, self._failed = sink, finish, failed
         self._event = sink.event if isinstance(sink, HearsEvents) else None
-        self._limit, self._lossy = limit, lossy
-        self._missed_before_next = 0
-        self._queue: queue.SimpleQueue[Frames | Event | None] = queue.SimpleQueue()
+        self._sound = sink.sound if isinstance(sink, HearsSound) else None
+        self._noted = sink if isinstance(sink, HasNote) else None
+        # Sound comes beside frames, about as often.
+        self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
+        self._missed_before_next = self._unheard_before_next = 0
+        self._queue: queue.SimpleQueue[Frames | Chunk | Event | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
         self._over = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
@@ -69,12 +72,10 @@ class Outlet:
 
     def put(self, frames: Frames) -> None:
         """Hand on rows; never waits when lossy [engine-thread]."""
-        while self._queue.qsize() >= self._limit and not self.retired:
-            if self._lossy or self._hurried_at is not None:
-                self.missed += len(frames)
-                self._missed_before_next += len(frames)
-                return
-            time.sleep(0.001)
+        if not self._room():
+            self.missed += len(frames)
+            self._missed_before_next += len(frames)
+            return
         if self._missed_before_next:
             fault = frames.fault.copy()
             fault[0] |= Fault.OVERLOAD
@@ -82,6 +83,34 @@ class Outlet:
             self._missed_before_next = 0
         if not self.retired:
             self._queue.put(frames)
+
+    @property
+    def hears_sound(self) -> bool:
+        return self._sound is not None and not self.retired
+
+    @property
+    def note(self) -> str:
+        """What the sink says of itself [any-thread]."""
+        return self._noted.note if self._noted is not None else ""
+
+    def hear(self, chunk: Chunk) -> None:
+        """Hand on sound, to a sink that hears it; never waits when lossy [engine-thread]."""
+        if not self._room():
+            self._unheard_before_next += len(chunk) + chunk.lost
+            return
+        if self._unheard_before_next:
+            chunk = replace(chunk, missed=self._unheard_before_next)
+            self._unheard_before_next = 0
+        if not self.retired:
+            self._queue.put(chunk)
+
+    def _room(self) -> bool:
+        """Whether there is room in the queue; a source that can wait waits for it."""
+        while self._queue.qsize() >= self._limit and not self.retired:
+            if self._lossy or self._hurried_at is not None:
+                return False
+            time.sleep(0.001)
+        return True
 
     def tell(self, event: Event) -> None:
         """Hand on an event, to a sink that hears them [engine-thread].
@@ -135,12 +164,15 @@ class Outlet:
             if self.retired:
                 continue
             if self._hurried_at is not None and time.monotonic() - self._hurried_at > GRACE_S:
-                self.missed += 0 if isinstance(frames, Event) else len(frames)
+                self.missed += len(frames) if isinstance(frames, Frames) else 0
                 continue
             try:
                 if isinstance(frames, Event):
                     assert self._event is not None
                     self._event(frames)
+                elif isinstance(frames, Chunk):
+                    assert self._sound is not None
+                    self._sound(frames)
                 else:
                     self._sink(frames.copy())
                 in_a_row = 0

@@ -43,7 +43,7 @@ from amt_stream.engine.sources import (
     channel_slice,
     refuse_no_source,
 )
-from amt_stream.frames import Event, Fault, Frames
+from amt_stream.frames import Chunk, Event, Fault, Frames, HearsEnd
 from amt_stream.functional.threads import work_alone
 from amt_stream.streaming import Stage
 
@@ -141,6 +141,7 @@ class Engine:
         self._failures: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.sinks = tuple(sinks)
         self._outlets = [self._outlet(sink) for sink in sinks]
+        self._notes = dict.fromkeys(self._outlets, "")
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._no_sound = np.zeros((0, source.channels), np.float32)
         self._arrivals = Arrivals(source.fs)
@@ -466,6 +467,9 @@ class Engine:
                 f"{self.source.name} has delivered {self._arrivals.behind_s:.1f} s less sound than "
                 "time has passed: the system drops or delays it"
             )
+        notes = [outlet.note for outlet in self._outlets if outlet.note]
+        if notes:
+            return "; ".join(notes)
         retired = [outlet.name for outlet in self._outlets if outlet.retired]
         return f"dropped after failing again and again: {', '.join(retired)}" if retired else ""
 
@@ -482,7 +486,12 @@ class Engine:
         if isinstance(sink, RowSink):
             table = EngineRows(self._made, self.source.fs, sink.step_ms, sink.columns)
             return self._row_outlet(table, sink, name_of(sink.function))
-        return Outlet(sink, self._slack, self.source.live, failed=self._failures.put)
+        end = self._end_of(sink) if isinstance(sink, HearsEnd) else None
+        failed = self._failures.put
+        return Outlet(sink, self._slack, self.source.live, finish=end, failed=failed)
+
+    def _end_of(self, sink: HearsEnd) -> Callable[[bool], None]:
+        return lambda wanted: sink.ended(self._end_s() if wanted else None)
 
     def _row_outlet(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
         maker = RowMaker(table, taker, self._end_s)
@@ -634,6 +643,7 @@ class Engine:
         wall_at = time.perf_counter()
         self._tell_failures()
         self._tell_gap(lost, flags)
+        self._tell_sound(block, lost, flags)
         for measurement in self._measurements.values():
             measurement.take(block, lost, flags)
         cpu_at = time.thread_time()
@@ -655,6 +665,8 @@ class Engine:
     def _finish(self, lost: int, flags: int = 0) -> None:
         """The source has ended, `lost` samples after the last: bring out what is still inside."""
         self._tell_gap(lost, flags)
+        if lost or flags:
+            self._tell_sound(self._no_sound, lost, flags)
         for measurement in self._measurements.values():
             measurement.take(self._no_sound, lost, flags)
             measurement.flush()
@@ -680,9 +692,29 @@ class Engine:
             self._tell("gap", self._measurement.position, lost, cause)
 
     def _tell_failures(self) -> None:
-        """Of sinks, noticed in their own threads."""
+        """Of sinks, noticed in their own threads; and what they say of themselves."""
         while not self._failures.empty():
             self._tell("sink", self._measurement.position, text=self._failures.get())
+        for outlet, told in self._notes.items():
+            note = outlet.note
+            if note != told:
+                self._notes[outlet] = note
+                if note:
+                    self._tell("sink", self._measurement.position, text=note)
+
+    def _tell_sound(self, block: Block, lost: int, flags: int) -> None:
+        """Hand a copy of the sound to every sink that hears it [engine-thread]."""
+        with self._outlets_lock:
+            listeners = [outlet for outlet in self._outlets if outlet.hears_sound]
+        if not listeners:
+            return
+        sample = self._measurement.position + lost
+        time_s = sample / self.source.fs
+        samples = block.copy()
+        samples.flags.writeable = False
+        chunk = Chunk(samples, sample, self._epoch(time_s) + time_s, lost, flags)
+        for outlet in listeners:
+            outlet.hear(chunk)
 
     def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
         """Tell every sink that hears events, and keep it [engine-thread]."""

@@ -331,6 +331,65 @@ def test_a_gap_is_an_event_for_sinks_that_hear_them(power_meter, collector, scri
     assert abs(hearing.events[0].utc - time.time()) < 60
 
 
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_sound_is_heard_as_it_was_let_in(power_meter, scripted, noise, run_in, until):
+    """Every sample with its place, losses and marks; then the end, in the same thread."""
+    x = noise(4800)
+    x[700] = np.nan
+
+    class Recording:
+        note = ""
+
+        def __init__(self) -> None:
+            self.chunks, self.ends, self.threads = [], [], set()
+
+        def __call__(self, frames) -> None:
+            self.threads.add(threading.get_ident())
+
+        def sound(self, chunk) -> None:
+            self.threads.add(threading.get_ident())
+            self.chunks.append(chunk)
+            self.note = "the disk is full"
+
+        def ended(self, end_s) -> None:
+            self.threads.add(threading.get_ident())
+            self.ends.append(end_s)
+
+    def script(deliver) -> None:
+        deliver(x[:1000])
+        until(lambda: any(event.kind == "sink" for event in engine.events))
+        x[:1000] = 0.0  # a source may overwrite what it delivered
+        deliver(x[1000:1500], 96, Fault.STALL)
+        deliver(x[1500:])
+        deliver(None, 480)
+
+    expected = x.copy()
+    recording = Recording()
+    engine = Engine(scripted(script), power_meter(), [recording], run_in=run_in)
+    with engine:
+        assert engine.wait(30)
+    chunks = recording.chunks
+    heard = np.concatenate([chunk.samples for chunk in chunks])
+    np.testing.assert_array_equal(heard, expected)
+    assert not any(chunk.samples.flags.writeable for chunk in chunks)
+    position = 0
+    for chunk in chunks:
+        position += chunk.lost
+        assert (chunk.sample, chunk.missed) == (position, 0)
+        position += len(chunk)
+    assert [(chunk.sample, chunk.lost) for chunk in chunks if chunk.lost] == [
+        (1096, 96),
+        (5376, 480),
+    ]
+    stalled = next(chunk for chunk in chunks if chunk.flags & Fault.STALL)
+    assert stalled.sample == 1096
+    assert recording.ends == [5376 / 48000]
+    assert len(recording.threads) == 1
+    assert engine.health.note == "the disk is full"
+    told = [event.text for event in engine.events if event.kind == "sink"]
+    assert told == ["the disk is full"]
+
+
 def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, collector, caplog):
     calls = []
 
