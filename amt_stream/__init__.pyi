@@ -17,6 +17,7 @@ from . import models as models
 from . import outputs as outputs
 from . import pointwise as pointwise
 from . import presets as presets
+from . import resumable as resumable
 from . import rows as rows
 from . import scales as scales
 from . import selftest as selftest

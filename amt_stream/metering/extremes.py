@@ -2,16 +2,20 @@
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.resumable import Resumable
+
 Values = NDArray[np.floating]
 
 
-class Maximum:
+class Maximum(Resumable):
     """The highest value and when it was first reached."""
+
+    kept = ("value", "time_s")
 
     def __init__(self) -> None:
         self.value = -math.inf
@@ -30,8 +34,10 @@ class Maximum:
         return highest
 
 
-class Hold:
+class Hold(Resumable):
     """The highest value of the last `seconds`, as a peak hold shows it."""
+
+    kept = growing = ("tops",)
 
     def __init__(self, seconds: float) -> None:
         if not 0 < seconds < math.inf:
@@ -57,6 +63,15 @@ class Hold:
             self._next.popleft()
 
     @property
+    def tops(self) -> Values:
+        """Times and values (n, 2) that are, or can still become, the highest."""
+        return np.array(self._next, np.float64).reshape(-1, 2)
+
+    @tops.setter
+    def tops(self, given: Values) -> None:
+        self._next = deque((time_s, value) for time_s, value in given.tolist())
+
+    @property
     def value(self) -> float | None:
         """The highest, None where there was nothing of late."""
         return self._next[0][1] if self._next else None
@@ -71,19 +86,21 @@ class Event:
     maximum: float
 
 
-class Events:
+class Events(Resumable):
     """The maximum of each event: by one value it is found, of another the maximum is taken.
 
     An event begins where the first reaches `above` and ends where it falls `hysteresis` below, or
     after `longest_s`, when the next begins: a loudness model's maximum of long-term loudness stands
-    for a whole sound of up to 5 s (Moore et al. 2018). The last `kept` events stay.
+    for a whole sound of up to 5 s (Moore et al. 2018). The last `most` events stay.
     """
 
+    kept = growing = ("past", "under_way")
+
     def __init__(
-        self, above: float, hysteresis: float = 2.0, longest_s: float = 5.0, kept: int = 1000
+        self, above: float, hysteresis: float = 2.0, longest_s: float = 5.0, most: int = 1000
     ) -> None:
         self.above, self.hysteresis, self.longest_s = above, hysteresis, longest_s
-        self.events: deque[Event] = deque(maxlen=kept)
+        self.events: deque[Event] = deque(maxlen=most)
         self.present: Event | None = None
 
     def add(self, time_s: Values, found_by: Values, followed: Values) -> None:
@@ -112,9 +129,30 @@ class Events:
     def __len__(self) -> int:
         return len(self.events)
 
+    @property
+    def past(self) -> Values:
+        """Start, end and maximum (n, 3) of the events that are over."""
+        return np.array([astuple(one) for one in self.events], np.float64).reshape(-1, 3)
 
-class TimeAbove:
+    @past.setter
+    def past(self, given: Values) -> None:
+        self.events = deque((Event(*one) for one in given.tolist()), self.events.maxlen)
+
+    @property
+    def under_way(self) -> Values:
+        """Those (0 or 1, 3) of the event that is not over."""
+        there = [] if self.present is None else [astuple(self.present)]
+        return np.array(there, np.float64).reshape(-1, 3)
+
+    @under_way.setter
+    def under_way(self, given: Values) -> None:
+        self.present = Event(*given[-1].tolist()) if len(given) else None
+
+
+class TimeAbove(Resumable):
     """Seconds during which a value was above `limit`, of values `period_s` apart."""
+
+    kept = ("_count",)
 
     def __init__(self, limit: float, period_s: float) -> None:
         self.limit, self.period_s = limit, period_s

@@ -2,21 +2,25 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.resumable import Resumable, Unfitting
+
 SLOTS = 100
 
 
-class Histogram:
+class Histogram(Resumable):
     """Counts of values in classes of equal width, in dB, phon or whatever is even on its scale.
 
     What lies outside counts in the class at that end; NaN does not count. A percentile is the
     middle of its class, so at most half a width from exact.
     """
+
+    kept = growing = ("used",)
 
     def __init__(self, low: float = 0.0, high: float = 140.0, width: float = 0.05) -> None:
         if not (low < high and 0 < width <= high - low):
@@ -30,6 +34,20 @@ class Histogram:
     def __len__(self) -> int:
         """How many values there were."""
         return int(self.counts.sum())
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """Places and counts (2, n) of the classes that are not empty."""
+        places = np.flatnonzero(self.counts)
+        return np.stack([places, self.counts[places]])
+
+    @used.setter
+    def used(self, given: NDArray[np.int64]) -> None:
+        places, counts = given
+        if ((places < 0) | (places >= len(self.counts))).any():
+            raise Unfitting(f"a histogram of {len(self.counts)} classes: the state has others")
+        self.counts[:] = 0
+        self.counts[places] = counts
 
     def add(self, values: ArrayLike) -> None:
         """Count `values` (n,)."""
@@ -88,7 +106,7 @@ class Histogram:
         return new
 
 
-class RollingHistogram:
+class RollingHistogram(Resumable):
     """A histogram of the last `window_s` seconds, of values `period_s` apart.
 
     The window moves in slots, a hundredth of it or a value where that is longer, the newest of
@@ -99,6 +117,9 @@ class RollingHistogram:
 
     Raises ValueError for a window shorter than 1 s.
     """
+
+    kept = ("histogram", "_newest", "_taken", "slots")
+    growing = ("slots",)
 
     def __init__(self, period_s: float, window_s: float, **classes: float) -> None:
         if not 1 <= window_s < math.inf:
@@ -116,6 +137,26 @@ class RollingHistogram:
     def covered_s(self) -> float:
         """How much of the window there was something to count."""
         return len(self.histogram) * self.period_s
+
+    @property
+    def slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """How many classes each slot used (slot,); their places and counts (2, n)."""
+        sizes = np.array([len(places) for places, _ in self._slots], np.int32)
+        used = [np.zeros((2, 0), np.int32), *(np.stack(one) for one in self._slots)]
+        return sizes, np.concatenate(used, axis=1)
+
+    @slots.setter
+    def slots(self, given: tuple[NDArray[np.int32], NDArray[np.int32]]) -> None:
+        sizes, used = given
+        ends = np.cumsum(sizes, dtype=np.int64)
+        if len(sizes) > self._most_slots or (len(sizes) and ends[-1] != used.shape[1]):
+            raise Unfitting(f"a window of {self.window_s} s: the state has other slots")
+        places, counts = (np.split(one, ends[:-1]) for one in used)
+        self._slots = deque(zip(places, counts, strict=True) if len(sizes) else ())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.refuse_state(0 <= self._taken <= self._slot_size, "_taken")
 
     def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
         """As of `Histogram`, of the window."""

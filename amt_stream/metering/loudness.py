@@ -1,6 +1,7 @@
 """What a person reads off a loudness model that has run for a while."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ class LoudnessMeter(Meter):
 
     Raises ValueError for a frame rate that is not positive and for a column that it does not have.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "max_stl", "max_ltl", "events")
+    kept += ("holds", "above", "_renewals", "_measured", "_excluded")
 
     def __init__(
         self,

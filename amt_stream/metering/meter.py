@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.resumable import Resumable
 
-class Meter:
+
+class Meter(Resumable):
     """A meter gives readings on demand, and the `columns` among them after each frame.
 
     It can be made to count nothing for a while; what feeds it goes on. What is not asked for as a

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from amt_stream.metering.histogram import Histogram, RollingHistogram
 from amt_stream.metering.window import WINDOW, window_s
+from amt_stream.resumable import Resumable
 
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
 """Percentiles that a meter tells on demand, whatever its columns are."""
@@ -18,8 +19,10 @@ RENEWED_S = 0.1
 Values = NDArray[np.float64]
 
 
-class Renewals:
+class Renewals(Resumable):
     """When to renew percentiles: with the first frame in every 0.1 s of sound."""
+
+    kept = ("_steps",)
 
     def __init__(self) -> None:
         self._steps = -1
@@ -34,7 +37,7 @@ class Renewals:
         return due
 
 
-class Percentiles:
+class Percentiles(Resumable):
     """Percentiles of one value, in columns that are named after a pattern.
 
     columns: names, of which those are taken that match `stem`, as `ltl_n5_phon` and, of the last
@@ -45,6 +48,8 @@ class Percentiles:
 
     Raises ValueError for a window outside 1 s to 24 h.
     """
+
+    kept = ("histogram", "rolling", "_held")
 
     def __init__(
         self, columns: Sequence[str], stem: tuple[str, str], period_s: float, **classes: float

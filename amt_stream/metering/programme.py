@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Maximum
 from amt_stream.metering.meter import Meter
+from amt_stream.resumable import Resumable, Unfitting
 
 FRAME_RATE = 100
 MOMENTARY, SHORT_TERM = 40, 300
@@ -45,7 +46,7 @@ EBU_9 = DisplayScale(-18.0, 9.0)
 EBU_18 = DisplayScale(-36.0, 18.0)
 
 
-class GatedEnergies:
+class GatedEnergies(Resumable):
     """Energies of blocks in classes of 0.01 LU from -70 to 10 LUFS: years in 128 kB.
 
     Each class keeps its count and its sum of energies. What is louder counts in the top class; what
@@ -53,6 +54,7 @@ class GatedEnergies:
     """
 
     WIDTH = 0.01
+    kept = growing = ("used",)
 
     def __init__(self) -> None:
         classes = round((10.0 - ABSOLUTE_GATE) / self.WIDTH)
@@ -67,6 +69,21 @@ class GatedEnergies:
         places = np.minimum(places, len(self.counts) - 1)
         np.add.at(self.counts, places, 1)
         np.add.at(self.sums, places, energies[heard])
+
+    @property
+    def used(self) -> tuple[NDArray[np.int64], Energies]:
+        """Places and counts (2, n), and sums (n,), of the classes that are not empty."""
+        places = np.flatnonzero(self.counts)
+        return np.stack([places, self.counts[places]]), self.sums[places]
+
+    @used.setter
+    def used(self, given: tuple[NDArray[np.int64], Energies]) -> None:
+        (places, counts), sums = given
+        outside = (places < 0) | (places >= len(self.counts))
+        if len(places) != len(sums) or outside.any():
+            raise Unfitting(f"energies in {len(self.counts)} classes: the state has others")
+        self.counts[:], self.sums[:] = 0, 0.0
+        self.counts[places], self.sums[places] = counts, sums
 
     def gate_lufs(self, below: float) -> float:
         """Loudness of the mean energy of all, less `below` LU; NaN where nothing was counted."""
@@ -134,6 +151,11 @@ class ProgrammeLoudness(Meter):
 
     Raises ValueError for a column that it does not have.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "_past", "_count", "_unmeasured", "_held")
+    kept += ("momentary_lufs", "short_term_lufs", "_blocks", "_ranged", "_measured", "_excluded")
+    kept += ("max_momentary", "max_short_term", "true_peaks", "sample_peaks")
+    growing = ("true_peaks", "sample_peaks")
 
     def __init__(
         self,

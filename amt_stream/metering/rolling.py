@@ -1,10 +1,13 @@
 """Equivalent levels of the last so many seconds, such as LAeq,15min."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.resumable import Resumable
 from amt_stream.scales import P0
 
 MOST_SLOTS = 36_000
@@ -18,7 +21,7 @@ def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
         return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
 
 
-class RollingLevel:
+class RollingLevel(Resumable):
     """Equivalent level of the last `window_s`, of mean squares `period_s` apart.
 
     The window moves in slots, the newest of which fills up: a frame up to 36,000 frames, else 0.1 s
@@ -31,6 +34,8 @@ class RollingLevel:
 
     Raises ValueError where `window_s` is no whole number of slots.
     """
+
+    kept = ("_rest", "_slots", "_begun", "_taken", "_covered")
 
     def __init__(self, window_s: float, period_s: float) -> None:
         sizes = [1, *(max(1, round(slot_s / period_s)) for slot_s in SLOTS_S)]
@@ -55,6 +60,10 @@ class RollingLevel:
     def covered_s(self) -> float:
         """How much of the window there was sound to count."""
         return self._covered * self.period_s
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.refuse_state(0 <= self._taken < self._length, "_taken")
 
     def add(self, mean_square: NDArray[np.floating]) -> NDArray[np.float64]:
         """Take frames (n,) in Pa^2; gives the level in dB after each.

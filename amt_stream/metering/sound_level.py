@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,20 +110,22 @@ class SoundLevelMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
+    kept += ("_running", "_taken", "_sounding", "_excluded")
+
     def __init__(self, columns: Sequence[str] = (), after_silence: bool = False) -> None:
         super().__init__(columns)
         self.percentiles = Percentiles(
             self.columns, ("l", "_db"), FRAME_S, low=0.0, high=150.0, width=0.05
         )
-        self._rolling: dict[str, tuple[int, RollingLevel]] = {}
+        self.rolling: dict[str, RollingLevel] = {}
         for name in self.columns:
-            if match := re.fullmatch(rf"l([acz])eq_({WINDOW})_db", name):
-                level = RollingLevel(window_s(match[2]), FRAME_S)
-                self._rolling[name] = WEIGHTINGS.index(match[1]), level
+            if match := re.fullmatch(rf"l[acz]eq_({WINDOW})_db", name):
+                self.rolling[name] = RollingLevel(window_s(match[1]), FRAME_S)
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
-        self.refuse_unknown([*RUNNING, *self._rolling, *self.percentiles.names, *examples])
+        self.refuse_unknown([*RUNNING, *self.rolling, *self.percentiles.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
-        self._rolled = dict.fromkeys(self._rolling, math.nan)
+        self._rolled = dict.fromkeys(self.rolling, math.nan)
         self._taken = 0
         # Frames since the sound began, or since one that was not heard.
         self._sounding = int(SETTLED.max()) if after_silence else 0
@@ -178,8 +180,9 @@ class SoundLevelMeter(Meter):
         if not self.paused:
             self._excluded += count - int(np.count_nonzero(valid))
         found = dict(zip(self.percentiles.names, exceeded, strict=True))
-        for name, (weighting, level) in self._rolling.items():
-            found[name] = level.add(np.where(valid, mean_square[weighting], np.nan))
+        for name, level in self.rolling.items():
+            weighted = mean_square[WEIGHTINGS.index(name[1])]
+            found[name] = level.add(np.where(valid, weighted, np.nan))
             self._rolled[name] = float(found[name][-1])
         found |= {name: RUNNING[name](running) for name in self.columns if name in RUNNING}
         return self.in_order(found, count)
@@ -216,7 +219,7 @@ class SoundLevelMeter(Meter):
 
     def covered_s(self, column: str) -> float:
         """How much of its window a rolling level counts."""
-        return self._rolling[column][1].covered_s
+        return self.rolling[column].covered_s
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence."""

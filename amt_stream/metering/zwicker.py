@@ -30,6 +30,8 @@ class ZwickerMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
+    kept = ("paused", "percentiles", "maximum", "_renewals", "_measured", "_excluded")
+
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         # Of the logarithm to base 2, on which classes are even.

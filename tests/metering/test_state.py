@@ -1,0 +1,161 @@
+"""A meter that was saved in mid-sound and goes on in a new one, against one that never stopped."""
+
+import numpy as np
+import pytest
+
+from amt_stream.metering import (
+    Histogram,
+    LoudnessMeter,
+    ProgrammeLoudness,
+    RollingHistogram,
+    RollingLevel,
+    SoundLevelMeter,
+    ZwickerMeter,
+)
+from amt_stream.metering.programme import COLUMNS
+from amt_stream.resumable import Resumable, Unfitting
+
+
+def walk(count, seed=0):
+    """A level in dB that wanders between 35 and 85."""
+    random = np.random.default_rng(seed)
+    return 60 + 25 * np.sin(np.cumsum(random.normal(0, 0.05, count)))
+
+
+def of_loudness(count):
+    columns = ["ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon"]
+    time_s, phon = np.arange(count) / 1000, walk(count)
+    return lambda: LoudnessMeter(1000, columns, limit_phon=60, hold_s=3), (time_s, phon, phon - 3)
+
+
+def of_zwicker(count):
+    columns = ["nmax_sone", "n5_sone", "n10_3s_sone"]
+    return lambda: ZwickerMeter(columns), (np.arange(count) / 500, np.exp2(walk(count) / 10 - 4))
+
+
+def of_programme(count):
+    energy = 10 ** (walk(count) / 10 - 8)
+    peaks = np.sqrt(np.stack([energy, energy / 2]))
+    return lambda: ProgrammeLoudness(columns=COLUMNS), (energy, 1.1 * peaks, peaks)
+
+
+def of_sound_level(count):
+    columns = ["laeq_db", "laeq_1s_db", "l90_2s_db", "lafmax_db", "lasmin_db", "lcpeak_db"]
+    power = 4e-10 * 10 ** (walk(count) / 10)
+    timed = power * 10 ** (np.arange(7)[:, None] / 20)
+    given = power * np.array([[1], [2], [3]]), timed, timed * 1.2, timed / 1.2, 9 * np.sqrt(power)
+    return lambda: SoundLevelMeter(columns), [v.astype(np.float32) for v in given]
+
+
+CASES = [of_loudness, of_zwicker, of_programme, of_sound_level]
+
+
+def ran(meter, given, start, stop):
+    """The columns of frames from `start` to `stop`, of which some do not count."""
+    told = []
+    for at in range(start, stop, 10):
+        part = slice(at, at + 10)
+        valid = np.arange(at, at + 10) % 700 > 40
+        told.append(meter.update(*(v[..., part] for v in given), valid))
+    return np.concatenate(told, axis=1)
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_a_meter_goes_on_in_a_new_one(case, paused):
+    make, given = case(6000)
+    one, other = make(), make()
+    ran(one, given, 0, 2630)
+    if paused:
+        one.pause()
+        ran(one, given, 2630, 2730)
+    other.load_state_dict(one.state_dict())
+    start = 2730 if paused else 2630
+    told, again = (ran(meter, given, start, 4000) for meter in (one, other))
+    one.resume(), other.resume()
+    told, again = (
+        np.concatenate([v, ran(meter, given, 4000, 6000)], axis=1)
+        for v, meter in ((told, one), (again, other))
+    )
+    np.testing.assert_array_equal(told, again)
+    assert one.reading() == other.reading()
+    assert one.reading()["excluded_s"] > 0
+
+
+def unkept(fresh, used, where=""):
+    """Names of attributes that running has changed and that no state holds."""
+    for name, value in vars(used).items():
+        before = vars(fresh)[name]
+        if name in used.kept:
+            yield from unkept_inside(before, value, f"{where}{name}/")
+        elif repr(before) != repr(value):
+            yield f"{where}{name}"
+
+
+def unkept_inside(before, value, where):
+    if isinstance(value, Resumable):
+        yield from unkept(before, value, where)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from unkept_inside(before[key], inner, f"{where}{key}/")
+
+
+TOLD_AS = {"counts", "sums", "_next", "events", "present", "_slots"}
+"""Attributes that the state holds in another form."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_that_changes_is_left_out(case):
+    make, given = case(3000)
+    meter = make()
+    ran(meter, given, 0, 3000)
+    left_out = {name.rpartition("/")[2] for name in unkept(make(), meter)}
+    assert left_out <= TOLD_AS
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_state_is_small_and_of_numbers_alone(case):
+    make, given = case(3000)
+    meter = make()
+    ran(meter, given, 0, 3000)
+    state = meter.state_dict()
+    kinds = {type(value) for value in state.values()}
+    assert kinds <= {np.ndarray, int, float, bool, type(None)}
+    assert {v.dtype.kind for v in state.values() if isinstance(v, np.ndarray)} <= set("fi")
+    size = sum(v.nbytes for v in state.values() if isinstance(v, np.ndarray))
+    assert size < 120_000
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_does_not_fit_is_refused(case):
+    """Another kind of number, another shape, one too many, one missing: of every value."""
+    make, given = case(1000)
+    meter = make()
+    ran(meter, given, 0, 1000)
+    state = meter.state_dict()
+    for name, value in state.items():
+        bad = value[None] if isinstance(value, np.ndarray) else "0"
+        with pytest.raises(Unfitting):
+            make().load_state_dict(state | {name: bad})
+        with pytest.raises(Unfitting, match="missing"):
+            make().load_state_dict({k: v for k, v in state.items() if k != name})
+    with pytest.raises(Unfitting, match="foreign"):
+        make().load_state_dict(state | {"foreign": 1})
+
+
+def test_places_out_of_range_are_refused():
+    """What would be counted elsewhere, or for ever."""
+    far = np.array([[140 * 20], [1]])
+    with pytest.raises(Unfitting, match="classes"):
+        Histogram().load_state_dict({"used": far})
+    window = RollingHistogram(0.01, 10.0)
+    window.add([1.0, 2.0])
+    with pytest.raises(Unfitting, match="_taken"):
+        RollingHistogram(0.01, 10.0).load_state_dict(window.state_dict() | {"_taken": 10**6})
+    with pytest.raises(Unfitting, match="slots"):
+        RollingHistogram(0.01, 10.0).load_state_dict(
+            window.state_dict() | {"slots/0": np.array([-3], np.int32)}
+        )
+    level = RollingLevel(1.0, 0.01)
+    with pytest.raises(Unfitting, match="_taken"):
+        RollingLevel(1.0, 0.01).load_state_dict(level.state_dict() | {"_taken": 100})
