@@ -1,6 +1,7 @@
 """What a module was made with, and how state_dicts come and go: its own, and those of torch_amt."""
 
 import functools
+import hashlib
 import inspect
 import warnings
 from collections.abc import Mapping
@@ -158,6 +159,15 @@ def _arguments(init: Any, *call: Any) -> dict[str, Any]:
         for name, value in found.items()
         if name != "dtype" and not isinstance(value, nn.Module)
     }
+
+
+def fingerprint(module: nn.Module) -> str:
+    """What a module is made of and has learned, in one line that any change of it changes."""
+    parts = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        parts.update(name.encode())
+        parts.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return f"{type(module).__name__}({module.extra_repr()}) {parts.hexdigest()[:16]}"
 
 
 def told(value: Any) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.resumable import SavedState
+
 
 class Fault(enum.IntFlag):
     """What was wrong with the input that a frame has heard, or with the way it came.
@@ -107,6 +109,30 @@ class HasNote(Protocol):
 
     @property
     def note(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """What an engine holds between two blocks, for another one to go on with (`Engine(resume=)`).
+
+    sample: of the input, up to which all of it was heard; whoever gets this has had every frame
+        that the models gave until then
+    utc: of that sample, seconds since 1970
+    state: numbers, words and arrays by name; whoever gets it may keep it, and not change it
+    """
+
+    sample: int
+    utc: float
+    state: SavedState
+
+
+@runtime_checkable
+class HearsSnapshots(Protocol):
+    """A sink that is given a snapshot too, about once a second and at the end, between frames."""
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    def snapshot(self, snapshot: Snapshot) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

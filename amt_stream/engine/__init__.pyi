@@ -19,8 +19,10 @@ from .frames import Frames as Frames
 from .frames import HasNote as HasNote
 from .frames import HearsEnd as HearsEnd
 from .frames import HearsEvents as HearsEvents
+from .frames import HearsSnapshots as HearsSnapshots
 from .frames import HearsSound as HearsSound
 from .frames import History as History
+from .frames import Snapshot as Snapshot
 from .health import Health as Health
 from .outlet import Sink as Sink
 from .push import PushSource as PushSource

@@ -14,12 +14,15 @@ from amt_stream.frames import (
     HasNote,
     HearsEnd,
     HearsEvents,
+    HearsSnapshots,
     HearsSound,
+    Snapshot,
     scalar_field,
 )
+from amt_stream.resumable import Resumable
 
 __all__ = ["Chunk", "Event", "Fault", "FrameClock", "Frames", "HasNote", "HearsEnd", "HearsEvents"]
-__all__ += ["HearsSound", "History", "Marks"]
+__all__ += ["HearsSnapshots", "HearsSound", "History", "Marks", "Snapshot"]
 
 
 class FrameClock:
@@ -59,7 +62,7 @@ class FrameClock:
         return start * self._unit // self._step, -(-(stop * self._unit + reach) // self._step)
 
 
-class Marks:
+class Marks(Resumable):
     """Which frames heard which marked samples.
 
     Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
@@ -71,10 +74,30 @@ class Marks:
     late, not wrong: no sample is known to be missing, so they do not unsettle.
     """
 
+    kept = growing = ("noted", "unsettled")
+
     def __init__(self, clock: FrameClock, settle: int) -> None:
         self.clock, self.settle = clock, settle
         self._marks: list[tuple[int, int, int]] = []
         self._unsettled: list[tuple[int, int]] = []
+
+    @property
+    def noted(self) -> NDArray[np.int64]:
+        """Fault, start and stop (n, 3) of what later frames have heard."""
+        return np.array(self._marks, np.int64).reshape(-1, 3)
+
+    @noted.setter
+    def noted(self, given: NDArray[np.int64]) -> None:
+        self._marks = [(bits, start, stop) for bits, start, stop in given.tolist()]
+
+    @property
+    def unsettled(self) -> NDArray[np.int64]:
+        """Start and stop (n, 2) of what later frames still remember."""
+        return np.array(self._unsettled, np.int64).reshape(-1, 2)
+
+    @unsettled.setter
+    def unsettled(self, given: NDArray[np.int64]) -> None:
+        self._unsettled = [(start, stop) for start, stop in given.tolist()]
 
     def add(self, fault: int, start: int, stop: int) -> None:
         """Mark input samples [start, stop); fault 0 marks them as settling only."""

@@ -102,16 +102,17 @@ class Arrivals:
     what comes in its time after that is not late.
     """
 
-    def __init__(self, fs: int) -> None:
+    def __init__(self, fs: int, begin: int = 0) -> None:
         self.fs = fs
-        self.callbacks = self.late = self.samples = 0
+        self.callbacks = self.late = 0
+        self.samples = self._begin = begin
         self.last: float | None = None
         self._windows = np.zeros((WINDOWS, 2))
         self._closed = 0
         self._first_delay = self._base = self._least = 0.0
         self._usual = self._greatest = -math.inf
         self._usual_until = -math.inf
-        self._window_end = WINDOW_S
+        self._window_end = begin / fs + WINDOW_S
         self._epoch_of_clock = time.time() - time.monotonic()
         self._epoch: float | None = None
         self._epoch_at = 0.0
@@ -141,6 +142,10 @@ class Arrivals:
             self._window_end = audio_s + WINDOW_S
         return late
 
+    def heard_at(self, audio_s: float) -> float:
+        """When, by `time.monotonic`, the sample at `audio_s` came, or would have come promptly."""
+        return self._base + audio_s
+
     @property
     def behind_s(self) -> float:
         return self._base - self._first_delay
@@ -149,14 +154,14 @@ class Arrivals:
         """Device clock against the computer's in ppm, twice its standard error, seconds seen."""
         count = min(self._closed, WINDOWS)
         if count < ENOUGH_WINDOWS:
-            return None, None, self.samples / self.fs
+            return None, None, (self.samples - self._begin) / self.fs
         audio_s, delay = self._windows[:count].copy().T
         audio_s = audio_s - audio_s.mean()
         spread = float(audio_s @ audio_s)
         slope = float(audio_s @ delay) / spread
         residual = delay - delay.mean() - slope * audio_s
         error = float(np.sqrt(residual @ residual / (count - 2) / spread))
-        return -slope * 1e6, 2e6 * error, self.samples / self.fs
+        return -slope * 1e6, 2e6 * error, (self.samples - self._begin) / self.fs
 
     def epoch(self, audio_s: float) -> float:
         """UTC of sample 0, as best known when `audio_s` has been heard [engine-thread].

@@ -1,26 +1,30 @@
 """Samples in, frames out: one model on one stream of sample positions."""
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
+from amt_stream.checkpoints import fingerprint
 from amt_stream.compose import Rebuffer
 from amt_stream.contract import check_contract, rows_of, takes_pascal
 from amt_stream.engine.frames import FrameClock, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
+from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.scales import P0
 from amt_stream.streaming import Stage, Stream
 
 CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
 LONGEST_FILLED_GAP_S = 1.0
 LOWEST_DB = -100.0
+LATEST = 2**60
+"""No sample is counted so far: a million years of sound."""
 FULL_SCALE_SINE = 0.5**0.5
 """Its rms."""
 
@@ -50,7 +54,7 @@ class ReadyModel:
         if not 1.0 <= block_ms <= 1000.0:
             raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
-        self.model = model
+        self.model, self.fingerprint = model, fingerprint(model)
         self.block = blocks * model.block_size
         lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
@@ -79,11 +83,15 @@ class ReadyModel:
             self._blocks(x)
 
 
-class Measurement:
+class Measurement(Resumable):
     """Feeds a model with what arrives and emits `Frames`; its sample count is the only clock.
 
     Everything here belongs to one thread, the one that calls `take`.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("position", "rows", "lost", "non_finite", "clipped", "marks")
+    kept += ("_stretch", "_zeros_run", "_level_db", "_gap", "_origin", "_index", "_first")
+    kept += ("_energy", "_heard", "memory")
 
     def __init__(
         self,
@@ -116,6 +124,46 @@ class Measurement:
         self._first = ready.clock.first_from(0)
         self.marks = Marks(ready.clock, ready.settle)
         self.marks.add(0, 0, 0)
+
+    @property
+    def _form(self) -> dict[str, str]:
+        """What it measures with, in words."""
+        return {
+            "model": self.ready.fingerprint,
+            "blocks": f"{self.ready.block} samples of {self.ready.heard} channels",
+            "calibration": "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration),
+        }
+
+    @property
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """The model's state, and what waits for its next block, by name."""
+        door = self.ready.door
+        waiting = {"held": door.held, "count": door.count}
+        return {name: v.numpy().copy() for name, v in (waiting | self.ready.stream.state).items()}
+
+    @memory.setter
+    def memory(self, given: Mapping[str, NDArray[Any]]) -> None:
+        door = self.ready.door
+        waiting = {"held": door.held, "count": door.count}
+        with torch.no_grad():
+            for name, buffer in (waiting | self.ready.stream.state).items():
+                buffer.copy_(torch.from_numpy(given[name]))
+
+    def state_dict(self) -> SavedState:
+        """The state, to be taken up by one with an equal model and calibration [engine-thread]."""
+        return {**self._form, **super().state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was saved [before start]."""
+        saved = dict(state)
+        for name, mine in self._form.items():
+            was = saved.pop(name, None)
+            if was != mine:
+                raise Unfitting(f"the {name} was {was}, and is {mine}: go on with the same")
+        super().load_state_dict(saved)
+        self.refuse_state(LATEST > self.position >= self._origin >= 0, "position")
+        fits = int(self.ready.door.count) == (self.position - self._origin) % self.ready.block
+        self.refuse_state(fits, "position")
 
     @property
     def samples(self) -> int:

@@ -8,9 +8,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from amt_stream.frames import Chunk, Event, Fault, Frames, HasNote, HearsEvents, HearsSound
+from amt_stream.frames import (
+    Chunk,
+    Event,
+    Fault,
+    Frames,
+    HasNote,
+    HearsEvents,
+    HearsSnapshots,
+    HearsSound,
+    Snapshot,
+)
 
 Sink = Callable[[Frames], None]
+Handed = Frames | Chunk | Event | Snapshot
+"""What a sink may be given."""
 
 FAILURES_IN_A_ROW = 5
 GRACE_S = 1.0
@@ -53,11 +65,12 @@ class Outlet:
         self._sink, self._finish, self._failed = sink, finish, failed
         self._event = sink.event if isinstance(sink, HearsEvents) else None
         self._sound = sink.sound if isinstance(sink, HearsSound) else None
+        self._snapshot = sink.snapshot if isinstance(sink, HearsSnapshots) else None
         self._noted = sink if isinstance(sink, HasNote) else None
         # Sound comes beside frames, about as often.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
         self._missed_before_next = self._unheard_before_next = 0
-        self._queue: queue.SimpleQueue[Frames | Chunk | Event | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Handed | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
         self._over = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"sink {self.name}", daemon=True)
@@ -122,6 +135,16 @@ class Outlet:
         if self._queue.qsize() < self._limit + EVENTS_WAIT:
             self._queue.put(event)
 
+    @property
+    def hears_snapshots(self) -> bool:
+        """Whether a snapshot is wanted, and there is room for one [any-thread]."""
+        return not (self._snapshot is None or self.retired or self._queue.qsize() >= self._limit)
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Hand on a snapshot, to a sink that hears them [engine-thread]."""
+        if self.hears_snapshots:
+            self._queue.put(snapshot)
+
     def hurry(self) -> None:
         """What waits is delivered for another second at most [main-thread]."""
         self._hurried_at = self._hurried_at or time.monotonic()
@@ -167,14 +190,7 @@ class Outlet:
                 self.missed += len(frames) if isinstance(frames, Frames) else 0
                 continue
             try:
-                if isinstance(frames, Event):
-                    assert self._event is not None
-                    self._event(frames)
-                elif isinstance(frames, Chunk):
-                    assert self._sound is not None
-                    self._sound(frames)
-                else:
-                    self._sink(frames.copy())
+                self._hand_on(frames)
                 in_a_row = 0
             except BaseException as error:  # SystemExit would end this thread without a word
                 self.errors += 1
@@ -187,3 +203,16 @@ class Outlet:
                     self.retired = True
                     log.error("the sink %s failed %d times in a row: dropped", self.name, in_a_row)
                     self._failed(f"the sink {self.name} failed {in_a_row} times in a row: dropped")
+
+    def _hand_on(self, given: Handed) -> None:
+        if isinstance(given, Frames):
+            self._sink(given.copy())
+        elif isinstance(given, Event):
+            assert self._event is not None
+            self._event(given)
+        elif isinstance(given, Chunk):
+            assert self._sound is not None
+            self._sound(given)
+        else:
+            assert self._snapshot is not None
+            self._snapshot(given)

@@ -33,17 +33,19 @@ from amt_stream.engine.health import Arrivals, Health, Load
 from amt_stream.engine.intake import Intake
 from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
 from amt_stream.engine.outlet import Outlet, Sink, name_of
+from amt_stream.engine.resuming import Moment, Standing
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
     Block,
     DeviceLost,
     Source,
+    SourceError,
     as_block,
     as_lost,
     channel_slice,
     refuse_no_source,
 )
-from amt_stream.frames import Chunk, Event, Fault, Frames, HearsEnd
+from amt_stream.frames import Chunk, Event, Fault, Frames, HearsEnd, Snapshot
 from amt_stream.functional.threads import work_alone
 from amt_stream.streaming import Stage
 
@@ -56,6 +58,7 @@ SOURCE_S = 0.5
 RECENT_S = 4.0
 NEWEST_MS = 100
 EVENTS = 1000
+SNAPSHOT_S = 1.0
 
 log = logging.getLogger("amt_stream")
 
@@ -83,6 +86,10 @@ class Engine:
     channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
         takes fractions of full scale and not pascal hears these too, or all channels of the source
     block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
+    resume: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to go
+        on where that was taken: a source that is `seekable` is heard from that sample on; of a live
+        one the time between, by the clock, is one gap. Raises ValueError for what does not fit, and
+        SourceError for a source that cannot go on
     """
 
     def __init__(
@@ -98,6 +105,7 @@ class Engine:
         history_s: float = 60.0,
         ring_s: float = 1.0,
         sink_slack_s: float = 2.0,
+        resume: Mapping[str, Any] | None = None,
     ) -> None:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
@@ -129,11 +137,20 @@ class Engine:
             )
             self.histories[name] = self._new_history(ready)
         self._measurement = next(iter(self._measurements.values()))
+        self._standing = Standing(source.fs, self._measurements)
+        self._stopped_at: Moment | None = None
+        self._break = ""
+        self._resumed = False
+        self._snapshot_at = -math.inf
+        if resume is not None:
+            self._go_on(resume)
+        self.first_sample = self._measurement.position
+        """The sample of input with which it begins: 0, or where another one stopped."""
         slack = max(1, round(sink_slack_s * source.fs / self._measurement.ready.block))
         self._slack, self._slack_s = slack * len(models), sink_slack_s
         self._recent_s = min(RECENT_S, history_s)
         self._recent: deque[Frames] = deque()
-        self._recent_is_all = True
+        self._recent_is_all = not self.first_sample
         self._events: deque[Event] = deque(maxlen=EVENTS)
         self._outlets_lock = threading.RLock()
         self._newest: Newest | None = None
@@ -144,7 +161,7 @@ class Engine:
         self._notes = dict.fromkeys(self._outlets, "")
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._no_sound = np.zeros((0, source.channels), np.float32)
-        self._arrivals = Arrivals(source.fs)
+        self._arrivals = Arrivals(source.fs, self.first_sample)
         self._load = Load()
         self._overruns = 0
         self._overran = False
@@ -175,6 +192,17 @@ class Engine:
         if channels is None and not takes_pascal(model):
             return slice(0, source.channels)
         return channel_slice(channels, source.channels, source.name)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        """From where `state` was saved; before the first sound."""
+        source = self.source
+        if not (source.live or source.seekable):
+            raise SourceError(f"{source.name} cannot go on: it has no other place than its next")
+        self._standing.load_state_dict(state)
+        if source.seekable:
+            source.seek(self._measurement.position)
+        else:
+            self._stopped_at = self._standing.moment
 
     def start(self) -> Self:
         """Warm the model, then start the source; what cannot start raises here [main-thread].
@@ -494,6 +522,7 @@ class Engine:
         return lambda wanted: sink.ended(self._end_s() if wanted else None)
 
     def _row_outlet(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
+        table.begin(self.first_sample / self.source.fs)
         maker = RowMaker(table, taker, self._end_s)
         return Outlet(
             maker, self._slack, self.source.live, name, maker.finish, failed=self._failures.put
@@ -536,6 +565,7 @@ class Engine:
         except (TypeError, ValueError) as error:
             self._fail(error)
             raise
+        lost += self._unheard(len(block))
         late = self._arrivals.note(len(block) + lost)
         if self.source.live:
             self._ring.write(block, lost, flags | (Fault.OVERLOAD if late else 0))
@@ -566,10 +596,21 @@ class Engine:
             self._finish(lost, flags)
             return
         block = as_block(block, self.source.channels)
+        lost += self._unheard(len(block))
         late = self._arrivals.note(len(block) + lost) and self.source.live
         self._cpu_at = time.thread_time()
         flags |= Fault.OVERLOAD if late or self._overran else 0
         self._measure(block, lost, flags)
+
+    def _unheard(self, count: int) -> int:
+        """Samples that nobody heard before the first block, of `count` samples [audio-thread]."""
+        if self._stopped_at is None:
+            return 0
+        missing, self._break = self._stopped_at.samples_until(
+            Moment(count / self.source.fs), self.source.fs
+        )
+        self._stopped_at = None
+        return missing
 
     def _fail(self, error: BaseException) -> None:
         """End the engine, and say why [any-thread]."""
@@ -595,6 +636,7 @@ class Engine:
         except BaseException as error:
             self.error = error
         finally:
+            self._keep_last()
             self._ready.set()
             self._tell_failures()
             with self._outlets_lock:
@@ -661,6 +703,23 @@ class Engine:
                 self._overruns += self._overran
             self._cpu_s = self._wall_s = 0.0
             self._measured_samples = 0
+        if time.monotonic() >= self._snapshot_at:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Hand a snapshot to the sinks that hear them, if there are some [engine-thread]."""
+        self._snapshot_at = time.monotonic() + SNAPSHOT_S
+        outlets = [outlet for outlet in self._outlets if outlet.hears_snapshots]
+        if not outlets or not self._arrivals.callbacks:
+            return
+        sample, fs = self._measurement.position, self.source.fs
+        epoch = self._epoch(sample / fs)
+        utc = epoch + sample / fs
+        self._standing.epoch = epoch
+        self._standing.moment = Moment(time.monotonic() - self._arrivals.heard_at(sample / fs), utc)
+        snapshot = Snapshot(sample, utc, self._standing.state_dict())
+        for outlet in outlets:
+            outlet.keep(snapshot)
 
     def _finish(self, lost: int, flags: int = 0) -> None:
         """The source has ended, `lost` samples after the last: bring out what is still inside."""
@@ -669,6 +728,8 @@ class Engine:
             self._tell_sound(self._no_sound, lost, flags)
         for measurement in self._measurements.values():
             measurement.take(self._no_sound, lost, flags)
+        self._keep()
+        for measurement in self._measurements.values():
             measurement.flush()
         self.error = self.error or self.source.error
         self._played = self.error is None
@@ -685,10 +746,23 @@ class Engine:
         for outlet in outlets:
             outlet.put(frames)
 
+    def _keep_last(self) -> None:
+        """Hand on a snapshot of the place where it was stopped [engine-thread]."""
+        if self.error is not None or self._played:
+            return
+        # A model that hangs in its callback has no state to tell of.
+        if self._model_lock.acquire(timeout=SOURCE_S):
+            self._keep()
+            self._model_lock.release()
+
     def _tell_gap(self, lost: int, flags: int) -> None:
+        if self.first_sample and not self._resumed:
+            self._resumed = True
+            self._tell("resumed", self.first_sample, text="it goes on where it stopped")
         if lost:
             name = self.source.name
             cause = f"{name} lost it" if not flags & Fault.OVERLOAD else "it found no room"
+            cause, self._break = self._break or cause, ""
             self._tell("gap", self._measurement.position, lost, cause)
 
     def _tell_failures(self) -> None:
@@ -728,7 +802,9 @@ class Engine:
             outlet.tell(event)
 
     def _epoch(self, audio_s: float) -> float:
-        return self._arrivals.epoch(audio_s) if self.source.live else self._intake.began_utc
+        if self.source.live:
+            return self._arrivals.epoch(audio_s)
+        return self._standing.epoch if self.first_sample else self._intake.began_utc
 
     def _renew_history(self, name: str, ready: ReadyModel) -> None:
         with self._outlets_lock:

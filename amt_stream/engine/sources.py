@@ -117,13 +117,15 @@ class Source:
     call comes after it has returned. A source that ends by itself delivers None last, and keeps in
     `error` what ended it before its time. `live` sources keep going whether or not anybody is
     ready, and hold `slack_s` of sound for a `deliver` that is late; the others can be made to wait
-    inside it. `duration_s` is the length of the sound, where it is known.
+    inside it. `duration_s` is the length of the sound, where it is known. One that is `seekable`
+    can begin at any sample, so that a measurement which was broken off goes on there.
     """
 
     fs: int
     channels: int
     name: str
     live: bool = True
+    seekable: bool = False
     duration_s: float | None = None
     calibration: Calibration | None = None
     error: Exception | None = None
@@ -140,6 +142,10 @@ class Source:
 
     def stop(self) -> None:
         raise NotImplementedError
+
+    def seek(self, sample: int) -> None:
+        """Begin at that sample, counted from 0; of a source that is `seekable` [before start]."""
+        raise SourceError(f"{self.name} cannot begin at sample {sample}: it has no other place")
 
 
 def refuse_no_source(source: Any) -> None:
@@ -239,6 +245,8 @@ class FileSource(ThreadedSource):
     nothing is dropped. `loop` starts it again at its end.
     """
 
+    seekable = True
+
     def __init__(self, path: str | Path, paced: bool = True, loop: bool = False) -> None:
         import soundfile
 
@@ -259,6 +267,15 @@ class FileSource(ThreadedSource):
         self.loop = loop
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
         self.duration_s = None if loop else self._file.frames / self.fs
+
+    def seek(self, sample: int) -> None:
+        length = self._file.frames
+        if sample > length and not self.loop:
+            raise SourceError(
+                f"{self.name} has {length} samples, and {sample} of it were heard before: it is "
+                "not the same sound"
+            )
+        self._file.seek(sample % length if self.loop else sample)
 
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))
@@ -285,6 +302,7 @@ class SignalSource(ThreadedSource):
     """
 
     calibration = Calibration(130.0, source="built-in signal")
+    seekable = True
 
     def __init__(
         self,
@@ -297,13 +315,17 @@ class SignalSource(ThreadedSource):
         super().__init__(name, fs, channels=2, live=paced)
         self.components = tuple(components)
         self.samples = None if duration is None else round(duration * fs)
+        self._first = 0
         mix(self.components, fs, 0, 1)
         for component in self.components:
             component.carrier(np.zeros(1, np.int64), fs)
 
+    def seek(self, sample: int) -> None:
+        self._first = sample
+
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))
-        position = 0
+        position = self._first
         while self.samples is None or position < self.samples:
             count = size if self.samples is None else min(size, self.samples - position)
             ears = mix(self.components, self.fs, position, count)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Fault, Frames
+from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc
 from amt_stream.rows.column import Column
 from amt_stream.rows.readings import Readings, Summary
@@ -19,7 +20,7 @@ ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(sum(Fault)), np.uint8(64), np.uint8
 """Marks of a frame in one number: the bits of `Fault`, and two more."""
 
 
-class JoinedRows:
+class JoinedRows(Resumable):
     """A row every `step_ms`: of each column the latest value whose time is not after the row's.
 
     What has no value yet is NaN. A row is given once all models have reached its time, so it waits
@@ -36,6 +37,8 @@ class JoinedRows:
     Raises ValueError where cells and columns are to stand in the same rows, for a step that is no
     whole number of milliseconds, and for a part that is none of the sound.
     """
+
+    kept = ("_next", "start_ms", "_tracks", "readings")
 
     def __init__(
         self,
@@ -80,6 +83,30 @@ class JoinedRows:
     def names(self) -> tuple[str, ...]:
         """Names of all columns of a row."""
         return (*BEFORE, *(column.name for column in self.columns), *AFTER)
+
+    @property
+    def start_ms(self) -> int | None:
+        """`start_utc` in milliseconds since 1970."""
+        return None if self.start_utc is None else int(self.start_utc.astype(np.int64))
+
+    @start_ms.setter
+    def start_ms(self, given: int | None) -> None:
+        self.start_utc = None if given is None else np.datetime64(given, "ms")
+
+    @property
+    def _form(self) -> str:
+        """What rows there are, in words."""
+        return f"{' '.join(self.names)} every {self.step_ms} ms at {self.fs:g} Hz"
+
+    def state_dict(self) -> SavedState:
+        return {"rows": self._form, **super().state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        saved = dict(state)
+        form = saved.pop("rows", None)
+        if form != self._form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self._form!r}")
+        super().load_state_dict(saved)
 
     def begin(self, time_s: float) -> None:
         """Give rows from that time on, of a sound that was not followed from its start."""
@@ -171,8 +198,11 @@ class JoinedRows:
             one.paused = value
 
 
-class _Track:
+class _Track(Resumable):
     """What one model has given, from the frame of the last row on."""
+
+    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks")
+    growing = kept
 
     def __init__(self, readings: Readings) -> None:
         self.reached_s = -math.inf
@@ -182,6 +212,11 @@ class _Track:
         self._time_s = np.array([-math.inf])
         self._values = np.full((1, readings.width), math.nan)
         self._marks = np.zeros(1, np.uint8)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        count = len(self._time_s)
+        self.refuse_state(count == len(self._values) == len(self._marks) > 0, "_time_s")
 
     def add(self, frames: Frames) -> None:
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED

@@ -29,6 +29,8 @@ class LoudnessReadings(Readings):
     band: the model gives their band too, from the uncertainty of the level
     """
 
+    kept = (*Readings.kept, "_maxima", "_meter")
+
     # Five time constants with which long-term loudness rises.
     rise_s = 0.5
 

@@ -40,6 +40,8 @@ class ProgrammeReadings(Readings):
     Raises ValueError for dual mono of several channels, and for a target that is no number.
     """
 
+    kept = (*Readings.kept, "_meter")
+
     headlines = (
         "integrated_lufs",
         "lra_lu",

@@ -4,13 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream import catalog
 from amt_stream.frames import Fault, Frames
+from amt_stream.resumable import Resumable
 from amt_stream.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
@@ -19,7 +20,7 @@ RISEN_S = 1e-6
 """Two times that differ by less are the same."""
 
 
-class Readings(ABC):
+class Readings(Resumable, ABC):
     """The readings of one model.
 
     model: its name
@@ -32,6 +33,8 @@ class Readings(ABC):
     or a reset of the model, frames count once they have settled. `cover` takes another part of the
     sound. Neither a pause nor a reset of what was counted touches a filter.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "_disturbed")
 
     headlines: tuple[str, ...] = ()
     """What a person looks for in a summary."""

@@ -30,6 +30,8 @@ class SoundLevelReadings(Readings):
     beginning. With `cover(0.0)` the sound truly comes after silence, and all levels count.
     """
 
+    kept = (*Readings.kept, "_meters")
+
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
     short_s = FRAME_S * float(SETTLED[LEVELS.index("laf"), 0])
 

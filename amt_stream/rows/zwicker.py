@@ -22,6 +22,8 @@ NAME = re.compile(
 class ZwickerReadings(Readings):
     """Loudness after Zwicker: of each channel, and the higher of two, which stands for both."""
 
+    kept = (*Readings.kept, "_meters")
+
     # Seven time constants of the slower of the two low-passes that its loudness passes, 70 ms.
     rise_s = 0.5
 
