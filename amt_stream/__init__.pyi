@@ -21,6 +21,7 @@ from . import resumable as resumable
 from . import rows as rows
 from . import scales as scales
 from . import selftest as selftest
+from . import session as session
 from . import signals as signals
 from . import stages as stages
 from . import streaming as streaming

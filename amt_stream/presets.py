@@ -337,6 +337,20 @@ class Preset:
         return {"block_ms": self.block_ms, "run_in": self.run_in, "history_s": self.history_s}
 
     @property
+    def tables(self) -> dict[str, Any]:
+        """All that it says, as the tables of a TOML file that says the same."""
+        model: dict[str, Any] = {"name": list(self.names) if len(self.names) > 1 else self.name}
+        model |= self.settings
+        if self.stages:
+            model["stages"] = [{"type": one.name, **one.arguments} for one in self.stages]
+        tables: dict[str, Any] = {
+            "model": model,
+            "engine": self.engine_settings,
+            "meter": {"step_ms": self.step_ms},
+        }
+        return {"description": self.description, **tables} if self.description else tables
+
+    @property
     def described(self) -> list[dict[str, Any]]:
         """Of each model its name and its settings, as headers of rows have them."""
         if self.stages:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from amt_stream import catalog, rows
@@ -76,6 +76,9 @@ class Table:
         **options: Any,
     ) -> None:
         self.sound = sound
+        self._preset = preset
+        self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
+        self._asked |= options
         self._models = _described(preset, options)
         readings = _readings(preset, models, len(sound.channels), options)
         if columns is not None:
@@ -88,6 +91,21 @@ class Table:
             to_s=math.inf if to_s is None else to_s,
             duration_s=sound.duration_s,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that makes these rows of a sound, as data for JSON.
+
+        `preset` as a file of settings would have it, `rows` the arguments of this class,
+        `calibration` what is known of each, one for all channels or one for each.
+        """
+        columns = self._asked["columns"]
+        asked = self._asked | {"columns": list(columns) if isinstance(columns, tuple) else columns}
+        return {
+            "preset": self._preset.tables,
+            "rows": asked,
+            "calibration": [asdict(one) for one in self.sound.calibration],
+        }
 
     def header(self, **more: Any) -> dict[str, Any]:
         """What goes before the rows, as data for JSON."""

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 RANK = ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
-RANK += ["selftest", "outputs", "presets", "table", "measuring", "cli"]
+RANK += ["selftest", "outputs", "presets", "table", "measuring", "session", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",

@@ -1,0 +1,165 @@
+"""Files of a session: each is made new, grows, and is whole at any moment or put right at the next.
+
+Nothing here overwrites what it did not write.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+TORN = ".torn"
+"""Ending of what was moved out of a file because its last line was not whole."""
+
+O_BINARY = getattr(os, "O_BINARY", 0)
+LONGEST_LINE = 1 << 20
+
+
+class SessionError(RuntimeError):
+    """A session cannot be begun, continued or read; the message says why in one sentence."""
+
+
+@contextlib.contextmanager
+def told(path: Path, cannot: str) -> Iterator[None]:
+    """SessionError in place of what the system says, "PATH cannot be written: ..."."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a ValueError is of a name that is none
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SessionError(f"{path} cannot be {cannot}: {why}") from error
+
+
+class GrowingFile:
+    """A file that only grows; what `write` was given is in it and on the disk, or none of it.
+
+    Raises OSError; the next `write` begins where the last whole one has ended.
+    """
+
+    def __init__(self, path: Path, size: int | None = None) -> None:
+        """Make it new; or go on with one of which `size` bytes are whole."""
+        new = os.O_CREAT | os.O_EXCL if size is None else 0
+        self.path, self.size = path, size or 0
+        self.digest = hashlib.sha256()
+        self._clean = True
+        self._descriptor = os.open(path, os.O_RDWR | new | O_BINARY, 0o644)
+        if size is None:
+            sync_folder(path.parent)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    @property
+    def there(self) -> bool:
+        """Whether its name still is that of this file."""
+        return same_file(self.path, self._descriptor)
+
+    def write(self, data: bytes) -> None:
+        if not self.there:
+            raise FileNotFoundError(errno.ENOENT, "it was deleted", str(self.path))
+        if not self._clean:
+            os.ftruncate(self._descriptor, self.size)
+        self._clean = False
+        self.put(data, self.size)
+        os.fsync(self._descriptor)
+        self._clean = True
+        self.size += len(data)
+        self.digest.update(data)
+
+    def put(self, data: bytes, at: int) -> None:
+        """Write these bytes at that place, without counting them."""
+        os.lseek(self._descriptor, at, os.SEEK_SET)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def sync(self) -> None:
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            if not self._clean:
+                os.ftruncate(self._descriptor, self.size)
+        os.close(self._descriptor)
+
+
+def same_file(path: Path, descriptor: int) -> bool:
+    """Whether a name is that of an open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Keep the names in a folder through a loss of power, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def new_name(folder: Path, stem: str, ending: str) -> Path:
+    """A name that is not there yet: STEM.ENDING, STEM-2.ENDING, ..."""
+    number = 1
+    while True:
+        path = folder / (f"{stem}{ending}" if number == 1 else f"{stem}-{number}{ending}")
+        if not os.path.lexists(path):
+            return path
+        number += 1
+
+
+def write_whole(path: Path, text: str) -> bytes:
+    """Write a new file, which has its name once it is complete; gives its bytes."""
+    data = text.encode()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        file = GrowingFile(draft)
+        try:
+            file.write(data)
+        finally:
+            file.close()
+        # A link refuses a name that is taken, where a rename would overwrite it.
+        try:
+            os.link(draft, path)
+        except OSError as error:
+            if isinstance(error, FileExistsError) or path.exists():
+                raise
+            draft.rename(path)
+        sync_folder(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+    return data
+
+
+def sha256_of(path: Path, size: int | None = None) -> str:
+    """Of a file, or of its first `size` bytes."""
+    digest = hashlib.sha256()
+    left = size if size is not None else -1
+    with path.open("rb") as file:
+        while block := file.read((1 << 20) if left < 0 else min(1 << 20, left)):
+            digest.update(block)
+            left -= len(block) if left >= 0 else 0
+    return digest.hexdigest()
+
+
+def set_aside(path: Path, size: int) -> Path:
+    """Move what stands behind the first `size` bytes into a file of its own; gives its name."""
+    aside = new_name(path.parent, path.name, TORN)
+    with path.open("rb") as file:
+        file.seek(size)
+        torn = GrowingFile(aside)
+        try:
+            while block := file.read(1 << 20):
+                torn.write(block)
+        finally:
+            torn.close()
+    if size:
+        os.truncate(path, size)
+    else:
+        path.unlink()
+    sync_folder(path.parent)
+    return aside

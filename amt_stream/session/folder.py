@@ -1,0 +1,210 @@
+"""The folder of a session: what is in it, who may write it, and what a sudden end has left.
+
+    session.json              how the first run measured; session-2.json of the second, ...
+    rows.sqlite               rows and events; or of each hour in UTC
+    rows-20261122T14Z.csv     its rows (or .jsonl), and
+    events-20261122T14Z.jsonl what happened meanwhile, if anything did
+    sound-20261122T14Z.flac   its sound, if asked for (or .wav), and where that stands
+    sound-20261122T14Z.jsonl  in the count of samples
+    summary.json              what is told of the whole first run, if it has ended in order
+    chain.jsonl               the hash of each part that is closed, chained to the one before
+
+A second run of the same folder, or a second part of the same hour, gets a number: `-2`.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from amt_stream.session.chain import CHAIN, Chain
+from amt_stream.session.files import SessionError, new_name, set_aside, sha256_of, told, write_whole
+
+SCHEMA = 1
+"""Of a session's folder."""
+
+DESCRIPTION, SUMMARY = "session", "summary"
+PART = re.compile(
+    r"(session|summary|(rows|events|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|wav|flac)"
+)
+"""Names of files that are parts."""
+
+DATABASE = "rows.sqlite"
+LARGEST_DESCRIPTION = 1 << 24
+
+
+class Folder:
+    """The folder of a session that is written.
+
+    `run` is the number of this run, counted from 1; `repaired` says in sentences what was not whole
+    at its start, and where it is now.
+
+    Raises SessionError for what is no session, is written by another process, or cannot be.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.repaired: list[str] = []
+        with told(self.path, "written"):
+            if os.path.lexists(self.path) and not self.path.is_dir():
+                raise SessionError(f"{self.path} is no folder: give a new one, or one of a session")
+            self.path.mkdir(parents=True, exist_ok=True)
+            names = os.listdir(self.path)  # noqa: PTH208 (names, and there may be many)
+            self._device = self.path.stat().st_dev
+        if names and CHAIN not in names:
+            raise SessionError(
+                f"{self.path} holds something else than a session ({min(names)}): give a new "
+                "folder, or one of a session"
+            )
+        self.chain = Chain(self.path)
+        self._description: str | None = None
+        try:
+            self._writable()
+            with told(self.path, "written"):
+                self._close_what_is_open()
+        except BaseException:
+            self.chain.close()
+            raise
+        self.run = 1 + max((entry["run"] for entry in self.chain.entries), default=0)
+
+    def _writable(self) -> None:
+        """Raise SessionError where no file can be made."""
+        with told(self.path, "written"):
+            probe = self.path / f".probe.{os.getpid()}"
+            with probe.open("xb") as file:
+                file.write(b"?")
+            probe.unlink()
+
+    @property
+    def closed(self) -> set[str]:
+        """Names of the parts in the chain."""
+        return {entry["part"] for entry in self.chain.entries}
+
+    def _close_what_is_open(self) -> None:
+        """Put right and close what a run that came to a sudden end has left open."""
+        if self.chain.repaired is not None:
+            self.repaired.append(f"a torn line of {CHAIN} is now in {self.chain.repaired.name}")
+        last = max((entry["run"] for entry in self.chain.entries), default=0)
+        closed = self.closed
+        for name in sorted(os.listdir(self.path)):  # noqa: PTH208
+            path = self.path / name
+            if name.startswith("."):
+                continue  # the draft of a file that was not complete
+            if name in closed or not PART.fullmatch(name) or not path.is_file():
+                continue
+            size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
+            torn = path.stat().st_size - size
+            if torn:
+                aside = set_aside(path, size)
+                self.repaired.append(f"{torn} bytes of a torn last row of {name} in {aside.name}")
+            if size:
+                found = DESCRIBED.match(name)
+                run = last + 1 if found else max(1, last)
+                last = max(last, run)
+                self.chain.add(run, name, sha256_of(path), bytes=size, recovered=True)
+
+    def describe(self, description: Mapping[str, Any]) -> None:
+        """Write down how this run measures; raises SessionError."""
+        told_of = {"session": SCHEMA, "run": self.run, **description}
+        self._description = json.dumps(told_of, indent=1) + "\n"
+        with told(self.path, "written"):
+            self.add_whole(DESCRIPTION, self._description)
+
+    def add_whole(self, stem: str, text: str) -> None:
+        """A part that is written at once. Raises OSError."""
+        path = new_name(self.path, stem, ".json")
+        data = write_whole(path, text)
+        self.chain.add(self.run, path.name, sha256_of(path), bytes=len(data))
+
+    @property
+    def there(self) -> bool:
+        """Whether the folder still is the one that was opened."""
+        return self.chain.there
+
+    def restore(self) -> None:
+        """Make the folder anew where it was deleted; raises OSError where it cannot be.
+
+        Not where its disk is gone: what is then in its place belongs to another one.
+        """
+        if self.there:
+            return
+        if not self.path.exists():
+            if self.path.parent.stat().st_dev != self._device:
+                raise FileNotFoundError(errno.ENOENT, "its disk is gone", str(self.path))
+            self.path.mkdir()
+        elif self.path.stat().st_dev != self._device or (self.path / CHAIN).exists():
+            raise FileNotFoundError(errno.ENOENT, "something else is in its place", str(self.path))
+        self.chain.begin_again()
+        if self._description is not None:
+            self.add_whole(DESCRIPTION, self._description)
+
+    def close(self) -> None:
+        """Let others write it."""
+        self.chain.close()
+
+
+LINES = (".csv", ".jsonl")
+DESCRIBED = re.compile(r"session(-\d+)?\.json")
+
+
+def whole_lines(path: Path) -> int:
+    """How many bytes of a part are whole lines of it: up to the first that is torn."""
+    size = 0
+    is_line = _is_json if path.suffix == ".jsonl" else _IsCsv()
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n") or not is_line(line):
+                break
+            size += len(line)
+    return size
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+class _IsCsv:
+    """Whether a line of CSV has as many cells as the names before it; cells hold no commas."""
+
+    def __init__(self) -> None:
+        self._cells: int | None = None
+
+    def __call__(self, line: bytes) -> bool:
+        if b"\0" in line:
+            return False
+        if line.startswith(b"#"):
+            return self._cells is None
+        cells = line.count(b",")
+        if self._cells is None:
+            self._cells = cells
+        return cells == self._cells
+
+
+def read_descriptions(path: Path) -> list[dict[str, Any]]:
+    """How each run of a session measured, in their order; raises SessionError."""
+    found = []
+    with told(path, "read"):
+        names = [name for name in os.listdir(path) if DESCRIBED.fullmatch(name)]  # noqa: PTH208
+        for name in names:
+            with (path / name).open("rb") as file:
+                data = file.read(LARGEST_DESCRIPTION)
+            description: Any = None
+            with contextlib.suppress(ValueError, RecursionError):
+                description = json.loads(data)
+            if (
+                not isinstance(description, dict)
+                or description.get("session") != SCHEMA
+                or not isinstance(description.get("run"), int)
+            ):
+                raise SessionError(f"{path / name} does not describe a session")
+            found.append(description)
+    if not found:
+        raise SessionError(f"{path} is no session: there is no {DESCRIPTION}.json in it")
+    return sorted(found, key=lambda description: int(description["run"]))

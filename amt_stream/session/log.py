@@ -1,0 +1,301 @@
+"""A log of a measurement: rows, events and, if asked for, sound in a folder that survives."""
+
+import contextlib
+import json
+import platform
+import socket
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from amt_stream import __version__
+from amt_stream.calibration import utc_now
+from amt_stream.frames import Event, Frames
+from amt_stream.rows import Rows
+from amt_stream.session.database import Database
+from amt_stream.session.files import SessionError
+from amt_stream.session.folder import SUMMARY, Folder
+from amt_stream.session.parts import Store, TextParts
+from amt_stream.table import Table
+
+LogFormat = Literal["sqlite", "csv", "jsonl"]
+LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl")
+
+FLUSH_S = 1.0
+"""Between two times that what came is brought to the disk."""
+
+RETRY_S = 2.0
+SLOW_S = 5.0
+TOLD_S = 10.0
+WAITING_ROWS = 100_000
+"""Rows and events that wait where the disk takes none; the oldest go first."""
+
+
+@dataclass
+class _Waiting:
+    """What is to be written, in its order; `count` rows and events."""
+
+    rows: deque[Rows] = field(default_factory=deque)
+    events: deque[Event] = field(default_factory=deque)
+    afterwards: Callable[[], None] | None = None
+    count: int = 0
+
+    def add(self, item: Rows | Event) -> None:
+        if isinstance(item, Event):
+            self.events.append(item)
+            self.count += 1
+        else:
+            self.rows.append(item)
+            self.count += len(item)
+
+    def drop(self) -> int:
+        """Forget the oldest rows, or else the oldest event; gives how many."""
+        if self.rows:
+            gone = len(self.rows.popleft())
+        else:
+            self.events.popleft()
+            gone = 1
+        self.count -= gone
+        return gone
+
+
+class SessionLog:
+    """A sink that keeps the rows of a measurement, what happened meanwhile, and its sound.
+
+        with SessionLog("night", table) as log, Engine(source, models, [log]) as engine:
+            engine.wait()
+
+    What came is on the disk within some 2 s, in a thread of the log's own. Where the disk takes
+    nothing (it is full, or the folder is gone) `note` says so, which an engine tells as an event
+    and in its health; the measurement goes on, the last rows wait, and what found no room is
+    counted in `dropped`. A folder that holds a session already is gone on with, as another run.
+
+    path: of the folder, new or a session's
+    table: makes the rows; this log's own, since it counts
+    format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
+        by the hour
+    settings: what else is needed to measure the same again, as data for JSON
+
+    Raises SessionError for a folder that holds something else, is in use, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: Table,
+        *,
+        format: LogFormat = "sqlite",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        if format not in LOG_FORMATS:
+            raise SessionError(f"the format {format!r} is none of {', '.join(LOG_FORMATS)}")
+        self.table = table
+        self.dropped = 0
+        self._host = socket.gethostname()
+        self.folder = Folder(path)
+        self._store: Store
+        try:
+            if format == "sqlite":
+                self._store = Database(self.folder, self._header)
+            else:
+                self._store = TextParts(self.folder, format, self._header)
+            self.folder.describe(self._description(format, settings or {}))
+        except BaseException:
+            self.folder.close()
+            raise
+        self._waiting = _Waiting()
+        self._afterwards: Callable[[], None] | None = None
+        self._at_store = 0
+        self._changed = threading.Condition()
+        self._ending = self._closed = False
+        self._trouble = self._news = ""
+        self._failing_since: float | None = None
+        self._news_until = self._writing_since = 0.0
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"log {path}", daemon=True)
+        self._thread.start()
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def run(self) -> int:
+        """The number of this run in its folder, counted from 1."""
+        return self.folder.run
+
+    @property
+    def note(self) -> str:
+        """What troubles it, in one sentence, or "" [any-thread]."""
+        if self._trouble:
+            return self._trouble
+        since = self._writing_since
+        if since and time.monotonic() - since > SLOW_S:
+            return f"the log in {self.path} waits for its disk"
+        if self._news and (self.dropped or time.monotonic() < self._news_until):
+            return self._news
+        return ""
+
+    def __call__(self, frames: Frames) -> None:
+        """Keep the rows that these frames complete [sink-thread]."""
+        rows = self.table.rows(frames)
+        if len(rows):
+            self._put(rows)
+
+    def event(self, event: Event) -> None:
+        """Keep what happened [sink-thread]."""
+        self._put(event)
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """Call `action` in the log's thread once all that came so far is on the disk.
+
+        One that still waits is replaced. An OSError of it is trouble, and it is called again.
+        """
+        with self._changed:
+            self._waiting.afterwards = action
+
+    def ended(self, end_s: float | None) -> None:
+        """Write what is left, and close; told by an engine [sink-thread]."""
+        if end_s is not None and not self._closed:
+            rest = self.table.rows.rest(end_s)
+            if len(rest):
+                self._put(rest)
+        self.close()
+
+    def close(self) -> None:
+        """Write what waits, sum up, and let the folder go; more than once does no harm."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _header(self) -> dict[str, Any]:
+        return self.table.header(host=self._host)
+
+    def _description(self, format: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "format": format,
+            "began_utc": utc_now(),
+            "header": self._header(),
+            **self.table.settings,
+            **settings,
+            "versions": versions(),
+            "repaired": list(self.folder.repaired),
+        }
+
+    def _put(self, item: Rows | Event) -> None:
+        with self._changed:
+            while self._waiting.count >= WAITING_ROWS and not self._trouble and not self._closed:
+                self._changed.wait(FLUSH_S)
+            if self._error is not None:
+                raise RuntimeError(self.note)
+            if self._closed:
+                return
+            self._waiting.add(item)
+            while self._waiting.count > WAITING_ROWS:
+                self.dropped += self._waiting.drop()
+
+    def _run(self) -> None:
+        """The log's thread: bring what waits to the disk, again and again."""
+        try:
+            ending = False
+            while not ending:
+                with self._changed:
+                    pause = RETRY_S if self._trouble else FLUSH_S
+                    self._changed.wait_for(lambda: self._ending, pause)
+                    ending = self._ending
+                self._try(self._write)
+            self._try(self._sum_up)
+            left = self._waiting.count + self._at_store
+            if self._trouble and left:
+                self.dropped += left
+                self._trouble = f"{self._trouble}; {left} rows and events are not in it"
+        except BaseException as error:
+            self._error = error
+            self._trouble = f"the log in {self.path} has failed: {error}"
+            raise
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            self.folder.close()
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do something that the disk may refuse, and say so; what is gone is made anew first."""
+        self._writing_since = time.monotonic()
+        try:
+            if self._trouble and not (self.folder.there and self._store.there):
+                self.folder.restore()
+                self._store.reopen()
+            act()
+        except OSError as error:
+            if self._failing_since is None:
+                self._failing_since = time.monotonic()
+            self._trouble = (
+                f"the log in {self.path} cannot be written: {error.strerror or error}; the "
+                "measurement goes on"
+            )
+        else:
+            if self._failing_since is not None:
+                self._recovered(time.monotonic() - self._failing_since)
+        finally:
+            self._writing_since = 0.0
+
+    def _recovered(self, after_s: float) -> None:
+        self._failing_since = None
+        lost = f"; {self.dropped} rows and events found no room" if self.dropped else ""
+        self._news = f"the log in {self.path} is written again after {after_s:.0f} s{lost}"
+        self._news_until = time.monotonic() + TOLD_S
+        self._trouble = ""
+
+    def _write(self) -> None:
+        self._store.flush()
+        self._at_store = 0
+        with self._changed:
+            given, self._waiting = self._waiting, _Waiting()
+            self._changed.notify_all()
+        self._afterwards = given.afterwards or self._afterwards
+        if given.count:
+            self._at_store = given.count
+            self._store.write(_joined(given.rows), list(given.events))
+            self._at_store = 0
+        if self._afterwards is not None:
+            self._afterwards()
+            self._afterwards = None
+
+    def _sum_up(self) -> None:
+        self._store.close()
+        summary = {"run": self.run, "dropped": self.dropped, "summary": self.table.summary()}
+        self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
+
+
+def _joined(blocks: Sequence[Rows]) -> Rows | None:
+    return Rows.concatenated(blocks, blocks[0].columns) if blocks else None
+
+
+def versions() -> dict[str, str]:
+    """Of all that may make a difference to numbers."""
+    found = {"amt_stream": __version__, "python": platform.python_version()}
+    for name in ("torch", "numba", "numpy", "soundfile"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found | {"sqlite": sqlite3.sqlite_version, "platform": platform.platform()}

@@ -1,0 +1,173 @@
+"""Rows and events in text files by the hour."""
+
+import io
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from amt_stream.frames import Event
+from amt_stream.outputs import FORMATS, Writer
+from amt_stream.rows import Rows
+from amt_stream.session.files import GrowingFile, new_name
+from amt_stream.session.folder import Folder
+
+LONGEST_PART_S = 5400.0
+"""Of sound in one part, whatever UTC says: a wrong clock must not make one without end."""
+
+
+MakeHeader = Callable[[], Mapping[str, Any]]
+
+
+class Store(Protocol):
+    """Where rows and events of a session go; all of it raises OSError.
+
+    What was given to `write` is kept until it is on the disk: after an error `flush` goes on.
+    """
+
+    @property
+    def there(self) -> bool:
+        """Whether what it writes still has its name."""
+        ...
+
+    def write(self, rows: Rows | None, events: Sequence[Event]) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def reopen(self) -> None:
+        """Begin new parts, because the old ones are gone."""
+
+    def close(self) -> None:
+        """Close the parts that are open."""
+
+
+def hour_of(utc: np.datetime64) -> str:
+    """The hour of a time in UTC, as in the names of parts."""
+    hour = np.datetime64("now", "h") if np.isnat(utc) else utc.astype("datetime64[h]")
+    return str(hour).replace("-", "") + "Z"
+
+
+class Hours:
+    """Which hour is written. It never goes back, so that no row is before one already written."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._since_s = 0.0
+
+    def pieces(self, rows: Rows | None) -> Iterator[tuple[bool, Rows]]:
+        """Rows by the hour, and whether a new one begins with them."""
+        if rows is None:
+            return
+        hours = rows["utc"].astype("datetime64[h]")
+        cuts = np.flatnonzero(hours[1:] != hours[:-1]) + 1
+        for places in np.split(np.arange(len(rows)), cuts):
+            piece = rows.where(slice(places[0], places[-1] + 1))
+            yield self._turns(piece["utc"][0], float(piece["time_s"][0])), piece
+
+    def _turns(self, utc: np.datetime64, time_s: float) -> bool:
+        name = hour_of(utc)
+        if name <= self.name and time_s - self._since_s < LONGEST_PART_S:
+            return False
+        self.name, self._since_s = max(name, self.name), time_s
+        return True
+
+
+def event_line(event: Event) -> str:
+    """An event as a line of JSON."""
+    return json.dumps(asdict(event)) + "\n"
+
+
+class TextParts:
+    """A `Store` of CSV or JSON lines; every part has its own header.
+
+    header: gives what goes before the rows; asked when a part begins
+    """
+
+    def __init__(
+        self, folder: Folder, format: str, header: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self._folder, self._format, self._header = folder, format, header
+        self._hours = Hours()
+        self._steps: deque[Callable[[], None]] = deque()
+        self._text = io.StringIO()
+        self._writer: Writer | None = None
+        self._rows: GrowingFile | None = None
+        self._events: GrowingFile | None = None
+        self._head, self._hour = b"", ""
+
+    @property
+    def there(self) -> bool:
+        return all(file.there for file in (self._rows, self._events) if file is not None)
+
+    def write(self, rows: Rows | None, events: Sequence[Event]) -> None:
+        for begins, piece in self._hours.pieces(rows):
+            if begins:
+                self._steps.append(self._close_parts)
+                self._writer = FORMATS[self._format](self._text, self._header())
+                self._writer.write(piece.where(slice(0)))
+                self._steps.append(partial(self._begin, self._hours.name, self._taken()))
+            assert self._writer is not None
+            self._writer.write(piece)
+            self._steps.append(partial(self._put_rows, self._taken()))
+        if events:
+            lines = "".join(map(event_line, events)).encode()
+            self._steps.append(partial(self._put_events, lines))
+        self.flush()
+
+    def flush(self) -> None:
+        while self._steps:
+            self._steps[0]()
+            self._steps.popleft()
+
+    def reopen(self) -> None:
+        for file in (self._rows, self._events):
+            if file is not None:
+                file.close()
+        self._rows = self._events = None
+
+    def close(self) -> None:
+        self._steps.append(self._close_parts)
+        self.flush()
+
+    def _taken(self) -> bytes:
+        data = self._text.getvalue().encode()
+        self._text.seek(0)
+        self._text.truncate()
+        return data
+
+    def _begin(self, hour: str, head: bytes) -> None:
+        self._hour, self._head = hour, head
+
+    def _put_rows(self, data: bytes) -> None:
+        if self._rows is None:
+            self._rows = self._new("rows", f".{self._format}")
+        if not self._rows.size:
+            self._rows.write(self._head)
+        self._rows.write(data)
+
+    def _put_events(self, data: bytes) -> None:
+        if self._events is None:
+            self._hour = self._hour or hour_of(np.datetime64("NaT"))
+            self._events = self._new("events", ".jsonl")
+        self._events.write(data)
+
+    def _new(self, what: str, ending: str) -> GrowingFile:
+        return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", ending))
+
+    def _close_parts(self) -> None:
+        if self._rows is not None:
+            self._close_part(self._rows)
+            self._rows = None
+        if self._events is not None:
+            self._close_part(self._events)
+            self._events = None
+
+    def _close_part(self, file: GrowingFile) -> None:
+        if file.size:
+            run, name = self._folder.run, file.path.name
+            self._folder.chain.add(run, name, file.digest.hexdigest(), bytes=file.size)
+        file.close()

@@ -1,0 +1,188 @@
+"""A session as it is read, while it is written or later."""
+
+import csv
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from amt_stream.frames import Event
+from amt_stream.session.chain import CHAIN, read_chain
+from amt_stream.session.database import EVENT, columns_of, quoted
+from amt_stream.session.files import LONGEST_LINE, SessionError, told
+from amt_stream.session.folder import DATABASE, PART, read_descriptions
+
+WORDS = ("utc", "fault", "settling_columns")
+TRUTHS = ("settling", "calibrated")
+
+
+class Session:
+    """What a session holds, run by run, counted from 1.
+
+    `descriptions` tell how each run measured; `entries` are those of the chain, which closed parts
+    have. Nothing is checked here: that does `verify`.
+
+    Raises SessionError for what is no session, and for what cannot be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise SessionError(f"{self.path} is no session: there is no such folder")
+        if not (self.path / CHAIN).is_file():
+            raise SessionError(f"{self.path} is no session: there is no {CHAIN} in it")
+        self.entries = read_chain(self.path / CHAIN)[0]
+
+    @cached_property
+    def descriptions(self) -> dict[int, dict[str, Any]]:
+        return {one["run"]: one for one in read_descriptions(self.path)}
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        return tuple(self.descriptions)
+
+    def files(self, run: int, what: str) -> list[Path]:
+        """Parts of a run in their order: "rows", "events" or "sound", those still open last."""
+        last = max(self.runs)
+        closed = {entry["part"]: entry["run"] for entry in self.entries}
+        names = [name for name, of_run in closed.items() if of_run == run and _is(name, what)]
+        if run == last:
+            names += self.open_parts(what)
+        return [self.path / name for name in names]
+
+    def open_parts(self, what: str = "") -> list[str]:
+        """Names of parts that no entry of the chain tells of, the oldest first."""
+        closed = {entry["part"] for entry in self.entries}
+        names = [name for name in os.listdir(self.path) if _is(name, what)]  # noqa: PTH208
+        return sorted((name for name in names if name not in closed), key=self._age)
+
+    def _age(self, name: str) -> tuple[str, int, str]:
+        stem, _, number = name.partition(".")[0].partition("Z-")
+        return stem.rstrip("Z"), int(number) if number.isdigit() else 1, name
+
+    def rows(self, run: int | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a run, of the last one by default, each as a dict by column."""
+        run = max(self.runs) if run is None else run
+        if (self.path / DATABASE).exists():
+            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
+                yield from _selected(connection, "rows", run)
+        for path in self.files(run, "rows"):
+            with told(path, "read"):
+                yield from _csv_rows(path) if path.suffix == ".csv" else _json_rows(path)
+
+    def events(self, run: int | None = None) -> list[Event]:
+        """What happened in a run, by default in the last one."""
+        run = max(self.runs) if run is None else run
+        found: list[dict[str, Any]] = []
+        if (self.path / DATABASE).exists():
+            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
+                found += _selected(connection, "events", run)
+        for path in self.files(run, "events"):
+            with told(path, "read"):
+                found += _json_lines(path)
+        try:
+            return [_event(one) for one in found]
+        except (KeyError, TypeError, ValueError) as error:
+            raise SessionError(f"{self.path} has an event that is none: {error}") from error
+
+
+def _is(name: str, what: str) -> bool:
+    return PART.fullmatch(name) is not None and name.startswith(what)
+
+
+def _event(told: dict[str, Any]) -> Event:
+    kinds = (str, int, float, float, int, str)
+    values = (kind(told[name]) for kind, name in zip(kinds, EVENT, strict=True))
+    return Event(*values)
+
+
+class opened:
+    """A database to be read, also where nothing may be written beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        uri = (folder / DATABASE).absolute().as_uri()
+        self.connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=2.0)
+        try:
+            self._look()
+        except sqlite3.OperationalError:
+            self.connection.close()
+            self.connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
+
+    def _look(self) -> None:
+        self.connection.execute("PRAGMA trusted_schema = OFF")
+        self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self.connection
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+
+class told_of_database:
+    """SessionError in place of what SQLite says."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise SessionError(f"{self._path} cannot be read: {error}") from error
+
+
+def _selected(connection: sqlite3.Connection, table: str, run: int) -> Iterator[dict[str, Any]]:
+    names = [name for name in columns_of(connection, table) if name not in ("id", "run")]
+    if not names:
+        return
+    listed = ", ".join(f"{table}.{quoted(name)}" for name in names)
+    for row in connection.execute(
+        f"SELECT {listed} FROM {table} WHERE run = ? ORDER BY id", (run,)
+    ):
+        found = dict(zip(names, row, strict=True))
+        yield found | {name: bool(found[name]) for name in TRUTHS if name in found}
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of lines, up to one that is torn."""
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE):
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                return
+            if isinstance(value, dict):
+                yield value
+
+
+def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    return (row for row in _json_lines(path) if "time_s" in row)
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        lines = (line for line in file if not line.startswith("#") and line.endswith("\n"))
+        for row in csv.DictReader(lines):
+            if None in row or None in row.values():
+                return
+            yield {name: _value(name, text) for name, text in row.items()}
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "fault" or name == "settling_columns":
+        return text
+    if not text:
+        return None
+    if name in WORDS:
+        return text
+    if name in TRUTHS:
+        return text == "true"
+    try:
+        return int(text) if name == "sample" else float(text)
+    except ValueError:
+        return text
