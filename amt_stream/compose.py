@@ -125,6 +125,7 @@ class _Compound(Stage):
             "channels": _first(member.channels for member in members),
             "per_channel": any(member.per_channel for member in members),
             "settle_s": longest(member.settle_s for member in members),
+            "forget_s": longest(member.forget_s for member in members),
             "frames_stand_for_end": any(member.frames_stand_for_end for member in members),
         }
         above_stage = type(self).__mro__[: type(self).__mro__.index(Stage)]
@@ -197,7 +198,7 @@ class Chain(_Compound):
     fixed: another one makes another chain, `Chain(**{**chain.stages(), "name": stage})`.
 
     What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
-    those of the first that names them, `settle_s` is the sum, `per_channel` and
+    those of the first that names them, `settle_s` and `forget_s` are sums, `per_channel` and
     `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
 
     Raises TypeError for what is no stage, ValueError for stages that do not fit together: in their

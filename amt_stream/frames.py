@@ -145,9 +145,17 @@ class Frames:
     over the block of input that completed these rows, or over the last one where the source has
     ended (-100 for digital silence); of a model that takes fractions of full scale it is that of
     its channels, two at least, in dB relative to a full-scale sine. `model` is the name of the
-    model where the engine runs several. `missed` rows before these did not reach this sink because
-    it was too slow. `stretch` counts on with a reset or swap of the model and with another
-    calibration.
+    model where the engine runs several. `stretch` counts on with a reset or swap of the model and
+    with another calibration.
+
+    No frame stands within samples that are missing. `gaps` are those before the first of these, as
+    pairs of the first sample and the one after the last, and that frame says GAP; `skipped` frames
+    would have stood there. `missed` frames before these did not reach this sink because it was too
+    slow. Otherwise frames follow one another.
+
+    `since_s` is how long before the time of each the last thing ended that unsettles: a fault, or a
+    reset, swap or calibration; infinite where there was none. Frames before `start_s` still rise
+    from the silence before the start. `settling` says that a model remembers either.
     """
 
     time_s: NDArray[np.float64]
@@ -156,8 +164,12 @@ class Frames:
     values: Any
     fault: NDArray[np.uint8]
     settling: NDArray[np.bool_]
+    since_s: NDArray[np.float64]
     level_db: NDArray[np.float32]
     calibrated: bool
+    start_s: float = 0.0
+    gaps: tuple[tuple[int, int], ...] = ()
+    skipped: int = 0
     missed: int = 0
     stretch: int = 0
     model: str = ""
@@ -180,6 +192,7 @@ class Frames:
             values=own,
             fault=self.fault.copy(),
             settling=self.settling.copy(),
+            since_s=self.since_s.copy(),
             level_db=self.level_db.copy(),
         )
 

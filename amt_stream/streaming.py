@@ -124,7 +124,9 @@ class Stage(Checkpointed):
     channels: how many channels of sound (axis -2 of the input) it was built for; None: any
     per_channel: takes as many channels as the sound has; otherwise they are the two ears of one
         listener, and a sound of one channel goes to both
-    settle_s: seconds until what a fault left behind, or the start from silence, no longer matters
+    settle_s: seconds until the start from silence no longer matters
+    forget_s: seconds until what was heard before a fault moves what comes after it by no more than
+        0.05 dB or phon, also where it was 50 dB louder; `settle_s` where that is longer
     frames_stand_for_end: a frame stands for the end of the sound that it takes in, not its begin
 
     Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
@@ -151,6 +153,7 @@ class Stage(Checkpointed):
     channels: int | None = None
     per_channel: bool = False
     settle_s: float = 0.0
+    forget_s: float = 0.0
     frames_stand_for_end: bool = False
 
     _probe: Tensor

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from amt_stream import catalog
-from amt_stream.frames import Fault, Frames
+from amt_stream.frames import Event, Fault, Frames
 from amt_stream.rows import Column, FieldReadings, JoinedRows, Readings, Rows, choose
 from amt_stream.streaming import Stage
 
@@ -97,6 +97,10 @@ class EngineRows:
             self._look_again(float(frames.time_s[0]))
         return self._joined(frames)
 
+    def event(self, event: Event) -> None:
+        """Be told of a gap."""
+        self._joined.event(event)
+
     def rest(self, end_s: float) -> Rows:
         """The rows until the end of the sound that some model has not reached by itself."""
         return self._joined.rest(end_s)
@@ -123,6 +127,10 @@ class RowMaker:
 
     def __call__(self, frames: Frames) -> None:
         self._take(self._table(frames))
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap [sink-thread]."""
+        self._table.event(event)
 
     def finish(self, wanted: bool) -> None:
         """Hand on what the models have not reached by themselves, and the end [sink-thread]."""

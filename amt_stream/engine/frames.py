@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,24 +63,35 @@ class FrameClock:
         return start * self._unit // self._step, -(-(stop * self._unit + reach) // self._step)
 
 
+class Marked(NamedTuple):
+    """Of n frames: faults, whether they settle, and seconds since what unsettled them ended."""
+
+    fault: NDArray[np.uint8]
+    settling: NDArray[np.bool_]
+    since_s: NDArray[np.float64]
+
+
 class Marks(Resumable):
-    """Which frames heard which marked samples.
+    """Which frames heard which marked samples, and how long ago.
 
     Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
     middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. (With
     a negative latency it stands for its own end and reaches back to n / ratio.) Samples
     [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
-    n / ratio - 2 latency < stop. `settling` begins with the same frame and lasts until a frame
-    stands for stop + settle (the memory of the model's slow stages). OVERLOAD and STALL alone mean
-    late, not wrong: no sample is known to be missing, so they do not unsettle.
+    n / ratio - 2 latency < stop. From the first of these on, `since_s` counts from `stop`, and
+    until `forget` samples after it they are settling (the memory of the model's slow stages).
+    OVERLOAD and STALL alone mean late, not wrong: no sample is known to be missing, so they do not
+    unsettle. What stands before `start` still rises from the silence before the start of all.
     """
 
-    kept = growing = ("noted", "unsettled")
+    kept = ("noted", "_calm_from")
+    growing = ("noted",)
 
-    def __init__(self, clock: FrameClock, settle: int) -> None:
-        self.clock, self.settle = clock, settle
+    def __init__(self, clock: FrameClock, start: int, forget: int) -> None:
+        self.clock, self.start, self.forget = clock, start, forget
         self._marks: list[tuple[int, int, int]] = []
-        self._unsettled: list[tuple[int, int]] = []
+        # Where the last of what unsettles ended, of all that every later frame has heard.
+        self._calm_from: float = -math.inf
 
     @property
     def noted(self) -> NDArray[np.int64]:
@@ -90,19 +102,8 @@ class Marks(Resumable):
     def noted(self, given: NDArray[np.int64]) -> None:
         self._marks = [(bits, start, stop) for bits, start, stop in given.tolist()]
 
-    @property
-    def unsettled(self) -> NDArray[np.int64]:
-        """Start and stop (n, 2) of what later frames still remember."""
-        return np.array(self._unsettled, np.int64).reshape(-1, 2)
-
-    @unsettled.setter
-    def unsettled(self, given: NDArray[np.int64]) -> None:
-        self._unsettled = [(start, stop) for start, stop in given.tolist()]
-
     def add(self, fault: int, start: int, stop: int) -> None:
-        """Mark input samples [start, stop); fault 0 marks them as settling only."""
-        if not fault or fault & ~(Fault.OVERLOAD | Fault.STALL):
-            self._unsettle(start, stop)
+        """Mark input samples [start, stop); fault 0 unsettles only."""
         first, _ = self.clock.heard(start, stop)
         for i, (bits, old_start, old_stop) in enumerate(self._marks):
             if bits == fault and first <= self.clock.heard(old_start, old_stop)[1]:
@@ -128,37 +129,24 @@ class Marks(Resumable):
         """How far apart two samples may be that surely mark frames without one between them."""
         return math.floor(2 * max(self.clock.latency, Fraction(0)) + 1 / self.clock.ratio)
 
-    def _unsettle(self, start: int, stop: int) -> None:
-        """One stretch as long as another fault comes before the last one has settled."""
-        if self._unsettled:
-            old_start, old_stop = self._unsettled[-1]
-            first = self.clock.heard(max(start, old_start), stop)[0]
-            if first <= self._settled(min(stop, old_stop)):
-                start, stop = min(start, old_start), max(stop, old_stop)
-                self._unsettled.pop()
-        self._unsettled.append((start, stop))
-
-    def _settled(self, stop: int) -> int:
-        """The first frame that has settled after a fault that ends at sample `stop`."""
-        return max(self.clock.heard(stop, stop)[1], self.clock.first_from(stop + self.settle))
-
-    def rows(self, index: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """Fault and settling of the frames `index`, which only ever go forward."""
+    def rows(self, index: NDArray[np.int64]) -> Marked:
+        """The marks of the frames `index`, which only ever go forward."""
         fault = np.zeros(len(index), np.uint8)
-        settling = np.zeros(len(index), np.bool_)
-        marks, unsettled = self._marks, self._unsettled
-        self._marks, self._unsettled = [], []
-        for bits, start, stop in marks:
+        calm_from = np.full(len(index), self._calm_from)
+        kept = []
+        for bits, start, stop in self._marks:
             first, end = self.clock.heard(start, stop)
             fault[(index >= first) & (index < end)] |= np.uint8(bits)
+            if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL):
+                np.maximum(calm_from, stop, out=calm_from, where=index >= first)
             if end > index[-1]:
-                self._marks.append((bits, start, stop))
-        for start, stop in unsettled:
-            first, end = self.clock.heard(start, stop)[0], self._settled(stop)
-            settling[(index >= first) & (index < end)] = True
-            if end > index[-1]:
-                self._unsettled.append((start, stop))
-        return fault, settling
+                kept.append((bits, start, stop))
+        self._marks = kept
+        self._calm_from = float(calm_from[-1])
+        sample = self.clock.sample(index)
+        since = sample - calm_from
+        settling = (since < self.forget) | (sample < self.start)
+        return Marked(fault, settling, since / self.clock.fs)
 
 
 class History:

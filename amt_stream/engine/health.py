@@ -31,6 +31,7 @@ class Health:
     clock_ppm           rate of the device's clock against the computer's, None until known; with
                         twice its standard error and the seconds of observation
     behind_s            how much less sound than time has come since the start
+    broken_frames       frames of which a model made no number, though the sound was sane
     silent              only exact zeros came for more than 1 s
     sink_missed         rows that a slow sink did not get
     device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
@@ -59,6 +60,7 @@ class Health:
     behind_s: float
     non_finite: int
     clipped: int
+    broken_frames: int
     silent: bool
     sink_errors: int
     sink_missed: int

@@ -1,9 +1,10 @@
 """Samples in, frames out: one model on one stream of sample positions."""
 
+import math
 import queue
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -58,7 +59,8 @@ class ReadyModel:
         self.block = blocks * model.block_size
         lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
-        self.settle = round(model.settle_s * fs)
+        self.start = round(model.settle_s * fs)
+        self.forget = round(max(model.settle_s, model.forget_s) * fs)
         self.heard, self.in_pascal = heard, takes_pascal(model)
         self.rows = rows_of(model, heard)
         if heard > self.rows or (heard < self.rows and not self.in_pascal):
@@ -83,6 +85,14 @@ class ReadyModel:
             self._blocks(x)
 
 
+class Gap(NamedTuple):
+    """Input samples [start, stop) that are missing, and with which faults."""
+
+    fault: int
+    start: int
+    stop: int
+
+
 class Measurement(Resumable):
     """Feeds a model with what arrives and emits `Frames`; its sample count is the only clock.
 
@@ -90,8 +100,9 @@ class Measurement(Resumable):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("position", "rows", "lost", "non_finite", "clipped", "marks")
-    kept += ("_stretch", "_zeros_run", "_level_db", "_gap", "_origin", "_index", "_first")
-    kept += ("_energy", "_heard", "memory")
+    kept += ("_stretch", "_zeros_run", "_level_db", "_origin", "_index", "_first", "_given")
+    kept += ("_energy", "_heard", "memory", "broken", "gaps", "_passed")
+    growing = ("gaps",)
 
     def __init__(
         self,
@@ -109,6 +120,7 @@ class Measurement(Resumable):
         self.lost = 0
         self.non_finite = 0
         self.clipped = 0
+        self.broken = 0
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._columns = columns
         self._emit_frames, self._epoch, self._model_changed = emit, epoch, model_changed
@@ -117,13 +129,15 @@ class Measurement(Resumable):
         # One channel is told as both ears.
         self._level_db = np.full((max(2, ready.rows), 1), LOWEST_DB, np.float32)
         self._end: int | None = None
-        self._gap = (0, 0)
+        # Those that no frame has told of yet; the frames that some stood in have passed.
+        self._gaps: list[Gap] = []
+        self._passed = 0
         self._next_model: ReadyModel | None = None
         self.calibration = each_ear(calibration)
         self._set_model(ready)
         self._first = ready.clock.first_from(0)
-        self.marks = Marks(ready.clock, ready.settle)
-        self.marks.add(0, 0, 0)
+        self._given = max(self._first, self._index) - 1
+        self.marks = Marks(ready.clock, ready.start, ready.forget)
 
     @property
     def _form(self) -> dict[str, str]:
@@ -133,6 +147,15 @@ class Measurement(Resumable):
             "blocks": f"{self.ready.block} samples of {self.ready.heard} channels",
             "calibration": "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration),
         }
+
+    @property
+    def gaps(self) -> NDArray[np.int64]:
+        """Fault, start and stop (n, 3) of those that no frame has told of."""
+        return np.array(self._gaps, np.int64).reshape(-1, 3)
+
+    @gaps.setter
+    def gaps(self, given: NDArray[np.int64]) -> None:
+        self._gaps = [Gap(*gap) for gap in given.tolist()]
 
     @property
     def memory(self) -> dict[str, NDArray[Any]]:
@@ -240,10 +263,6 @@ class Measurement(Resumable):
         if not self.position:
             return
         self._end = self.position
-        fault, gap_end = self._gap
-        if gap_end == self.position:
-            # The last row may stand exactly at the end, and hear nothing but what is missing there.
-            self.marks.add(fault, gap_end, gap_end + 1)
         while self._index < self.ready.clock.first_after(self._end):
             self._fill(self.wanted)
 
@@ -264,22 +283,31 @@ class Measurement(Resumable):
         self._set_model(ready)
         # Rows that the old model has already given must not come again.
         self._first = max(ready.clock.first_from(0), ready.clock.first_after(reached))
-        self.marks.clock, self.marks.settle = ready.clock, ready.settle
+        self._given = max(self._first, self._index) - 1
+        self.marks.clock = ready.clock
+        self.marks.start, self.marks.forget = ready.start, ready.forget
         self._begin_anew()
         self._model_changed(ready)
 
     def _cross_gap(self, lost: int, flags: int) -> None:
-        """Zeros for what is missing; a long gap is jumped, and the model starts anew after it."""
-        end = self.position + lost
+        """Zeros for what is missing; a long gap is jumped, and the model starts anew after it.
+
+        In an overload a gap is jumped too, or its zeros would cost what the sound would have.
+        """
+        fault, end = flags | Fault.GAP, self.position + lost
         self.lost += lost
-        self._gap = (flags | Fault.GAP, end)
-        self.marks.add(flags | Fault.GAP, self.position, end)
-        if lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs:
-            self._fill(-(self.position - self._origin) % self.ready.block)
-            # The gap's last samples are filled, so that a row of every model stands in it.
-            skipped = (end - self.position - 1) // self.ready.block * self.ready.block
+        self._gaps.append(Gap(fault, self.position, end))
+        self.marks.add(fault, self.position, end)
+        long = lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs
+        if long:
+            # What the model still holds of the sound before it.
+            self._fill(min(lost, max(0, math.ceil(self.ready.clock.latency))))
+        if long or flags & Fault.OVERLOAD:
+            self._fill(min(end - self.position, self.wanted % self.ready.block))
+            skipped = (end - self.position) // self.ready.block * self.ready.block
             self.position += skipped
             self._index += int(skipped * self.ready.clock.ratio)
+        if long:
             self.ready.stream.reset()
         self._fill(end - self.position)
 
@@ -330,32 +358,71 @@ class Measurement(Resumable):
         self._heard = 0
 
     def _emit(self, y: Any) -> None:
-        clock, time_dim = self.ready.clock, self.ready.model.out_time_dim
-        start, count = self._index, int(self.ready.block * clock.ratio)
-        self._index += count
-        low, high = max(0, self._first - start), count
+        clock = self.ready.clock
+        start = self._index
+        self._index += int(self.ready.block * clock.ratio)
+        first, stop = max(self._first, start), self._index
         if self._end is not None:
-            high = min(high, clock.first_after(self._end) - start)
-        if low >= high:
-            return
-        index = np.arange(start + low, start + high, dtype=np.int64)
-        fault, settling = self.marks.rows(index)
+            stop = min(stop, clock.first_after(self._end))
+        for low, high in self._pieces(first, stop):
+            self._give(y, start, low, high)
+
+    def _pieces(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Of frames [first, stop) those that stand in sound, one range after another."""
+        while self._passed < len(self._gaps) and first < stop:
+            gap = self._gaps[self._passed]
+            begin, end = self._within(gap)
+            if begin >= stop:
+                break
+            if first < begin:
+                yield first, begin
+            first = max(first, end)
+            # What is missing at the very end has nothing after it.
+            if first >= stop or (gap.stop == self._end):
+                return
+            self._passed += 1
+        if first < stop:
+            yield first, stop
+
+    def _within(self, gap: Gap) -> tuple[int, int]:
+        """Range of frames that stand within a gap: of those that stand for their end, after it."""
+        place = self.ready.clock
+        after = self.ready.model.frames_stand_for_end
+        index = place.first_after if after else place.first_from
+        return index(gap.start), index(gap.stop)
+
+    def _give(self, y: Any, start: int, low: int, high: int) -> None:
+        """Hand on frames [low, high) of the output, which begins with frame `start`."""
+        clock = self.ready.clock
+        index = np.arange(low, high, dtype=np.int64)
+        values = as_arrays(y, self.ready.model.out_time_dim, low - start, high - start)
+        if broken := count_broken(values, self.ready.model.out_time_dim):
+            self.broken += broken
+            self.marks.add(Fault.NON_FINITE, self.position - self.ready.block, self.position)
+        fault, settling, since_s = self.marks.rows(index)
+        told, self._gaps, self._passed = self._gaps[: self._passed], self._gaps[self._passed :], 0
+        for gap in told:
+            fault[0] |= np.uint8(gap.fault)
         time_s = clock.time_s(index)
+        skipped, self._given = low - self._given - 1, high - 1
         self.rows += len(index)
-        self._emit_frames(
-            Frames(
-                time_s=time_s,
-                sample=clock.sample(index),
-                utc=self._epoch(self.position / clock.fs) + time_s,
-                values=as_arrays(y, time_dim, low, high),
-                fault=fault,
-                settling=settling,
-                level_db=np.repeat(self._level_db, len(index), axis=1),
-                calibrated=not self.ready.in_pascal or all(c.calibrated for c in self.calibration),
-                stretch=self._stretch,
-                model=self.name,
-            )
+        frames = Frames(
+            time_s=time_s,
+            sample=clock.sample(index),
+            utc=self._epoch(self.position / clock.fs) + time_s,
+            values=values,
+            fault=fault,
+            settling=settling,
+            since_s=since_s,
+            level_db=np.repeat(self._level_db, len(index), axis=1),
+            calibrated=not self.ready.in_pascal or all(c.calibrated for c in self.calibration),
+            start_s=self.ready.start / clock.fs,
+            gaps=tuple((gap.start, gap.stop) for gap in told),
+            skipped=skipped,
+            stretch=self._stretch,
+            model=self.name,
         )
+        self._emit_frames(frames)
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
@@ -385,6 +452,18 @@ def as_arrays(y: Any, time_dim: Any, low: int, high: int) -> Any:
     if isinstance(y, torch.Tensor):
         return rows(y, time_dim)
     return type(y)(*(None if v is None else rows(v, d) for v, d in zip(y, time_dim, strict=True)))
+
+
+def count_broken(values: Any, time_dim: Any) -> int:
+    """How many frames hold NaN or infinity; minus infinity is the level of silence."""
+    arrays, dims = (values, time_dim) if isinstance(values, tuple) else ((values,), (time_dim,))
+    broken = 0
+    for v, dim in zip(arrays, dims, strict=True):
+        # A sum tells at once that all is well, which it always is.
+        if v is not None and v.dtype.kind == "f" and not math.isfinite(v.sum()):
+            wrong = np.moveaxis(np.isnan(v) | np.isposinf(v), dim, 0).reshape(v.shape[dim], -1)
+            broken = max(broken, int(np.count_nonzero(wrong.any(axis=1))))
+    return broken
 
 
 def scalar_fields(y: Any) -> tuple[str, ...]:

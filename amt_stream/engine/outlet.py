@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from amt_stream.frames import (
     Chunk,
     Event,
@@ -34,6 +36,36 @@ log = logging.getLogger("amt_stream")
 def name_of(sink: Callable[..., Any]) -> str:
     """What a sink is called in a message."""
     return str(getattr(sink, "__qualname__", type(sink).__qualname__))
+
+
+class Missed:
+    """What a sink missed of one model, to be told with the next frames."""
+
+    def __init__(self) -> None:
+        self._fault = int(Fault.OVERLOAD)
+        self._frames = self._skipped = 0
+        self._gaps: tuple[tuple[int, int], ...] = ()
+
+    def add(self, frames: Frames) -> None:
+        if frames.gaps:
+            self._fault |= int(frames.fault[0])
+        self._frames += len(frames)
+        self._skipped += frames.skipped
+        if gaps := self._gaps + frames.gaps:
+            # What stood between them was missed as well, and this may go on for long.
+            self._gaps = ((gaps[0][0], gaps[-1][1]),)
+
+    def before(self, frames: Frames) -> Frames:
+        """The next frames, and that they come after all this."""
+        fault = frames.fault.copy()
+        fault[0] |= np.uint8(self._fault)
+        return replace(
+            frames,
+            fault=fault,
+            missed=self._frames,
+            skipped=self._skipped + frames.skipped,
+            gaps=self._gaps + frames.gaps,
+        )
 
 
 class Outlet:
@@ -69,7 +101,8 @@ class Outlet:
         self._noted = sink if isinstance(sink, HasNote) else None
         # Sound comes beside frames, about as often.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
-        self._missed_before_next = self._unheard_before_next = 0
+        self._missed: dict[str, Missed] = {}
+        self._unheard_before_next = 0
         self._queue: queue.SimpleQueue[Handed | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
         self._over = threading.Event()
@@ -87,13 +120,11 @@ class Outlet:
         """Hand on rows; never waits when lossy [engine-thread]."""
         if not self._room():
             self.missed += len(frames)
-            self._missed_before_next += len(frames)
+            self._missed.setdefault(frames.model, Missed()).add(frames)
             return
-        if self._missed_before_next:
-            fault = frames.fault.copy()
-            fault[0] |= Fault.OVERLOAD
-            frames = replace(frames, fault=fault, missed=self._missed_before_next)
-            self._missed_before_next = 0
+        missed = self._missed.pop(frames.model, None)
+        if missed is not None:
+            frames = missed.before(frames)
         if not self.retired:
             self._queue.put(frames)
 

@@ -462,6 +462,7 @@ class Engine:
             behind_s=self._arrivals.behind_s if source.live else 0.0,
             non_finite=max(one.non_finite for one in self._measurements.values()),
             clipped=max(one.clipped for one in self._measurements.values()),
+            broken_frames=sum(one.broken for one in self._measurements.values()),
             silent=measurement.silent,
             sink_errors=sum(outlet.errors for outlet in self._outlets),
             sink_missed=sum(outlet.missed for outlet in self._outlets),

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TextIO
 
-from amt_stream.frames import Frames
+from amt_stream.frames import Event, Frames
 from amt_stream.rows import JoinedRows, Rows
 
 
@@ -45,6 +45,10 @@ class LiveRows:
             self._guarded(lambda writer: writer.write(rows))
         if self._table.reached_s >= self._table.to_s:
             self.done.set()
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap."""
+        self._table.event(event)
 
     def finish(self, end_s: float, summary: Callable[[], Mapping[str, Any]]) -> None:
         """Write the rows until `end_s` that are still to come, and the summary.

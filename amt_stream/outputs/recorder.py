@@ -38,7 +38,7 @@ class TransitionRecorder:
     A transition goes from one kept row to the next. An episode ends, truncated, where the stream
     ends, where rows are missing, and with a reset or swap of the model or another calibration, so
     that no n-step return reaches across. Rows that heard lost or non-finite samples show no sound
-    that was there: they are in no episode.
+    that was there: they are in no episode. Nor are those that would have stood within a gap.
     Never is an episode `terminated`: the sound goes on where the recording does not.
 
     observe: a function of `Frames`, or names of outputs with one number per frame, or "level_db"
@@ -89,6 +89,7 @@ class TransitionRecorder:
 
     def __call__(self, frames: Frames) -> None:
         """Keep rows, and act on them [sink-thread]."""
+        self.left_out += frames.skipped
         chosen, begins = self._choose(frames)
         seen = {name: _rows(name, value, frames) for name, value in self._observe(frames).items()}
         columns = {name: value[chosen] for name, value in seen.items()}

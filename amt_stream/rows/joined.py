@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Fault, Frames
+from amt_stream.frames import Event, Fault, Frames
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc
 from amt_stream.rows.column import Column
@@ -15,6 +15,9 @@ from amt_stream.rows.readings import Readings, Summary
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
+
+FOR_EVER = 2**62
+"""Steps."""
 
 ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(sum(Fault)), np.uint8(64), np.uint8(128)
 """Marks of a frame in one number: the bits of `Fault`, and two more."""
@@ -38,7 +41,8 @@ class JoinedRows(Resumable):
     whole number of milliseconds, and for a part that is none of the sound.
     """
 
-    kept = ("_next", "start_ms", "_tracks", "readings")
+    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps")
+    growing = ("_gaps",)
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class JoinedRows(Resumable):
             one.cover(0.0 if from_s is None and short else from_s, to_s)
         self._tracks = {name: _Track(one) for name, one in readings.items()}
         self._next = 0
+        self._gaps = np.zeros((0, 2), np.int64)
         self._none = Rows.concatenated([], self.names)
 
     @property
@@ -118,8 +123,20 @@ class JoinedRows(Resumable):
         if self.start_utc is None:
             start = in_utc(frames.utc[:1] - frames.time_s[:1])[0]
             self.start_utc = None if np.isnat(start) else start
+        for gap in frames.gaps:
+            self._miss(*gap)
         self._tracks[frames.model].add(frames)
         return self.rest(self.reached_s)
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap, of which frames tell only where some come after it."""
+        if event.kind == "gap":
+            self._miss(event.sample, event.sample + event.samples)
+
+    def _miss(self, start: int, stop: int) -> None:
+        """No row stands there, were it too short for a frame to be missing."""
+        if not (self._gaps == (start, stop)).all(axis=1).any():
+            self._gaps = np.append(self._gaps, [[start, stop]], axis=0)
 
     @property
     def reached_s(self) -> float:
@@ -132,12 +149,14 @@ class JoinedRows(Resumable):
         None where no frame has come at all.
         """
         end_s = min(end_s, self.to_s) + SAME_TIME_S
-        stop = math.floor(end_s * 1000 / self.step_ms) + 1 if end_s >= 0 else 0
+        stop = self._first_step(end_s)
         heard = any(track.reached_s >= 0 for track in self._tracks.values())
         if stop <= self._next or not heard:
             return self._none
-        steps = np.arange(self._next, stop)
+        steps = self._there(self._next, stop)
         self._next = stop
+        if not len(steps):
+            return self._none
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
@@ -148,6 +167,36 @@ class JoinedRows(Resumable):
         values = np.concatenate([of_model for of_model, _ in found], axis=1)
         table = self._table(time_s, utc, sample.astype(np.int64), values, marks)
         return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
+
+    def _first_step(self, time_s: float) -> int:
+        """The first step after a time."""
+        if math.isinf(time_s):
+            return 0 if time_s < 0 else FOR_EVER
+        return max(0, math.floor(time_s * 1000 / self.step_ms) + 1)
+
+    def _there(self, start: int, stop: int) -> NDArray[np.int64]:
+        """The steps from `start` to `stop` at which there was sound, and frames of all models."""
+        tracks = self._tracks.values()
+        holes = [hole for track in tracks for hole in track.holes.tolist()]
+        for first, end in self._gaps.tolist():
+            # Nothing is known of what comes after it until there are frames.
+            before_s = end / self.fs if self.reached_s > end / self.fs - SAME_TIME_S else math.inf
+            holes.append([first / self.fs - 2 * SAME_TIME_S, before_s])
+        parts = []
+        for after_s, before_s in sorted(holes):
+            begin = self._first_step(after_s + SAME_TIME_S)
+            if begin > start:
+                parts.append(np.arange(start, min(begin, stop)))
+            start = max(start, self._first_step(before_s - SAME_TIME_S))
+            if start >= stop:
+                break
+        parts.append(np.arange(start, stop))
+        # What ends before the next row is past.
+        next_s = stop * self.step_ms / 1000 - SAME_TIME_S
+        for track in tracks:
+            track.holes = track.holes[track.holes[:, 1] > next_s]
+        self._gaps = self._gaps[self._gaps[:, 1] > next_s * self.fs]
+        return np.concatenate(parts)
 
     def _table(
         self,
@@ -201,7 +250,7 @@ class JoinedRows(Resumable):
 class _Track(Resumable):
     """What one model has given, from the frame of the last row on."""
 
-    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks")
+    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks", "holes")
     growing = kept
 
     def __init__(self, readings: Readings) -> None:
@@ -212,6 +261,8 @@ class _Track(Resumable):
         self._time_s = np.array([-math.inf])
         self._values = np.full((1, readings.width), math.nan)
         self._marks = np.zeros(1, np.uint8)
+        # Between which times there are no rows: of frames that are not there, and of gaps.
+        self.holes = np.zeros((0, 2))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
@@ -219,6 +270,9 @@ class _Track(Resumable):
         self.refuse_state(count == len(self._values) == len(self._marks) > 0, "_time_s")
 
     def add(self, frames: Frames) -> None:
+        if frames.skipped or frames.missed:
+            hole = [[self.reached_s, float(frames.time_s[0])]]
+            self.holes = np.append(self.holes, hole, axis=0)
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
         if math.isinf(self.reached_s):
             self._marks |= known

@@ -16,6 +16,8 @@ from amt_stream.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
+UNHEARD = Fault.GAP | Fault.NON_FINITE | Fault.STALL
+"""Faults of frames that heard what was no sound, or may not have been."""
 RISEN_S = 1e-6
 """Two times that differ by less are the same."""
 
@@ -34,7 +36,7 @@ class Readings(Resumable, ABC):
     sound. Neither a pause nor a reset of what was counted touches a filter.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused", "_disturbed")
+    kept: ClassVar[tuple[str, ...]] = ("paused",)
 
     headlines: tuple[str, ...] = ()
     """What a person looks for in a summary."""
@@ -58,7 +60,6 @@ class Readings(Resumable, ABC):
         self.from_s: float | None = None
         self.to_s = math.inf
         self.paused = False
-        self._disturbed = False
         by_name = {column.name: column for column in self.offered}
         self.choose([by_name[name] for name in usual])
 
@@ -144,12 +145,7 @@ class Readings(Resumable, ABC):
     def counted(self, frames: Frames) -> NDArray[np.bool_]:
         """Which frames count, pauses apart."""
         time_s, after_s = frames.time_s, self.covered_from_s
-        calm = not self._disturbed and not frames.stretch and not frames.fault.any()
-        if calm and time_s[0] > after_s + RISEN_S and time_s[-1] <= self.to_s:
-            return np.ones(len(frames), np.bool_)
-        disturbing = (frames.fault & ~np.uint8(Fault.OVERLOAD)) != 0
-        disturbed = np.logical_or.accumulate(disturbing) | self._disturbed | (frames.stretch > 0)
-        self._disturbed = bool(disturbed[-1])
+        disturbed = np.isfinite(frames.since_s)
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         there = time_s > after_s + RISEN_S if after_s else time_s > -RISEN_S
         there &= time_s <= self.to_s + RISEN_S
@@ -173,7 +169,7 @@ class Uncounted(Readings):
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames have heard only sound that was there."""
-    return (frames.fault & (Fault.GAP | Fault.NON_FINITE)) == 0
+    return (frames.fault & UNHEARD) == 0
 
 
 def readings_of(

@@ -20,6 +20,7 @@ def frames(time_s, stl, fault=0, settling=False):
         values=Moore2016Output(stl, stl / 2, np.stack((stl, stl)), np.stack((stl, stl))),
         fault=np.full(n, fault, np.uint8),
         settling=np.full(n, settling),
+        since_s=np.full(n, np.inf),
         level_db=np.zeros((2, n), np.float32),
         calibrated=True,
     )

@@ -22,29 +22,40 @@ def test_frames_fall_on_whole_milliseconds_after_a_year(fs, ratio, latency):
 
 def test_a_mark_covers_the_frames_that_heard_it():
     """By trying: a frame of 48 samples whose analysis reaches 2 latencies back."""
-    clock, settle = FrameClock(Fraction(1, 48), Fraction(100), 48000), 300
-    marks = Marks(clock, settle)
+    clock, forget = FrameClock(Fraction(1, 48), Fraction(100), 48000), 300
+    marks = Marks(clock, 0, forget)
     marks.add(Fault.CLIP, 1000, 1003)
-    index = np.arange(60)
-    fault, settling = marks.rows(index)
-    for n in index:
+    index = np.arange(3, 63)
+    fault, settling, since_s = marks.rows(index)
+    for i, n in enumerate(index):
         heard = (n + 1) * 48 > 1000 and n * 48 - 200 < 1003
-        recovering = (n + 1) * 48 > 1000 and n * 48 - 100 < 1003 + settle
-        assert fault[n] == (Fault.CLIP if heard else 0)
-        assert settling[n] == (heard or recovering)
+        after = (n + 1) * 48 > 1000
+        assert fault[i] == (Fault.CLIP if heard else 0)
+        assert settling[i] == (after and n * 48 - 100 < 1003 + forget)
+        assert since_s[i] == pytest.approx((n * 48 - 1103) / 48000 if after else np.inf)
+
+
+def test_what_unsettled_last_is_remembered_for_ever():
+    """Longer than any smoothing: a rolling window may be of hours."""
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 96, 4800)
+    assert marks.rows(np.arange(4)).settling.tolist() == [True, True, False, False]
+    marks.add(Fault.GAP, 9600, 14400)
+    marks.add(0, 480_000, 480_000)
+    assert marks.rows(np.array([10_000, 1_000_000])).since_s.tolist() == [0.0, 990.0]
+    assert marks.rows(np.array([2_000_000])).since_s.tolist() == [1990.0]
 
 
 def test_marks_run_together_only_where_their_frames_do():
-    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 0)
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 0, 0)
     for place in (10, 40, 96, 240):
         marks.add(Fault.CLIP, place, place + 1)
-    fault, _ = marks.rows(np.arange(6))
+    fault = marks.rows(np.arange(6)).fault
     assert fault.tolist() == [2, 0, 2, 0, 0, 2]
 
 
 def test_marks_do_not_pile_up():
     clock = FrameClock(Fraction(1, 48), Fraction(1584), 48000)
-    marks = Marks(clock, settle=96000)
+    marks = Marks(clock, 0, forget=96000)
     for block in range(2000):
         for place in range(0, 480, 24):
             marks.add(Fault.CLIP, 480 * block + place, 480 * block + place + 1)
@@ -58,7 +69,7 @@ def test_marks_do_not_pile_up():
 def test_many_marks_are_those_of_each_place(latency, share):
     """By trying, as above, in blocks of ten frames with two kinds of fault."""
     settle = 300
-    marks = Marks(FrameClock(Fraction(1, 48), Fraction(latency), 48000), settle)
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(latency), 48000), 0, settle)
     bad = np.random.default_rng(round(10000 * share)).random((2, 48 * 400)) < share
     bad[:, 4800:9600] = False
     for block in range(40):
@@ -66,9 +77,9 @@ def test_many_marks_are_those_of_each_place(latency, share):
         for fault, where in zip((Fault.NON_FINITE, Fault.CLIP), bad[:, inside], strict=True):
             marks.add_all(fault, inside.start + np.flatnonzero(where))
         n = np.arange(10 * block, 10 * block + 10)[:, None]
-        fault, settling = marks.rows(n[:, 0])
+        fault, settling, _ = marks.rows(n[:, 0])
         expected = np.zeros((2, 10), bool)
-        recovering = np.zeros(10, bool)
+        recovering = n[:, 0] * 48 < latency  # before the start
         for kind in (0, 1):
             place = np.flatnonzero(bad[kind, : inside.stop])
             begun = (n + 1) * 48 > place
@@ -83,20 +94,22 @@ def test_many_marks_are_those_of_each_place(latency, share):
 @pytest.mark.parametrize("apart", [1, 2, 29, 97, 480, 4801])
 def test_marks_that_settle_for_long_do_not_pile_up(apart):
     """Each of them makes all that come after it dearer."""
-    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), settle=16 * 48000)
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 0, 16 * 48000)
     for block in range(1000):
         inside = np.arange(480 * block, 480 * block + 480)
         marks.add_all(Fault.CLIP, inside[inside % apart == 0])
         marks.rows(np.arange(10 * block, 10 * block + 10))
-        assert len(marks._marks) + len(marks._unsettled) <= 4
+        assert len(marks._marks) <= 4
 
 
 def test_being_late_is_marked_but_does_not_unsettle():
-    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 4800)
+    marks = Marks(FrameClock(Fraction(1, 48), Fraction(0), 48000), 0, 4800)
     marks.add(Fault.OVERLOAD, 48, 49)
-    fault, settling = marks.rows(np.arange(4))
-    assert fault.tolist() == [0, 8, 0, 0]
+    marks.add(Fault.STALL, 96, 97)
+    fault, settling, since_s = marks.rows(np.arange(4))
+    assert fault.tolist() == [0, 8, 16, 0]
     assert not settling.any()
+    assert np.isinf(since_s).all()
 
 
 def frames_from(first: int, count: int) -> Frames:
@@ -112,6 +125,7 @@ def frames_from(first: int, count: int) -> Frames:
         values=Values,
         fault=np.zeros(count, np.uint8),
         settling=np.zeros(count, np.bool_),
+        since_s=np.full(count, np.inf),
         level_db=np.zeros((2, count), np.float32),
         calibrated=True,
     )

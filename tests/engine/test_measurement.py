@@ -82,18 +82,24 @@ def test_no_input_gives_no_rows(measure, collector, power_meter):
 
 
 @pytest.mark.parametrize("lost", [1, 100, 480, 47999, 48000])
-def test_a_short_gap_is_zeros_at_its_place(measure, collector, power_meter, noise, lost):
+def test_a_short_gap_is_zeros_at_its_place_and_no_frame_stands_in_it(
+    measure, collector, power_meter, noise, lost
+):
     before, after = noise(1000), noise(48 * 200)
     measurement = measure(power_meter())
     measurement.take(before)
-    measurement.take(after, lost=lost, flags=Fault.GAP)
+    measurement.take(after, lost=lost)
     measurement.flush()
     joined = np.concatenate([before, np.zeros((lost, 2), np.float32), after])
     expected = reference(np.concatenate([joined, np.zeros((-len(joined) % 48, 2), np.float32)]))
-    np.testing.assert_allclose(collector.column("stl"), expected, rtol=1e-5)
-    np.testing.assert_array_equal(collector.column("sample"), np.arange(len(expected)) * 48)
-    marked = np.flatnonzero(collector.column("fault") & Fault.GAP)
-    assert marked.tolist() == list(range(1000 // 48, -(-(1000 + lost) // 48)))
+    sample = np.arange(len(expected)) * 48
+    there = (sample < 1000) | (sample >= 1000 + lost)
+    np.testing.assert_array_equal(collector.column("sample"), sample[there])
+    np.testing.assert_allclose(collector.column("stl"), expected[there], rtol=1e-5)
+    marked = collector.column("sample")[collector.column("fault") == Fault.GAP]
+    heard = there & (sample + 48 > 1000) & (sample < 1000 + lost)
+    heard[np.flatnonzero(sample >= 1000 + lost)[0]] = True
+    np.testing.assert_array_equal(marked, sample[heard])
     assert measurement.lost == lost
 
 
@@ -104,7 +110,7 @@ def test_after_a_long_gap_the_model_is_new_and_the_clock_has_gone_on(
     before, after = noise(4800, rms=0.5), noise(48 * 200)
     measurement = measure(power_meter(delay=960))
     measurement.take(before)
-    measurement.take(after, lost=lost, flags=Fault.GAP)
+    measurement.take(after, lost=lost)
     measurement.flush()
     sample, stl = collector.column("sample"), collector.column("stl")
     assert (np.diff(sample) > 0).all()
@@ -114,47 +120,103 @@ def test_after_a_long_gap_the_model_is_new_and_the_clock_has_gone_on(
     lead = begin % 48
     padded = np.concatenate([np.zeros((lead, 2), np.float32), after])
     padded = np.concatenate([padded, np.zeros((-len(padded) % 48, 2), np.float32)])
-    heard = sample >= begin - lead
-    np.testing.assert_allclose(stl[heard], reference(padded), rtol=1e-5)
-    in_gap = (sample >= 4800) & (sample < begin - lead)
-    assert not stl[in_gap].any()
-    fault, settling = collector.column("fault"), collector.column("settling")
-    assert (fault[in_gap] & Fault.GAP).all()
-    assert settling[in_gap | (heard & (sample < begin + 2400))].all()
+    heard = sample >= begin
+    assert not ((sample >= 4800) & ~heard).any()
+    expected = reference(padded)[1 if lead else 0 :]
+    np.testing.assert_allclose(stl[heard], expected, rtol=1e-5)
+    settling = collector.column("settling")
+    assert settling[heard & (sample < begin + 2400)].all()
     assert not settling[sample >= begin + 2400].any()
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-@pytest.mark.parametrize("lost", [480, 48000, 48480, 480_000])
+@pytest.mark.parametrize("lost", [1, 5, 480, 48000, 48480, 480_000])
 @pytest.mark.parametrize("delay", [0, 960])
-def test_a_gap_from_block_to_block_is_marked_by_a_row(
-    measure, collector, power_meter, noise, lost, delay, ahead
-):
+def test_what_follows_a_gap_says_so(measure, collector, power_meter, noise, lost, delay, ahead):
     model = power_meter(delay=delay)
-    model.frames_stand_for_end = ahead  # such a row reaches back from its own time only
+    model.frames_stand_for_end = ahead  # such a frame stands for the 48 samples before its time
     measurement = measure(model)
     measurement.take(noise(4800))
     measurement.take(noise(48 * 200), lost=lost)
     measurement.flush()
-    sample, fault = collector.column("sample"), collector.column("fault")
-    assert (np.diff(sample) > 0).all()
-    marked = sample[(fault & Fault.GAP) > 0]
-    assert 4800 <= marked[-1] <= 4800 + lost + 2 * delay
+    sample, stop = collector.column("sample"), 4800 + lost
+    within = (sample > 4800) & (sample <= stop) if ahead else (sample >= 4800) & (sample < stop)
+    assert not within.any()
+    (after,) = [frames for frames in collector.all if frames.gaps]
+    assert after.gaps == ((4800, stop),)
+    assert after.fault[0] & Fault.GAP
+    assert after.sample[0] - 48 < stop + ahead
+    past = [frames for frames in collector.all if frames.sample[-1] < after.sample[0]]
+    assert after.skipped == (after.sample[0] - past[-1].sample[-1]) // 48 - 1
+    assert [frames.skipped for frames in collector.all if frames is not after] == [0] * (
+        len(collector.all) - 1
+    )
+    calm = collector.column("fault") == 0
+    np.testing.assert_allclose(
+        collector.column("since_s")[calm & (sample >= stop)],
+        (sample[calm & (sample >= stop)] - stop) / 48000,
+    )
+    assert np.isinf(collector.column("since_s")[calm & (sample < 4800)]).all()
     assert measurement.samples == 14400 + lost
 
 
 @pytest.mark.parametrize("lost", [1, 480, 500, 48480, 480_000])
 @pytest.mark.parametrize("delay", [0, 960])
-def test_what_is_missing_at_the_end_is_marked_on_the_last_row(
-    measure, collector, power_meter, noise, lost, delay
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_is_missing_at_the_end_is_counted_and_has_no_frames(
+    measure, collector, power_meter, noise, lost, delay, ahead
 ):
-    measurement = measure(power_meter(delay=delay))
+    model = power_meter(delay=delay)
+    model.frames_stand_for_end = ahead
+    measurement = measure(model)
     measurement.take(noise(4800))
     measurement.take(noise(0), lost=lost, flags=Fault.OVERLOAD)
     measurement.flush()
     assert (measurement.samples, measurement.lost) == (4800 + lost, lost)
-    assert collector.column("sample")[-1] == (4800 + lost) // 48 * 48
-    assert collector.column("fault")[-1] == Fault.GAP | Fault.OVERLOAD
+    assert collector.column("sample")[-1] == (4800 if ahead else 4752)
+    if delay:
+        assert collector.column("fault")[-1] == Fault.GAP | Fault.OVERLOAD
+
+
+def test_gaps_that_follow_one_another_are_each_told_once(measure, collector, power_meter, noise):
+    """Gaps within a frame, over several, across blocks, and one right after another."""
+    rng = np.random.default_rng(7)
+    measurement, told = measure(power_meter(delay=96)), []
+    measurement.take(noise(1000))
+    for _ in range(200):
+        lost = int(rng.choice([1, 5, 60, 480, 3000, 60_000]))
+        told.append((measurement.position, measurement.position + lost))
+        measurement.take(noise(int(rng.choice([0, 1, 30, 700, 5000]))), lost)
+    measurement.take(noise(1000))
+    measurement.flush()
+    assert [gap for frames in collector.all for gap in frames.gaps] == told
+    index, after = collector.column("sample") // 48, 0
+    within = [(-(-start // 48), -(-stop // 48)) for start, stop in told]
+    missing = np.concatenate([np.arange(*pair) for pair in within])
+    assert not np.isin(index, missing).any()
+    for frames in collector.all:
+        assert frames.sample[0] // 48 - after == frames.skipped
+        after = frames.sample[-1] // 48 + 1
+        np.testing.assert_array_equal(np.diff(frames.sample), 48)
+
+
+@pytest.mark.parametrize(("flags", "computed"), [(0, 48_000), (Fault.OVERLOAD, 0)])
+def test_the_zeros_of_a_gap_in_overload_are_not_computed(
+    measure, power_meter, noise, flags, computed
+):
+    """A model that is too slow would never catch up with them."""
+    taken = []
+
+    class Counting(type(power_meter())):
+        def step(self, x, state):
+            taken.append(x.shape[-1])
+            return super().step(x, state)
+
+    measurement = measure(Counting(48))
+    taken.clear()
+    measurement.take(noise(4800))
+    measurement.take(noise(4800), 48_000, flags)
+    assert sum(taken) == 4800 + computed + 4800
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e19, -3e38, 1.001 * LARGEST_SAMPLE])
@@ -292,6 +354,27 @@ def test_a_plain_tensor_serves_as_output(measure, collector, noise):
     assert delay.ratio == Fraction(1)
     measure(delay).take(noise(4800))
     assert collector.all[0].values.shape == (2, 480)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_a_model_makes_no_number_of_is_marked_and_counted(
+    measure, collector, power_meter, noise, bad
+):
+    class Breaking(type(power_meter())):
+        def step(self, x, state):
+            y, state = super().step(x, state)
+            return y._replace(ltl=torch.where(y.ltl > 100.0, bad, y.ltl)), state
+
+    x = noise(4800)
+    x[2400:2880] = 0.9
+    measurement = measure(Breaking(48))
+    measurement.take(x)
+    wrong = ~np.isfinite(collector.column("ltl"))
+    assert measurement.broken == wrong.sum() > 0
+    fault = collector.column("fault")
+    assert (fault[wrong] == Fault.NON_FINITE).all()
+    assert not fault[:50].any()
+    assert measurement.non_finite == 0
 
 
 def test_a_model_for_another_rate_is_refused(power_meter):

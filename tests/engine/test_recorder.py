@@ -36,6 +36,7 @@ def frames(*ltl, start=0, **marks):
         values=Loudness(np.array(ltl, np.float32), pattern),
         fault=np.full(len(ltl), marks.get("fault", 0), np.uint8),
         settling=np.full(len(ltl), marks.get("settling", False)),
+        since_s=np.full(len(ltl), np.inf),
         level_db=np.full((2, len(ltl)), 60.0, np.float32),
         calibrated=True,
         missed=marks.get("missed", 0),

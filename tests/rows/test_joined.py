@@ -44,6 +44,7 @@ def frames(model, time_s, values, fault=None, settling=False, calibrated=True):
         values=np.asarray(values, np.float64).reshape(n, -1),
         fault=np.zeros(n, np.uint8) if fault is None else np.asarray(fault, np.uint8),
         settling=np.full(n, settling),
+        since_s=np.full(n, np.inf),
         level_db=np.zeros((2, n), np.float32),
         calibrated=calibrated,
         model=model,

@@ -10,7 +10,7 @@ from amt_stream.rows import FieldReadings, JoinedRows, NoSuchColumn, choose, rea
 from amt_stream.rows.block import in_seven_digits, in_utc, told
 
 
-def frames(time_s, values, model="", fault=0, settling=False, stretch=0):
+def frames(time_s, values, model="", fault=0, since_s=np.inf, stretch=0):
     n = len(time_s)
     return Frames(
         time_s=np.asarray(time_s),
@@ -18,7 +18,8 @@ def frames(time_s, values, model="", fault=0, settling=False, stretch=0):
         utc=np.full(n, np.nan),
         values=values,
         fault=np.broadcast_to(np.uint8(fault), n).copy(),
-        settling=np.broadcast_to(settling, n).copy(),
+        settling=np.broadcast_to(since_s, n) < 1.0,
+        since_s=np.broadcast_to(np.float64(since_s), n).copy(),
         level_db=np.zeros((2, n), np.float32),
         calibrated=True,
         stretch=stretch,
@@ -87,14 +88,14 @@ def test_what_settles_after_a_fault_is_not_counted_and_the_first_rise_is_shorter
     time_s = np.arange(2000) / 500
     sone = np.select([time_s < 0.4, time_s < 2, time_s < 3], [20.0, 1.0, 9.0], 2.0)
     fault = np.where((time_s >= 2) & (time_s < 2.1), int(Fault.GAP), 0)
-    settling = (time_s < 1.5) | ((time_s >= 2) & (time_s < 3))
+    since_s = np.where(time_s >= 2, time_s - 2, np.inf)
     values = ZwickerOutput(sone[None].astype(np.float32), None)
-    readings.take(frames(time_s, values, "zwicker", fault, settling))
+    readings.take(frames(time_s, values, "zwicker", fault, since_s))
     assert readings.summary()["zwicker_nmax_sone"] == 2.0
     assert readings.counted_s()["measured_s"] == pytest.approx(2.5, abs=0.005)
     (readings,) = readings_of(["zwicker"], 1).values()
     readings.cover(0.0, 1.0)
-    readings.take(frames(time_s, values, "zwicker", fault, settling))
+    readings.take(frames(time_s, values, "zwicker", fault, since_s))
     assert readings.summary()["zwicker_nmax_sone"] == 20.0
 
 
