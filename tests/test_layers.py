@@ -67,7 +67,7 @@ def test_imports(path):
         if in_package and first in QT:
             assert (part, first) == ("cli", "amt_monitor"), f"{where}: Qt lives in apps/"
         if first == "sounddevice":
-            assert place.as_posix() == "amt_stream/engine/devices.py", f"{where}: not its place"
+            assert place.as_posix() == "amt_stream/engine/portaudio.py", f"{where}: not its place"
     assert len(top & {"torch", "Qt", "sounddevice"}) <= 1, f"{place}: {sorted(top)} in one file"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS
-from amt_stream.engine.devices import MicrophoneSource
+from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import (
     FileSource,
     Source,

@@ -14,7 +14,6 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
-from amt_stream.engine.devices import list_devices
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
@@ -66,8 +65,6 @@ def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
 
 def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
     """A microphone chosen in the window: as it is, whatever was typed for another input."""
-    # The window lists devices from a new process; this one may know an older list.
-    list_devices(rescan=True)
     given = open_microphone(device, blocksize=round(preset.block_ms * 1e-3 * PCM_FS))
     typed = {
         "--channels": args.channels,

@@ -2,12 +2,12 @@ from . import devices as devices
 from . import feed as feed
 from . import frames as frames
 from . import health as health
+from . import microphone as microphone
 from . import push as push
 from . import ring as ring
 from . import runner as runner
 from . import sources as sources
 from .devices import InputDevice as InputDevice
-from .devices import MicrophoneSource as MicrophoneSource
 from .devices import find_device as find_device
 from .devices import list_devices as list_devices
 from .feed import RowFeed as RowFeed
@@ -24,6 +24,7 @@ from .frames import HearsSound as HearsSound
 from .frames import History as History
 from .frames import Snapshot as Snapshot
 from .health import Health as Health
+from .microphone import MicrophoneSource as MicrophoneSource
 from .outlet import Sink as Sink
 from .push import PushSource as PushSource
 from .ring import SampleRing as SampleRing

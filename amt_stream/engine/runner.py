@@ -152,6 +152,7 @@ class Engine:
         self._recent: deque[Frames] = deque()
         self._recent_is_all = not self.first_sample
         self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._told: deque[tuple[str, str]] = deque()
         self._outlets_lock = threading.RLock()
         self._newest: Newest | None = None
         self._newest_lock = threading.Lock()
@@ -226,6 +227,7 @@ class Engine:
                 pass
             if self.error is not None:
                 raise self.error
+            self.source.run_in, self.source.tell = self._run_in, self._source_tells
             self._intake.start(given_up=self._stopping.is_set)
             _SOURCE_THREADS.update(self._intake.threads)
         except BaseException:
@@ -476,6 +478,8 @@ class Engine:
             return "ended" if self._played else "stopped"
         if self._intake.began_at is None:
             return "waiting"
+        if self.source.state:
+            return self.source.state
         return "stalled" if self._silent_for() > STALLED_S else "running"
 
     def _note(self) -> str:
@@ -653,6 +657,7 @@ class Engine:
         buffer = np.zeros((0, self.source.channels), np.float32)
         watch_at = time.monotonic()
         while not self._stopping.is_set():
+            self._pass_on_told()
             if time.monotonic() > watch_at:
                 self._watch()
                 watch_at = time.monotonic() + WATCH_S
@@ -671,7 +676,17 @@ class Engine:
             count, lost, flags = self._ring.read(buffer[:wanted])
             self._measure(buffer[:count], lost, flags)
 
+    def _source_tells(self, kind: str, text: str) -> None:
+        """Keep what the source says for the engine's own thread [any-thread]."""
+        self._told.append((kind, text))
+
+    def _pass_on_told(self) -> None:
+        while self._told:
+            kind, text = self._told.popleft()
+            self._tell(kind, self._measurement.position, 0, text)
+
     def _watch(self) -> None:
+        self._pass_on_told()
         if not self._ended.is_set() and self._silent_for() > self.source.stall_s:
             raise DeviceLost(
                 f"{self.source.name!r} has delivered nothing for {self.source.stall_s:g} s"

@@ -6,10 +6,10 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,10 @@ def as_lost(lost: Any) -> int:
     return int(lost)
 
 
+def _nobody_listens(kind: str, text: str) -> None:
+    """What `Source.tell` is without an engine."""
+
+
 class Source:
     """Something that delivers sound.
 
@@ -119,6 +123,11 @@ class Source:
     ready, and hold `slack_s` of sound for a `deliver` that is late; the others can be made to wait
     inside it. `duration_s` is the length of the sound, where it is known. One that is `seekable`
     can begin at any sample, so that a measurement which was broken off goes on there.
+
+    A source that goes on without sound for a while says so: its `state` is then "stalled" or "lost"
+    and else "running" (where it says nothing, the engine judges by the clock), `note` is a sentence
+    for as long as it holds, and `tell(kind, sentence)` makes an `Event` of what has just happened,
+    from any thread. The engine sets `tell`, and `run_in` as it was made with, before `start`.
     """
 
     fs: int
@@ -136,6 +145,9 @@ class Source:
     latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf
+    state: str = ""
+    run_in: Literal["engine", "callback"] = "engine"
+    tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
 
     def start(self, deliver: Deliver) -> None:
         raise NotImplementedError
