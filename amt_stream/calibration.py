@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from numbers import Real
@@ -148,7 +148,7 @@ class CalibrationError(RuntimeError):
 
 @dataclass(frozen=True)
 class Record:
-    """What a calibrator gave on one channel (1, 2, ...) of a device.
+    """What a calibrator gave on one channel (1, 2, ...) of a device, by what identifies that.
 
     `measured_dbfs` is the level of the tone that has `reference_db_spl`, where a full-scale sine
     has 0 dBFS. `date` is UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None where
@@ -267,7 +267,10 @@ def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     return path
 
 
-def calibrations_of(device: str, channels: Sequence[int]) -> list[Calibration]:
-    """Calibration of each channel as the user's file has it, UNCALIBRATED for the others."""
-    known = {r.channel: r.calibration for r in read_records() if r.device == device}
+def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[Calibration]:
+    """Calibration of each channel as the user's file has it, UNCALIBRATED for the others.
+
+    devices: the names that the device is kept by
+    """
+    known = {r.channel: r.calibration for r in read_records() if r.device in devices}
     return [known.get(channel, UNCALIBRATED) for channel in channels]

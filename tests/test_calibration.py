@@ -119,10 +119,10 @@ def test_records_are_kept_by_device_and_channel(tmp_path):
 def test_channels_without_a_record_are_uncalibrated(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     write_records([record(channel=2)])
-    left, right = calibrations_of("virtual_mic", (1, 2))
+    left, right = calibrations_of({"virtual_mic"}, (1, 2))
     assert left is UNCALIBRATED
     assert right.full_scale_db_spl == 124.0
-    assert calibrations_of("another", (2,)) == [UNCALIBRATED]
+    assert calibrations_of({"another"}, (2,)) == [UNCALIBRATED]
 
 
 GOOD = json.loads(json.dumps(vars(record())))

@@ -20,6 +20,7 @@ CLI_RANK = [
     "options",
     "inputs",
     "batch",
+    "watch",
     "terminal",
     "loudness_terminal",
 ]

@@ -14,6 +14,7 @@ from amt_stream.calibration import Record, utc_now, write_records
 from amt_stream.calibrator import STABLE_S, CalibratorCheck, Refused
 from amt_stream.cli.inputs import Input, open_input
 from amt_stream.cli.messages import say
+from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
 
 
@@ -21,6 +22,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     """Measure the tone and print what a full-scale sine stands for; for a microphone, keep it."""
     given = open_input(args, args.source or "mic")
     fs, name = given.source.fs, given.source.name
+    kept_by = _kept_by(given)
     checks = {channel: CalibratorCheck(fs, args.frequency) for channel in given.channels}
     say(f"listening to {name} for a tone of {args.level:g} dB SPL at {args.frequency:g} Hz")
     channel = given.channels[0]
@@ -41,7 +43,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         _show_progress({})
     records = [
         Record(
-            name,
+            kept_by,
             channel,
             args.level,
             round(tone.level_dbfs, 4),
@@ -65,6 +67,19 @@ def run_calibrate(args: argparse.Namespace) -> int:
     else:
         say(f"not kept, as {name} is no device: use --full-scale-db with the level above")
     return 0
+
+
+def _kept_by(given: Input) -> str:
+    """What tells this microphone from any other that may be called the same."""
+    if not isinstance(given.source, MicrophoneSource):
+        return given.source.name
+    device = given.source.device
+    if not device.identity:
+        raise Refused(
+            f"the system does not tell which microphone {device.name!r} is: name it with -d "
+            "(amt-stream devices lists them)"
+        )
+    return device.identity
 
 
 def _sound(given: Input, timeout: float) -> Iterator[NDArray[np.float32]]:

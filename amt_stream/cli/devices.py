@@ -15,12 +15,13 @@ def run_devices(args: argparse.Namespace) -> int:
         say("there is no input device; `amt-stream meter --source demo` needs none")
     for device in devices:
         star = "*" if device.default else " "
+        behind = "" if device.behind is None else f", now {device.behind}"
         channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")
         print(
-            f"{star} {device.index:3d} {device.name} ({device.host_api}), {channels}, "
+            f"{star} {device.index:3d} {device.name} ({device.host_api}){behind}, {channels}, "
             f"{device.fs} Hz"
         )
         for record in records:
-            if record.device == device.name:
+            if record.device in device.kept_by:
                 print(f"        channel {record.channel}: {record.calibration}")
     return 0

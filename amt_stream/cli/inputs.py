@@ -1,16 +1,25 @@
 """Which sound a command listens to, and how loud its full scale is."""
 
 import argparse
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from amt_stream.calibration import UNCALIBRATED, Calibration, calibrations_of
+from amt_stream.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    calibrations_of,
+    read_records,
+)
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS
+from amt_stream.engine.devices import InputDevice
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import (
     FileSource,
     Source,
+    SourceError,
     StdinSource,
     ThreadedSource,
     am_tone_source,
@@ -19,6 +28,7 @@ from amt_stream.engine.sources import (
 )
 
 BLOCK_MS = 10.0
+RETRY_S = 0.5
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 
 
@@ -59,13 +69,16 @@ def open_input(
     if source == "mic" and not paced:
         raise WrongUsage("--fast is for a file or a built-in sound: a microphone takes its time")
     if source == "mic":
-        return open_microphone(
+        open_it = partial(
+            open_microphone,
             args.device,
             args.channels,
             args.samplerate,
             args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
             full_scale_db,
         )
+        wait = getattr(args, "wait", False)
+        return _when_it_is_there(open_it) if wait else open_it(wait=wait is None)
     pick = args.channels
     opened: Source
     if source in BUILT_IN:
@@ -90,6 +103,18 @@ def open_input(
     else:
         calibration = opened.calibration or UNCALIBRATED
     return Input(opened, channels, [calibration], pick)
+
+
+def _when_it_is_there(open_it: Callable[[], Input]) -> Input:
+    told = ""
+    while True:
+        try:
+            return open_it()
+        except SourceError as error:
+            if str(error) != told:
+                told = str(error)
+                say(f"waiting for the microphone: {told}")
+            time.sleep(RETRY_S)
 
 
 def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Calibration:
@@ -120,14 +145,16 @@ def open_microphone(
     fs: int | None = None,
     blocksize: int = 480,
     full_scale_db: float | None = None,
+    wait: bool = True,
 ) -> Input:
     """A microphone with the calibration given, or else the one kept for it."""
-    source = MicrophoneSource(device, fs=fs, channels=channels, blocksize=blocksize)
+    source = MicrophoneSource(device, fs=fs, channels=channels, blocksize=blocksize, wait=wait)
     heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
     else:
-        calibration = calibrations_of(source.name, heard)
+        _say_what_is_of_no_known_device(source.device)
+        calibration = calibrations_of(source.device.kept_by, heard)
         missing = [c for c, known in zip(heard, calibration, strict=True) if not known.calibrated]
         if missing:
             calibration = [UNCALIBRATED]
@@ -137,3 +164,13 @@ def open_microphone(
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
                 )
     return Input(source, heard, calibration)
+
+
+def _say_what_is_of_no_known_device(device: InputDevice) -> None:
+    """A calibration may be kept by a name that is another microphone's by now."""
+    unused = device.name not in device.kept_by
+    if unused and any(record.device == device.name for record in read_records()):
+        say(
+            f"a calibration is kept by the name {device.name!r}, which may have been that of any "
+            "microphone: it is not used; calibrate again"
+        )

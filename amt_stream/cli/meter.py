@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import uncertainty_of
@@ -14,6 +15,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
+from amt_stream.cli.watch import Watch
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
@@ -59,13 +61,22 @@ def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
     try:
         return open_input(args, "mic", preset.block_ms)
     except SourceError as error:
+        if args.format:
+            raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error
         say(f"the built-in demo sound plays instead of a microphone: {error}")
-        return open_input(args, "demo", preset.block_ms)
+        given = open_input(args, "demo", preset.block_ms)
+        # Nobody who reads it from afar is to take it for a measurement.
+        demo = [replace(c, calibrated=False, source="demo sound") for c in given.calibration]
+        return replace(given, calibration=demo)
 
 
 def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
     """A microphone chosen in the window: as it is, whatever was typed for another input."""
-    given = open_microphone(device, blocksize=round(preset.block_ms * 1e-3 * PCM_FS))
+    given = open_microphone(
+        device,
+        blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
+        wait=args.wait is not False,
+    )
     typed = {
         "--channels": args.channels,
         "--samplerate": args.samplerate,
@@ -164,19 +175,18 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 
     rows = LiveRows(sys.stdout, begin, table.rows)
     engine = make_engine(given, preset, models, [rows], args.blocksize)
-    told = ""
     with engine:
+        watch = Watch(engine)
         while not rows.done.is_set() and engine.error is None and not engine.wait(TURN_S):
-            note = engine.health.note
-            if note and note != told:
-                say(note)
-                told = note
+            watch.look()
+            if watch.is_overdue(args.duration):
+                break
     health = engine.health
     end_s = (health.samples + health.lost_samples) / engine.source.fs
     rows.finish(end_s, table.summary)
     if rows.error is not None:
         raise rows.error
-    return _ended(engine, args.duration, told)
+    return _ended(engine, args.duration, watch.note)
 
 
 def _engine_to_see(

@@ -128,6 +128,12 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         help="end after so many seconds of sound",
     )
     parser.add_argument(
+        "--wait",
+        action=argparse.BooleanOptionalAction,
+        help="wait for the microphone at the start too; --no-wait ends with status 3 when it is "
+        "lost (default: what is not there at the start is refused, what is lost is waited for)",
+    )
+    parser.add_argument(
         "--fast",
         action="store_true",
         help="play a file, or a built-in sound, as fast as it goes and not as if it came live",

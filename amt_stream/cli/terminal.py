@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
 import numpy as np
 
 from amt_stream.calibration import in_words
+from amt_stream.cli.watch import SILENT, Watch
 from amt_stream.rows.words import fault_words
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Condition:
 def warning_words(reading: Condition) -> list[str]:
     """What a reader must know before believing the numbers."""
     words = [] if reading.calibrated else ["uncalibrated"]
+    if reading.health.device_state in SILENT:
+        words.append(f"device {reading.health.device_state}")
     if reading.settling:
         words.append("settling")
     if reading.faults:
@@ -145,6 +148,7 @@ class TerminalMeter(Generic[Shown]):
         end = math.inf if duration is None else duration
         self._end_s = end
         next_line_s = LINE_S
+        watch = Watch(self._engine)
         while not self._engine.wait(0.0) and self._engine.error is None:
             reading = self.reading()
             if reading is not None:
@@ -153,7 +157,9 @@ class TerminalMeter(Generic[Shown]):
                 elif reading.time_s >= next_line_s:
                     self._print(reading)
                     next_line_s = math.floor(reading.time_s / LINE_S) * LINE_S + LINE_S
-            if self._reached(end):
+            if not self._drawn:
+                watch.look()
+            if self._reached(end) or watch.is_overdue(duration):
                 return
             if not self._wait_for_key():
                 return

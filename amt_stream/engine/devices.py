@@ -28,6 +28,12 @@ class InputDevice:
     identity: str = ""
     behind: str | None = None
 
+    @property
+    def kept_by(self) -> frozenset[str]:
+        """What a calibration of it may be kept by: never a name that may stand for another."""
+        own = set() if is_alias(self.name, self.host_api) else {self.name}
+        return frozenset({self.identity, *own} - {""})
+
     def __str__(self) -> str:
         return self.name if self.behind is None else f"{self.name} ({self.behind})"
 

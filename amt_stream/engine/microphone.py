@@ -295,7 +295,7 @@ class _Captured:
         if self._lost_at is not None:
             lost_s = time.monotonic() - self._lost_at
             source.tell("back", f"the device {source.name!r} is back after {lost_s:.1f} s")
-        source.state, source.note, self._lost_at = "running", "", None
+        source.note, source.state, self._lost_at = "", "running", None
 
     def _come_back(self) -> CaptureProcess | None:
         """Try until the device is there again, and open it; None where all stops."""

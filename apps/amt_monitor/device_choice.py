@@ -5,8 +5,7 @@ import sys
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-# In a process of its own: PortAudio finds new devices only when it starts, and to start it again
-# in this process would close the stream.
+# In a process of its own: a sound system that hangs does not hold up the window.
 LIST_DEVICES = """
 import json
 from dataclasses import asdict
@@ -57,7 +56,9 @@ class DeviceChoice(QtWidgets.QComboBox):
 
     def _listed(self, exit_code: int) -> None:
         output = bytes(self._listing.readAllStandardOutput())
-        devices = json.loads(output) if exit_code == 0 else []
+        if exit_code != 0:
+            return  # a sound server that hangs says nothing of its devices
+        devices = json.loads(output)
         names = [device["name"] for device in devices]
         entries = [
             # By name where that is enough: indices change when devices come and go.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from amt_stream.engine import Engine
 
 Device = str | int | None
-ENDED = ("lost", "ended", "stopped")
+ENDED = ("ended", "stopped")
 MakeEngine = Callable[[Device], "Engine"]
 
 log = logging.getLogger("amt_monitor")
@@ -52,7 +52,7 @@ class Switch:
     def poll(self) -> None:
         """Take note of what has finished; to be called now and then."""
         if self._job is None:
-            if self.measuring and self.engine and self.engine.health.device_state in ENDED:
+            if self.measuring and self.engine and _has_ended(self.engine):
                 self.error = self.engine.error
                 self._do("stopping", self._end)
         elif self._job.done():
@@ -87,3 +87,8 @@ class Switch:
     def _end(self) -> None:
         if self.engine is not None and self.measuring:
             self.engine.stop()
+
+
+def _has_ended(engine: "Engine") -> bool:
+    """Whether by itself; one whose device is lost waits for it."""
+    return engine.error is not None or engine.health.device_state in ENDED

@@ -214,10 +214,26 @@ def test_a_device_that_is_not_there_is_one_sentence(qtbot, virtual_mic, open_win
     assert text(window, "message") == ""
 
 
-def test_a_lost_device_is_one_sentence_and_can_be_started_again(
+def test_a_lost_device_is_one_sentence_until_it_is_back(qtbot, virtual_mic, open_window, model):
+    window = open_window(lambda device: Engine(MicrophoneSource("virtual_mic"), model))
+    engine = window.switch.engine
+    virtual_mic.unplug()
+    try:
+        qtbot.waitUntil(lambda: "was lost" in text(window, "message"), timeout=15000)
+        wait_for_state(qtbot, window, "lost")
+        assert "lost" in text(window, "status")
+        assert window.exit_code() == 0
+    finally:
+        virtual_mic.plug()
+    wait_for_state(qtbot, window, "running")
+    qtbot.waitUntil(lambda: text(window, "message") == "", timeout=15000)
+    assert window.switch.engine is engine
+
+
+def test_a_lost_device_that_is_not_waited_for_can_be_started_again(
     qtbot, virtual_mic, open_window, model
 ):
-    window = open_window(lambda device: Engine(MicrophoneSource("virtual_mic"), model))
+    window = open_window(lambda device: Engine(MicrophoneSource("virtual_mic", wait=False), model))
     virtual_mic.unplug()
     try:
         qtbot.waitUntil(lambda: "was lost" in text(window, "message"), timeout=15000)

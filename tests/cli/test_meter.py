@@ -170,8 +170,8 @@ def test_a_reader_that_leaves_ends_the_meter_quietly(command):
     assert meter.returncode == 0
 
 
-def test_a_lost_device_has_its_own_status(command, virtual_mic):
-    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv"]
+def test_a_lost_device_that_is_not_waited_for_has_its_own_status(command, virtual_mic):
+    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--no-wait"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     try:
         with subprocess.Popen(call, **pipes) as meter:
@@ -186,17 +186,80 @@ def test_a_lost_device_has_its_own_status(command, virtual_mic):
     assert "Traceback" not in errors
 
 
-def test_without_a_microphone_the_demo_sound_plays(run, tmp_path):
-    """No microphone, no screen: two lines say so, and the readings are those of the demo."""
-    speaker = tmp_path / "speaker_only.conf"
+def test_rows_go_on_when_a_lost_device_is_back(command, virtual_mic):
+    """What happens to the device is said at once, and the rows count the time without it."""
+    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--duration", "4"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:
+        with subprocess.Popen(call, **pipes) as meter:
+            assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
+            virtual_mic.unplug()
+            assert "the device 'virtual_mic' was lost" in meter.stderr.readline()
+            virtual_mic.plug()
+            assert "the device 'virtual_mic' is back after" in meter.stderr.readline()
+            rows = meter.stdout.read().splitlines()
+            errors = meter.stderr.read()
+    finally:
+        virtual_mic.plug()
+    assert meter.returncode == 0, errors
+    assert rows[-1].startswith("4.0,")
+    assert any(",gap" in row for row in rows)
+    assert "4 s measured" in errors
+
+
+def test_a_measurement_ends_in_its_time_though_the_device_stays_away(command, virtual_mic):
+    call = [*command, "meter", "-d", "virtual_mic", "--terminal", "--duration", "3"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:
+        with subprocess.Popen(call, **pipes) as meter:
+            assert "1.0 s" in meter.stdout.readline()
+            virtual_mic.unplug()
+            meter.stdout.read()
+            errors = meter.stderr.read()
+    finally:
+        virtual_mic.plug()
+    assert meter.returncode == 0, errors
+    assert "the device 'virtual_mic' was lost" in errors
+
+
+def nothing_to_hear(folder):
+    """Settings in which there is no microphone."""
+    speaker = folder / "speaker_only.conf"
     speaker.write_text("pcm.!default { type asym playback.pcm { type null } }")
-    nothing = {"ALSA_CONFIG_PATH": str(speaker), "PULSE_SERVER": "none"}
-    done = run("meter", "--duration", 1, **nothing)
+    return {"ALSA_CONFIG_PATH": str(speaker), "PULSE_SERVER": "none"}
+
+
+def test_without_a_microphone_the_demo_sound_is_shown(run, tmp_path):
+    """No microphone, no screen: two lines say so, and no reading looks like a measurement."""
+    done = run("meter", "--duration", 1, **nothing_to_hear(tmp_path))
     assert done.status == 0, done.err
     assert "there is no display: the meter runs in the terminal" in done.lines[0]
     assert "the built-in demo sound plays instead of a microphone:" in done.err
     assert "sone" in done.out
-    assert "uncalibrated" not in done.out
+    assert "uncalibrated" in done.out
+
+
+def test_without_a_microphone_there_are_no_rows(run, tmp_path):
+    done = run("meter", "--format", "csv", "--duration", 1, **nothing_to_hear(tmp_path))
+    assert (done.status, done.out, len(done.lines)) == (1, "", 1)
+    assert "there is no microphone" in done.err
+    assert "--source demo gives rows of the built-in sound" in done.err
+
+
+def test_a_microphone_that_comes_later_is_waited_for(command, virtual_mic):
+    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--duration", "0.5"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    virtual_mic.unplug()
+    try:
+        assert subprocess.run(call, check=False, **pipes).returncode == 1
+        with subprocess.Popen([*call, "--wait"], **pipes) as meter:
+            assert "waiting for the microphone:" in meter.stderr.readline()
+            virtual_mic.plug()
+            rows = meter.stdout.read().splitlines()
+    finally:
+        virtual_mic.plug()
+    assert meter.returncode == 0
+    assert rows[-1].startswith("0.5,")
 
 
 def test_the_window_opens_on_a_screen(command, xvfb):

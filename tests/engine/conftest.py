@@ -111,8 +111,8 @@ class Collector:
 def until():
     """Waits for a condition; fails after 20 s, so that a broken test ends."""
 
-    def wait(condition: Callable[[], bool]) -> None:
-        give_up = time.monotonic() + 20
+    def wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+        give_up = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < give_up, "the condition never came true"
             time.sleep(0.001)

@@ -1,0 +1,51 @@
+"""What is said on standard error of a measurement while it runs."""
+
+import time
+from typing import TYPE_CHECKING
+
+from amt_stream.cli.messages import say
+
+if TYPE_CHECKING:
+    from amt_stream.engine.runner import Engine
+    from amt_stream.frames import Event
+
+SAID = ("stall", "lost", "back")
+"""Events that are said: what a device does."""
+
+
+class Watch:
+    """Says each thing once; `note` is what was last said of the engine's notes."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._began = time.monotonic()
+        self._newest: Event | None = None
+        self._happened = ""
+        self.note = ""
+
+    def look(self) -> None:
+        """Say what has happened since the last look."""
+        new: list[Event] = []
+        for event in reversed(self._engine.events):
+            if event is self._newest:
+                break
+            new.append(event)
+        for event in reversed(new):
+            self._newest = event
+            if event.kind in SAID:
+                self._happened = event.text
+                say(event.text)
+        note = self._engine.health.note
+        if note and note not in (self.note, self._happened):
+            self.note = note
+            if self._engine.source.state not in SILENT:  # else it is an event's sentence
+                say(note)
+
+    def is_overdue(self, duration: float | None) -> bool:
+        """Whether so many seconds have passed, and no row tells it as the device is silent."""
+        if duration is None or self._engine.source.state not in SILENT:
+            return False
+        return time.monotonic() - self._began > duration
+
+
+SILENT = ("stalled", "lost")

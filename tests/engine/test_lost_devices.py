@@ -1,0 +1,285 @@
+"""Devices that go and come back, and sound servers that stand still."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from amt_stream.engine import DeviceLost, Engine, MicrophoneSource, list_devices
+from amt_stream.engine.sources import SourceError
+
+FS = 48000
+WAYS = ["module", "daemon", "suspend", "stop"]
+
+
+def pactl(*arguments: str) -> None:
+    subprocess.run(["pactl", *arguments], check=True, capture_output=True)
+
+
+class Trouble:
+    """Takes the virtual microphone away in one of WAYS, and brings it back."""
+
+    def __init__(self, microphone, way: str) -> None:
+        self._microphone, self._way = microphone, way
+
+    @property
+    def _daemon(self) -> int:
+        folder = Path(self._microphone.environment["VIRTUAL_MIC_DIR"])
+        return int((folder / "pid").read_text())
+
+    def begin(self) -> None:
+        match self._way:
+            case "module":
+                self._microphone.unplug()
+            case "daemon":
+                os.kill(self._daemon, signal.SIGKILL)
+            case "suspend":
+                pactl("suspend-source", "mic", "1")
+            case "stop":
+                os.kill(self._daemon, signal.SIGSTOP)
+
+    def end(self) -> None:
+        match self._way:
+            case "module":
+                self._microphone.plug()
+            case "daemon":
+                self._microphone.start()
+            case "suspend":
+                pactl("suspend-source", "mic", "0")
+            case "stop":
+                os.kill(self._daemon, signal.SIGCONT)
+
+
+@pytest.fixture
+def trouble(virtual_mic):
+    """Makes `Trouble` of a kind; whatever fails, the microphone is there afterwards."""
+    made = []
+
+    def make(way: str) -> Trouble:
+        made.append(Trouble(virtual_mic, way))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+    virtual_mic.start()
+
+
+class Listener:
+    """What a source delivers: how much, and when the last of it came."""
+
+    def __init__(self) -> None:
+        self.samples = self.lost = 0
+        self.gaps: list[int] = []
+        self.came_at = 0.0
+        self.flags = 0
+
+    def __call__(self, block, lost=0, flags=0) -> None:
+        self.lost += lost
+        self.flags |= flags
+        if lost:
+            self.gaps.append(lost)
+        if block is not None:
+            self.samples += len(block)
+            self.came_at = time.monotonic()
+
+    def delay_s(self, seconds: float = 0.6) -> float:
+        """The least time from a count of samples and gaps to the clock, of some seconds."""
+        end, least = time.monotonic() + seconds, float("inf")
+        while time.monotonic() < end:
+            least = min(least, self.came_at - (self.samples + self.lost) / FS)
+            time.sleep(0.002)
+        return least
+
+
+def open_descriptors() -> int:
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def children(process: int) -> list[int]:
+    """Processes that were started by one."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == process:
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("way", "pause_s"),
+    [("module", 1.0), ("daemon", 1.0), ("suspend", 0.3), ("suspend", 2.0), ("stop", 2.0)],
+)
+def test_a_device_that_comes_back_is_measured_on_and_the_gap_is_right(trouble, until, way, pause_s):
+    one, told, heard = trouble(way), [], Listener()
+    descriptors, threads = open_descriptors(), threading.active_count()
+    source = MicrophoneSource("virtual_mic")
+    source.tell = lambda kind, text: told.append((kind, time.monotonic()))
+    source.start(heard)
+    try:
+        until(lambda: heard.samples > FS)
+        before = heard.delay_s()
+        one.begin()
+        ended_at = heard.came_at
+        began = time.monotonic()
+        time.sleep(pause_s)
+        one.end()
+        back = time.monotonic()
+        until(lambda: heard.came_at > back and source.state == "running")
+        assert heard.came_at - back < 3.0
+        # What stands still is a gap only after a second without the rest of it.
+        until(lambda: heard.gaps)
+        silence_s = heard.came_at - ended_at if pause_s < 1.0 else heard.came_at - began
+        assert len(heard.gaps) == 1
+        assert pause_s - 0.1 < heard.lost / FS < silence_s + 0.1
+        assert heard.delay_s() - before == pytest.approx(0.0, abs=0.06)
+    finally:
+        source.stop()
+    if pause_s > 1.0:
+        assert [kind for kind, _ in told if kind != "stall"] == ["lost", "back"]
+        assert min(at for _, at in told) - began < 1.0
+    assert threading.active_count() == threads
+    assert open_descriptors() == descriptors
+
+
+def test_a_short_stop_of_the_server_loses_nothing(trouble, until):
+    one, heard = trouble("stop"), Listener()
+    source = MicrophoneSource("virtual_mic")
+    source.start(heard)
+    try:
+        until(lambda: heard.samples > FS)
+        before = heard.delay_s()
+        one.begin()
+        time.sleep(0.4)
+        one.end()
+        time.sleep(1.3)
+        assert heard.gaps == []
+        assert heard.delay_s() - before == pytest.approx(0.0, abs=0.06)
+    finally:
+        source.stop()
+
+
+def test_the_engine_says_that_the_device_is_lost_and_goes_on(trouble, until, power_meter):
+    one, heard = trouble("module"), []
+    with Engine(MicrophoneSource("virtual_mic"), power_meter(), [heard.append]) as engine:
+        until(lambda: engine.history.count > 200)
+        one.begin()
+        until(lambda: engine.health.device_state == "lost")
+        assert "the measurement goes on when it is back" in engine.health.note
+        one.end()
+        until(lambda: engine.health.device_state == "running")
+        count = engine.history.count
+        until(lambda: engine.history.count > count + 200)
+        assert engine.health.note == ""
+        until(lambda: {"lost", "gap", "back"} <= {event.kind for event in engine.events})
+    assert engine.error is None
+    assert engine.health.lost_samples > 0
+    order = [event.kind for event in engine.events if event.kind != "stall"]
+    assert order.index("lost") < min(order.index("back"), order.index("gap"))
+
+
+def test_a_stopped_server_is_one_sentence_at_the_start_and_no_hindrance_at_the_end(
+    trouble, until, power_meter
+):
+    one = trouble("stop")
+    engine = Engine(MicrophoneSource("virtual_mic"), power_meter()).start()
+    until(lambda: engine.history.count > 200)
+    one.begin()
+    began = time.monotonic()
+    engine.stop()
+    assert time.monotonic() - began < 2.0
+    began = time.monotonic()
+    with pytest.raises(SourceError, match="the sound system has not answered for 3 s"):
+        MicrophoneSource("virtual_mic")
+    assert time.monotonic() - began < 6.0
+
+
+def test_what_holds_the_device_ends_with_its_program(virtual_mic, until):
+    """Also where that is killed."""
+    code = (
+        "import time\n"
+        "from amt_stream.engine import MicrophoneSource\n"
+        "source = MicrophoneSource('virtual_mic')\n"
+        "source.start(lambda *a: None)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        (held_by,) = children(program.pid)
+        program.kill()
+    until(lambda: not is_running(held_by))
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_program_that_was_stopped_counts_what_it_did_not_hear(virtual_mic):
+    code = (
+        "import time\n"
+        "from amt_stream.engine import MicrophoneSource\n"
+        "heard = [0, 0]\n"
+        "def deliver(block, lost=0, flags=0):\n"
+        "    heard[0] += 0 if block is None else len(block)\n"
+        "    heard[1] += lost\n"
+        "source = MicrophoneSource('virtual_mic')\n"
+        "source.start(deliver)\n"
+        "began = time.monotonic()\n"
+        "print('ready', flush=True)\n"
+        "while time.monotonic() < began + 6: time.sleep(0.05)\n"
+        "source.stop()\n"
+        "print(*heard, time.monotonic() - began, source.state, source.error)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as program:
+        program.stdout.readline()
+        time.sleep(1.0)
+        program.send_signal(signal.SIGSTOP)
+        time.sleep(3.5)
+        program.send_signal(signal.SIGCONT)
+        samples, lost, took_s, state, error = program.stdout.readline().split()
+    assert (state, error) == ("running", "None")
+    assert int(lost) > FS
+    assert (int(samples) + int(lost)) / FS == pytest.approx(float(took_s), abs=0.25)
+
+
+def test_devices_are_listed_anew_while_one_runs(trouble, virtual_mic, until, power_meter):
+    def names():
+        return {device.name for device in list_devices()}
+
+    with Engine(MicrophoneSource("virtual_mic"), power_meter()) as engine:
+        until(lambda: engine.history.count > 200)
+        several = [threading.Thread(target=list_devices) for _ in range(4)]
+        for thread in several:
+            thread.start()
+        for thread in several:
+            thread.join()
+        assert {"virtual_mic", "default"} <= names()
+        assert engine.health.device_state == "running"
+    assert engine.health.lost_samples == 0
+    assert engine.error is None
+
+
+def test_a_lost_device_that_nobody_waits_for_tells_its_loss(trouble, until):
+    one, heard = trouble("suspend"), Listener()
+    source = MicrophoneSource("virtual_mic", wait=False)
+    source.start(heard)
+    try:
+        until(lambda: heard.samples > FS)
+        one.begin()
+        until(lambda: source.error is not None)
+    finally:
+        source.stop()
+    assert isinstance(source.error, DeviceLost)
+    assert heard.lost / FS == pytest.approx(1.05, abs=0.2)
