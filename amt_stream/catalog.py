@@ -59,6 +59,8 @@ class Entry:
         channels, and with what they take (`readings_take`)
     input_unit: of the class, which declares it too
     settings: what can be set of it by a preset: the words allowed, the usual one first
+    cheaper: the settings with which it costs less, and gives as good as the same numbers from the
+        same state: an engine that cannot keep up goes on with these
     arguments: with which it is made always
     takes: what it is made with besides, of what is known where it is used
     readings_take: the same of its readings: "band", whether the model gives the band that follows
@@ -81,6 +83,7 @@ class Entry:
     readings: str
     input_unit: InputUnit = "pascal"
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cheaper: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     takes: tuple[Takes, ...] = ()
     readings_take: tuple[ReadingsTake, ...] = ()
@@ -126,6 +129,11 @@ class Entry:
         taken = {k: v for k, v in known.items() if k in self.takes}
         return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
 
+    def cheaper_than(self, model: Any) -> dict[str, str]:
+        """The `cheaper` settings that a model of this class does not run with yet."""
+        made_with = model.arguments()
+        return {key: word for key, word in self.cheaper.items() if made_with.get(key) != word}
+
     def make_readings(self, channels: int, **known: Any) -> Any:
         """New readings of a model that hears so many channels; `known` as of `build`."""
         taken = {k: v for k, v in known.items() if k in self.readings_take}
@@ -145,6 +153,7 @@ SHIPPED = (
             "accuracy": ("exact", "grouped"),
             "constants": ("iso", "author"),
         },
+        cheaper={"accuracy": "grouped"},
         takes=("uncertainty_db", "specific_loudness", "excitation_db"),
         readings_take=("band",),
         outputs={
@@ -171,6 +180,7 @@ SHIPPED = (
             "ear_filter": ("minimum", "linear"),
             "accuracy": ("exact", "grouped"),
         },
+        cheaper={"accuracy": "grouped"},
         outputs={
             "gm2002_stl_ears": Output("stl_ears", "sone", ("ear",)),
             "gm2002_ltl_ears": Output("ltl_ears", "sone", ("ear",)),
@@ -261,6 +271,16 @@ def entry(name: str) -> Entry:
         remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(found)}"
         raise CatalogError(f"there is no model {name!r}: {remedy}")
     return found[name]
+
+
+def entry_of(model: Any) -> Entry | None:
+    """The entry whose class a model is; None for one that no entry has."""
+    for found in entries().values():
+        # The name first: a model of another package that cannot be loaded is no matter here.
+        name = type(model).__name__
+        if found.model.endswith(f":{name}") and type(model) is found.load("model"):
+            return found
+    return None
 
 
 def add(new: Entry) -> None:

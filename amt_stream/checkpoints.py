@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -52,6 +52,12 @@ class Checkpointed(nn.Module):
             now = getattr(self, name, None)
             values[name] = now if value is None or isinstance(now, Tensor) else value
         return values
+
+    def with_arguments(self, **changed: Any) -> Self:
+        """A new one, made with the same arguments but for these, with what was learned here."""
+        new = type(self)(**{**vars(self).get("_made_with", {}), **changed})
+        new.load_state_dict(self.state_dict())
+        return new
 
     def extra_repr(self) -> str:
         """All arguments, each number in seven digits."""

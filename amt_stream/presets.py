@@ -5,7 +5,7 @@ import inspect
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream import catalog
 from amt_stream.catalog import Entry, View
+from amt_stream.engine.pace import RUNGS
 
 if TYPE_CHECKING:
     from torch import nn
@@ -126,6 +127,7 @@ def rules() -> dict[str, Rule]:
         "engine.block_ms": Number(1, 1000, "ms"),
         "engine.run_in": Choice(("engine", "callback")),
         "engine.history_s": Number(1, 3600, "s"),
+        "engine.ladder": Names(("none", *RUNGS), RUNGS),
         "meter.step_ms": Number(1, 60000, "ms", whole=True),
     }
 
@@ -225,6 +227,7 @@ class Preset:
     block_ms: float = 20.0
     run_in: str = "engine"
     history_s: float = 60.0
+    ladder: str | Sequence[str] = RUNGS
     step_ms: int = 100
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
@@ -334,7 +337,13 @@ class Preset:
     @property
     def engine_settings(self) -> dict[str, Any]:
         """Keyword arguments for `Engine`."""
-        return {"block_ms": self.block_ms, "run_in": self.run_in, "history_s": self.history_s}
+        words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
+        return {
+            "block_ms": self.block_ms,
+            "run_in": self.run_in,
+            "history_s": self.history_s,
+            "ladder": () if words == ("none",) else words,
+        }
 
     @property
     def tables(self) -> dict[str, Any]:

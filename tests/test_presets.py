@@ -5,6 +5,7 @@ import torch
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.options import chosen_preset
+from amt_stream.engine.pace import RUNGS
 from amt_stream.presets import (
     Preset,
     PresetError,
@@ -64,6 +65,15 @@ def test_a_path_is_a_preset_and_what_it_leaves_out_is_as_usual(preset_file):
     assert preset == Preset(settings={"field": "diffuse"}, step_ms=20)
 
 
+@pytest.mark.parametrize(
+    ("written", "ladder"),
+    [("", RUNGS), ('"none"', ()), ('"models"', ("models",)), ('["blocks"]', ("blocks",))],
+)
+def test_what_may_be_done_without_in_an_overload_is_a_setting(preset_file, written, ladder):
+    line = f"[engine]\nladder = {written}\n" if written else ""
+    assert load_preset(str(preset_file(GOOD + line))).engine_settings["ladder"] == ladder
+
+
 def test_an_explicit_field_wins():
     assert load_preset("headphones-eardrum").with_field("diffuse").settings["field"] == "diffuse"
     assert load_preset("headphones-eardrum").with_field(None).settings["field"] == "eardrum"
@@ -101,6 +111,7 @@ def test_an_unknown_name_lists_those_there_are():
         (GOOD + "[engine]\nblock_ms = 0\n", "block_ms is 0 and must be a number from 1 to 1000 ms"),
         (GOOD + "[engine]\nblock_ms = nan\n", "block_ms is nan and must be"),
         (GOOD + "[engine]\nhistory_s = true\n", "history_s is true and must be a number"),
+        (GOOD + '[engine]\nladder = "rows"\n', 'ladder is "rows" and must be one of "none", "acc'),
         (GOOD + "[meter]\nstep_ms = 0.5\n", "step_ms is 0.5 and must be a whole number"),
         (GOOD + "[screen]\nsize = 1\n", r"\[screen\] is not a section: allowed are \[engine\]"),
         (GOOD + "[engine.block_ms]\n", "block_ms is {} and must be a number"),

@@ -36,13 +36,12 @@ class Made(NamedTuple):
 def readings_of_model(name: str, made: Made) -> Readings:
     """Those that the catalog has for a model; of another, its outputs of one number per frame."""
     model = made.model
-    for entry in catalog.entries().values():
-        # The name first: a model of another package that cannot be loaded is no matter here.
-        if entry.model.endswith(f":{type(model).__name__}") and type(model) is entry.load("model"):
-            band = "uncertainty_db" in entry.takes and model.uncertainty_db is not None
-            readings: Readings = entry.make_readings(made.channels, model=model, band=band)
-            return readings
-    return FieldReadings(name, made.fields)
+    entry = catalog.entry_of(model)
+    if entry is None:
+        return FieldReadings(name, made.fields)
+    band = "uncertainty_db" in entry.takes and model.uncertainty_db is not None
+    readings: Readings = entry.make_readings(made.channels, model=model, band=band)
+    return readings
 
 
 class EngineRows:

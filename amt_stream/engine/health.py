@@ -22,8 +22,10 @@ class Health:
     block_share_*       time taken by a block over the block's own duration: median, p99 (of the
                         last 8192 blocks) and maximum
     overruns            blocks that did not fit into the ring; with run_in="callback", blocks after
-                        which the model was further behind than the device's own buffer holds
-    queue_s             audio that waits in the ring
+                        which the model was further behind than the device's own buffer holds; and
+                        how often what waited was left out because nothing else helped
+    overloaded          processing does not keep up with the sound, and does without something
+    queue_s             audio that waits in the ring, or in a callback for the model
     samples             input samples heard; with lost_samples, those that have passed by the clock
     late_callbacks      blocks that came more than 0.1 s later, by the sample count, than those of
                         the seconds before: sound came to a halt; bursts are not late
@@ -49,6 +51,7 @@ class Health:
     block_share_max: float
     queue_s: float
     overruns: int
+    overloaded: bool
     lost_samples: int
     device_overflows: int
     callbacks: int

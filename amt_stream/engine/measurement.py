@@ -3,7 +3,9 @@
 import math
 import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.scales import P0
-from amt_stream.streaming import Stage, Stream
+from amt_stream.streaming import Stage, Stream, joined, map_fields
 
 CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
 LONGEST_FILLED_GAP_S = 1.0
@@ -56,7 +58,8 @@ class ReadyModel:
             raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
         self.model, self.fingerprint = model, fingerprint(model)
-        self.block = blocks * model.block_size
+        self.block_ms = block_ms
+        self.block = self.usual_block = blocks * model.block_size
         lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
         self.start = round(model.settle_s * fs)
@@ -70,8 +73,8 @@ class ReadyModel:
             )
         self.stream = Stream(model, (1, self.rows))
         self.door = Rebuffer(self.stream, blocks)
-        silence = self._blocks(torch.zeros(1, self.rows, model.block_size))
-        self.fields = scalar_fields(silence)
+        self._silence = self._blocks(torch.zeros(1, self.rows, model.block_size))
+        self.fields = scalar_fields(self._silence)
 
     def _blocks(self, x: torch.Tensor) -> Any:
         with torch.inference_mode():
@@ -83,6 +86,32 @@ class ReadyModel:
         noise = torch.randn(1, self.rows, self.block, generator=generator)
         for x in (noise, noise, torch.zeros_like(noise)):
             self._blocks(x)
+
+    def of(self, model: Stage) -> "ReadyModel":
+        """Another model, ready for the same sound in the same blocks."""
+        return ReadyModel(model, self.clock.fs, self.block_ms, self.heard)
+
+    def lasting(self, samples: int) -> "ReadyModel":
+        """The same model on the same stream, in blocks of about another length."""
+        blocks = max(1, round(samples / self.model.block_size))
+        other = copy(self)
+        other.block = blocks * self.model.block_size
+        other.block_ms = 1000.0 * other.block / self.clock.fs
+        other.door = Rebuffer(self.stream, blocks)
+        return other
+
+    def take_over(self, before: "ReadyModel") -> None:
+        """Go on from the state of one like it, between two blocks, and be saved as that one."""
+        self.fingerprint, self.usual_block = before.fingerprint, before.usual_block
+        if self.stream is not before.stream:
+            for key, buffer in self.stream.state.items():
+                buffer.copy_(before.stream.state[key])
+
+    def nothing(self) -> Any:
+        """What stands for a block's output where the model has not run: NaN."""
+        blocks = [self._silence] * (self.block // self.model.block_size)
+        y = joined(*blocks, dims=self.model.out_time_dim)
+        return map_fields(lambda v: v.fill_(math.nan) if v.is_floating_point() else v, y)
 
 
 class Gap(NamedTuple):
@@ -99,8 +128,17 @@ class Measurement(Resumable):
     Everything here belongs to one thread, the one that calls `take`.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("position", "rows", "lost", "non_finite", "clipped", "marks")
-    kept += ("_stretch", "_zeros_run", "_level_db", "_origin", "_index", "_first", "_given")
+    kept: ClassVar[tuple[str, ...]] = ("block", "position", "rows", "lost", "non_finite", "clipped")
+    kept += (
+        "marks",
+        "_stretch",
+        "_zeros_run",
+        "_level_db",
+        "_origin",
+        "_index",
+        "_first",
+        "_given",
+    )
     kept += ("_energy", "_heard", "memory", "broken", "gaps", "_passed")
     growing = ("gaps",)
 
@@ -121,6 +159,8 @@ class Measurement(Resumable):
         self.non_finite = 0
         self.clipped = 0
         self.broken = 0
+        self.off = False
+        self.late = False
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._columns = columns
         self._emit_frames, self._epoch, self._model_changed = emit, epoch, model_changed
@@ -144,7 +184,7 @@ class Measurement(Resumable):
         """What it measures with, in words."""
         return {
             "model": self.ready.fingerprint,
-            "blocks": f"{self.ready.block} samples of {self.ready.heard} channels",
+            "blocks": f"{self.ready.usual_block} samples of {self.ready.heard} channels",
             "calibration": "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration),
         }
 
@@ -156,6 +196,20 @@ class Measurement(Resumable):
     @gaps.setter
     def gaps(self, given: NDArray[np.int64]) -> None:
         self._gaps = [Gap(*gap) for gap in given.tolist()]
+
+    @property
+    def block(self) -> int:
+        """Samples of a block, which may be longer than the usual ones for a while."""
+        return self.ready.block
+
+    @block.setter
+    def block(self, samples: int) -> None:
+        usual = self.ready
+        if samples != usual.block:
+            longer = usual.lasting(min(samples, usual.clock.fs))
+            self._set_model(longer)
+            self.refuse_state(samples == longer.block, "block")
+            self.exchange(longer, usual)
 
     @property
     def memory(self) -> dict[str, NDArray[Any]]:
@@ -240,6 +294,27 @@ class Measurement(Resumable):
         """
         self._next_model = ready
 
+    def exchange(self, before: ReadyModel, after: ReadyModel) -> None:
+        """From the next block on `after` in the place of `before`, where that runs [any-thread].
+
+        It has the same states, and goes on from them: nothing has to settle.
+        """
+        self.commands.put(partial(self._exchange, before, after))
+
+    def _exchange(self, before: ReadyModel, after: ReadyModel) -> None:
+        if self.ready is before:
+            after.take_over(before)
+            self._set_model(after)
+
+    def switch_off(self) -> None:
+        """Give NaN, marked as missing, and run no model [engine-thread]."""
+        self.off = True
+        self.ready.stream.reset()
+
+    def switch_on(self) -> None:
+        """Run the model again, from silence [engine-thread]."""
+        self.off = False
+
     @property
     def wanted(self) -> int:
         """Samples that are still missing in the block under way."""
@@ -251,6 +326,8 @@ class Measurement(Resumable):
             self._cross_gap(lost, flags)
         elif flags:
             self.marks.add(flags, self.position, self.position + 1)
+        if self.late:
+            self.marks.add(Fault.OVERLOAD, self.position, self.position + len(chunk))
         at = 0
         while at < len(chunk):
             n = self._room(len(chunk) - at)
@@ -320,6 +397,8 @@ class Measurement(Resumable):
 
     def _let_in(self, block: NDArray[np.float32], n: int) -> None:
         """The engine's door: what is no sample of sound stops here; mono goes to both ears."""
+        if self.off:
+            return
         low, high = block.min(), block.max()
         if not (low > -CLIP_LEVEL and high < CLIP_LEVEL):
             block = self._inspect(block)
@@ -339,6 +418,9 @@ class Measurement(Resumable):
         return np.where(sane, block, np.float32(0.0))
 
     def _push(self, n: int) -> None:
+        if self.off:
+            self._pass_by(n)
+            return
         self.position += n
         if self._end is None:
             self._heard += n
@@ -347,6 +429,13 @@ class Measurement(Resumable):
         if y is not None:
             self._take_level()
             self._emit(y)
+
+    def _pass_by(self, n: int) -> None:
+        """As `_push`, without the model."""
+        self.marks.add(Fault.GAP | Fault.OVERLOAD, self.position, self.position + n)
+        self.position += n
+        if self.wanted == self.ready.block:
+            self._emit(self.ready.nothing())
 
     def _take_level(self) -> None:
         """Level of the input in this block; in a flush there is none and the last one stays."""
@@ -396,7 +485,7 @@ class Measurement(Resumable):
         clock = self.ready.clock
         index = np.arange(low, high, dtype=np.int64)
         values = as_arrays(y, self.ready.model.out_time_dim, low - start, high - start)
-        if broken := count_broken(values, self.ready.model.out_time_dim):
+        if not self.off and (broken := count_broken(values, self.ready.model.out_time_dim)):
             self.broken += broken
             self.marks.add(Fault.NON_FINITE, self.position - self.ready.block, self.position)
         fault, settling, since_s = self.marks.rows(index)

@@ -31,8 +31,10 @@ from amt_stream.engine.feed import (
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health, Load
 from amt_stream.engine.intake import Intake
+from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
 from amt_stream.engine.outlet import Outlet, Sink, name_of
+from amt_stream.engine.pace import RUNGS, refuse_no_rungs
 from amt_stream.engine.resuming import Moment, Standing
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
@@ -86,6 +88,10 @@ class Engine:
     channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
         takes fractions of full scale and not pascal hears these too, or all channels of the source
     block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
+    ladder: what may be done without while a live source brings sound faster than it is worked off,
+        the first of them first: "accuracy", cheaper forms of models; "blocks", longer ones;
+        "models", all but the first, the last one first. It is told by events, "overload" and
+        "recovered", by the note of `health`, and by Fault.OVERLOAD on all frames
     resume: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to go
         on where that was taken: a source that is `seekable` is heard from that sample on; of a live
         one the time between, by the clock, is one gap. Raises ValueError for what does not fit, and
@@ -105,12 +111,14 @@ class Engine:
         history_s: float = 60.0,
         ring_s: float = 1.0,
         sink_slack_s: float = 2.0,
+        ladder: Sequence[str] = RUNGS,
         resume: Mapping[str, Any] | None = None,
     ) -> None:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
         _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
         refuse_no_source(source)
+        refuse_no_rungs(ladder)
         _refuse_no_sinks(sinks)
         if calibration is None:
             calibration = source.calibration or UNCALIBRATED
@@ -165,8 +173,10 @@ class Engine:
         self._arrivals = Arrivals(source.fs, self.first_sample)
         self._load = Load()
         self._overruns = 0
-        self._overran = False
+        self._overran = self._skips = False
         self._behind_s = 0.0
+        self._skipped = 0
+        self._ladder = Ladder(ladder, self._measurements, self._tell_here)
         self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._measured_samples = 0
         self._callback_thread: int | None = None
@@ -437,7 +447,7 @@ class Engine:
     def health(self) -> Health:
         """How it is doing just now [any-thread]."""
         ready, source, measurement = self._measurement.ready, self.source, self._measurement
-        queue_s = self._ring.fill / source.fs
+        queue_s = self._queue_s
         median, p99, highest = self._load.shares()
         ppm, uncertainty, observed_s = self._arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
@@ -453,6 +463,7 @@ class Engine:
             block_share_max=highest,
             queue_s=queue_s,
             overruns=self._overruns + self._ring.overflows,
+            overloaded=self._ladder.active,
             lost_samples=measurement.lost,
             device_overflows=source.overflows,
             callbacks=self._arrivals.callbacks,
@@ -471,6 +482,11 @@ class Engine:
             error=None if self.error is None else str(self.error),
         )
 
+    @property
+    def _queue_s(self) -> float:
+        """Sound that waits in the ring, or in a callback for the model."""
+        return self._ring.fill / self.source.fs + self._behind_s
+
     def _device_state(self) -> str:
         if isinstance(self.error, DeviceLost):
             return "lost"
@@ -488,6 +504,8 @@ class Engine:
             return f"stopped without {' and '.join(left)}, which did not return"
         if self.source.note:
             return self.source.note
+        if self._ladder.active:
+            return self._ladder.note
         if self._measurement.silent and self.source.silence_note:
             return self.source.silence_note
         if self.source.latency_growth_s > BEHIND_S:
@@ -504,7 +522,10 @@ class Engine:
         if notes:
             return "; ".join(notes)
         retired = [outlet.name for outlet in self._outlets if outlet.retired]
-        return f"dropped after failing again and again: {', '.join(retired)}" if retired else ""
+        if retired:
+            return f"dropped after failing again and again: {', '.join(retired)}"
+        late = self._overruns + self._ring.overflows if self.source.live else 0
+        return f"processing was too slow for {late} block{'s' * (late > 1)}" if late else ""
 
     def _silent_for(self) -> float:
         """Seconds without a block from a live source."""
@@ -598,11 +619,16 @@ class Engine:
 
     def _hear(self, block: Block | None, lost: int, flags: int) -> None:
         if block is None:
-            self._finish(lost, flags)
+            flags |= Fault.OVERLOAD if self._skipped else 0
+            self._finish(lost + self._skipped, flags)
             return
         block = as_block(block, self.source.channels)
         lost += self._unheard(len(block))
         late = self._arrivals.note(len(block) + lost) and self.source.live
+        if self._skip(len(block) + lost):
+            return
+        if self._skipped:
+            lost, flags, self._skipped = lost + self._skipped, flags | Fault.OVERLOAD, 0
         self._cpu_at = time.thread_time()
         flags |= Fault.OVERLOAD if late or self._overran else 0
         self._measure(block, lost, flags)
@@ -616,6 +642,18 @@ class Engine:
         )
         self._stopped_at = None
         return missing
+
+    def _skip(self, samples: int) -> bool:
+        """Leave out what comes once the model lags by what a ring holds, until it lags no more."""
+        longest_s = 0.0 if self._skips else self._ring.capacity / self.source.fs
+        if not self.source.live or self._behind_s <= longest_s:
+            self._skips = False
+            return False
+        self._overruns += not self._skips
+        self._skips = True
+        self._skipped += samples
+        self._behind_s = max(0.0, self._behind_s - samples / self.source.fs)
+        return True
 
     def _fail(self, error: BaseException) -> None:
         """End the engine, and say why [any-thread]."""
@@ -665,6 +703,7 @@ class Engine:
             ended = self._ended.is_set()  # before the fill: the last samples come before the end
             fill = self._ring.fill
             if fill < min(wanted, self._ring.capacity // 2) and not ended:
+                self._ladder.rest()
                 self._stopping.wait(POLL_S)
                 continue
             if not fill:
@@ -673,8 +712,23 @@ class Engine:
                 return
             if len(buffer) < wanted:
                 buffer = np.zeros((wanted, self.source.channels), np.float32)
+            left_out, why = self._leave_out(buffer)
             count, lost, flags = self._ring.read(buffer[:wanted])
-            self._measure(buffer[:count], lost, flags)
+            self._measure(buffer[:count], left_out + lost, why | flags)
+
+    def _leave_out(self, buffer: Block) -> tuple[int, int]:
+        """How much that waits is not worked off at all: of half a ring, where nothing else helps.
+
+        It costs less, and less delay, than to lose a little at the end of the ring for ever.
+        """
+        lost, flags = 0, 0
+        if self._ladder.exhausted and self._ring.fill > self._ring.capacity // 2:
+            self._overruns += 1
+            flags = Fault.OVERLOAD
+            while self._ring.fill >= len(buffer):
+                read = self._ring.read(buffer)
+                lost, flags = lost + read.copied + read.lost, flags | read.flags
+        return lost, flags
 
     def _source_tells(self, kind: str, text: str) -> None:
         """Keep what the source says for the engine's own thread [any-thread]."""
@@ -703,6 +757,7 @@ class Engine:
         self._tell_gap(lost, flags)
         self._tell_sound(block, lost, flags)
         for measurement in self._measurements.values():
+            measurement.late = self._ladder.active
             measurement.take(block, lost, flags)
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
@@ -717,6 +772,11 @@ class Engine:
                 self._behind_s = max(0.0, self._behind_s + self._wall_s - audio_s)
                 self._overran = self._behind_s > self.source.slack_s
                 self._overruns += self._overran
+                if not self._behind_s:
+                    self._ladder.rest()
+            if self.source.live:
+                now = time.monotonic()
+                self._ladder.worked(now, self._wall_s, audio_s, self._queue_s)
             self._cpu_s = self._wall_s = 0.0
             self._measured_samples = 0
         if time.monotonic() >= self._snapshot_at:
@@ -805,6 +865,9 @@ class Engine:
         chunk = Chunk(samples, sample, self._epoch(time_s) + time_s, lost, flags)
         for outlet in listeners:
             outlet.hear(chunk)
+
+    def _tell_here(self, kind: str, text: str) -> None:
+        self._tell(kind, self._measurement.position, text=text)
 
     def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
         """Tell every sink that hears events, and keep it [engine-thread]."""

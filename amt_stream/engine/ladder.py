@@ -1,0 +1,206 @@
+"""What an engine does without, step by step, while it cannot keep up with its sound."""
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+from amt_stream import catalog
+from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.pace import Pace
+from amt_stream.functional.threads import work_alone
+
+LAG_S = 0.1
+CALM_S = 10.0
+SOON_S = 60.0
+LONGEST_CALM_S = 600.0
+LONG_BLOCK_MS = 50.0
+
+log = logging.getLogger("amt_stream")
+
+
+class Rung(ABC):
+    """Something to do without, and to have again."""
+
+    words = ""
+    """What is missing while it is down."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is still on its way."""
+        return False
+
+    @abstractmethod
+    def down(self) -> bool:
+        """Do without; False where there is nothing to do without [engine-thread]."""
+
+    @abstractmethod
+    def up(self) -> None:
+        """Have it again [engine-thread]."""
+
+
+class Exchanges(Rung):
+    """Runs other forms of the same models, which go on from the state of those before."""
+
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        self._measurements = measurements
+        self._made: list[tuple[Measurement, ReadyModel, ReadyModel]] = []
+
+    def _exchange(self, measurement: Measurement, before: ReadyModel, after: ReadyModel) -> None:
+        self._made.append((measurement, before, after))
+        measurement.exchange(before, after)
+
+    def up(self) -> None:
+        for measurement, before, after in self._made:
+            measurement.exchange(after, before)
+        self._made = []
+
+
+class LessAccurate(Exchanges):
+    """Those models that the catalog has in a cheaper form; it is made in a thread of its own."""
+
+    _maker: threading.Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._maker is not None and self._maker.is_alive()
+
+    def down(self) -> bool:
+        forms = []
+        for one in self._measurements:
+            entry = catalog.entry_of(one.ready.model)
+            settings = {} if entry is None else entry.cheaper_than(one.ready.model)
+            if entry is not None and settings:
+                forms.append((one, one.ready, entry.name, settings))
+        if not forms:
+            return False
+        self.words = ", ".join(
+            f"{name} with {key} {word}" for *_, name, of in forms for key, word in of.items()
+        )
+
+        def make() -> None:
+            work_alone()
+            try:
+                for one, before, _, settings in forms:
+                    model = before.model.with_arguments(**settings).to(before.model.dtype)
+                    after = before.of(model)
+                    after.warm()
+                    self._exchange(one, before, after)
+            except Exception:
+                log.exception("a cheaper form of a model could not be made")
+
+        self._maker = threading.Thread(target=make, name="cheaper models", daemon=True)
+        self._maker.start()
+        return True
+
+    def up(self) -> None:
+        super().up()
+        self._maker = None
+
+
+class LongerBlocks(Exchanges):
+    """Less often, but more at once: what each call costs besides counts less."""
+
+    words = f"blocks of {LONG_BLOCK_MS:g} ms"
+
+    def down(self) -> bool:
+        for one in self._measurements:
+            longer = one.ready.lasting(round(LONG_BLOCK_MS * 1e-3 * one.ready.clock.fs))
+            if longer.block > one.ready.block:
+                self._exchange(one, one.ready, longer)
+        return bool(self._made)
+
+
+class OneFewer(Rung):
+    """A model that rests: it gives NaN, marked as missing."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement = measurement
+        self.words = f"{measurement.name} off"
+
+    def down(self) -> bool:
+        self._measurement.commands.put(self._measurement.switch_off)
+        return True
+
+    def up(self) -> None:
+        self._measurement.commands.put(self._measurement.switch_on)
+
+
+class Ladder:
+    """Steps down while the pace is too slow, and up again after a time of calm.
+
+    A step up that is soon followed by one down doubles the time of calm before the next.
+
+    rungs: of RUNGS, those that may be used, the first one first. Of several models the last one
+        rests first; the first one never does
+    tell: called with "overload" or "recovered", and a sentence [engine-thread]
+    """
+
+    def __init__(
+        self,
+        rungs: Sequence[str],
+        measurements: Mapping[str, Measurement],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        given = list(measurements.values())
+        made: dict[str, list[Rung]] = {
+            "accuracy": [LessAccurate(given)],
+            "blocks": [LongerBlocks(given)],
+            "models": [OneFewer(one) for one in reversed(given[1:])],
+        }
+        self.active = self.exhausted = False
+        self._tell = tell
+        self._pace = Pace()
+        self._left = [rung for name in rungs for rung in made[name]]
+        self._down: list[Rung] = []
+        self._calm_s = CALM_S
+        self._rose_at = -SOON_S
+
+    @property
+    def note(self) -> str:
+        """What is done without just now, in words [any-thread]."""
+        if not self.active:
+            return ""
+        down = ", ".join(rung.words for rung in tuple(self._down))
+        return f"processing cannot keep up with the sound: {down or 'parts of it are left out'}"
+
+    def rest(self) -> None:
+        """Nothing waits to be worked off [engine-thread]."""
+        self._pace.rest()
+
+    def worked(self, now: float, busy_s: float, audio_s: float, lag_s: float) -> None:
+        """A block took `busy_s`, and `lag_s` of sound waits after it [engine-thread]."""
+        slow = self._pace.add(now, busy_s, audio_s) and lag_s > LAG_S
+        if any(rung.busy for rung in self._down):
+            return
+        if slow:
+            self._step_down(now)
+        elif self.active and self._pace.calm_s >= self._calm_s:
+            self._step_up(now)
+
+    def _step_down(self, now: float) -> None:
+        if now - self._rose_at < SOON_S:
+            self._calm_s = min(2 * self._calm_s, LONGEST_CALM_S)
+        self._rose_at = -SOON_S
+        self._pace.restart(now)
+        while self._left:
+            rung = self._left.pop(0)
+            if rung.down():
+                self._down.append(rung)
+                self.active = True
+                self._tell("overload", self.note)
+                return
+        if not self.exhausted:
+            self.active = self.exhausted = True
+            self._tell("overload", f"{self.note}; nothing more can be done without")
+
+    def _step_up(self, now: float) -> None:
+        self.exhausted = False
+        self._pace.restart(now)
+        if self._down:
+            rung = self._down.pop()
+            rung.up()
+            self._left.insert(0, rung)
+            self._rose_at = now
+        self.active = bool(self._down)
+        self._tell("recovered", self.note or "processing keeps up with the sound again")

@@ -1,0 +1,313 @@
+"""Overload: what is done without, in which order, what it does to numbers, and how it ends."""
+
+import time
+
+import numpy as np
+import pytest
+
+from amt_stream.calibration import Calibration
+from amt_stream.catalog import entry, entry_of
+from amt_stream.engine import Engine, Fault, RowSink, SignalSource
+from amt_stream.engine import ladder as ladder_module
+from amt_stream.engine.ladder import CALM_S
+from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.pace import Pace
+from amt_stream.models import Moore2016
+from amt_stream.signals import Tone
+from amt_stream.streaming import Stage
+
+FULL_SCALE = Calibration(100.0, source="test")
+TONE = [Tone(1000.0, level_db=60.0)]
+
+
+class Sleeper(Stage):
+    """Takes as long as it is told for a second of sound, and gives a frame for each 10 ms."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.block_size = 480
+        self.ratio = self.ratio / 480
+
+    def initial_state(self, shape):
+        return {}
+
+    def step(self, x, state):
+        y = x.unflatten(-1, (-1, 480)).square().mean(-1).sum(-2)
+        time.sleep(self.seconds * x.shape[-1] / 48000)
+        return y, state
+
+
+def paced(seconds, busy_s, audio_s, pace=None, start=0.0):
+    """How often a pace was too slow, over so many seconds of blocks one after another."""
+    pace = pace or Pace()
+    now, slow = start, 0
+    while now < start + seconds:
+        now += busy_s
+        slow += pace.add(now, busy_s, audio_s)
+    return slow
+
+
+def test_a_pace_below_that_of_the_sound_is_noticed_within_seconds():
+    assert paced(1.1, 0.012, 0.010) == 1
+    assert paced(10.0, 0.2, 0.010) >= 7
+    assert paced(10.0, 1.5, 1.0) == 1
+
+
+def test_a_burst_that_is_worked_off_faster_than_it_sounds_is_no_overload():
+    assert paced(10.0, 0.008, 0.010) == 0
+
+
+def test_a_process_that_was_held_is_no_overload():
+    pace = Pace()
+    assert not pace.add(60.0, 60.0, 0.01)
+    assert paced(1.0, 0.001, 0.01, pace, 60.0) == 0
+
+
+def test_a_rest_in_between_is_no_overload():
+    pace, now = Pace(), 0.0
+    for _ in range(100):
+        for _ in range(50):
+            now += 0.012
+            assert not pace.add(now, 0.012, 0.010)
+        pace.rest()
+
+
+def test_calm_is_a_rest_in_every_second():
+    pace, now = Pace(), 0.0
+    for _ in range(1000):
+        now += 0.01
+        pace.add(now, 0.005, 0.01)
+    assert pace.calm_s >= 7.9
+    for _ in range(300):
+        now += 0.01
+        pace.add(now, 0.0095, 0.01)
+    assert pace.calm_s == 0.0
+
+
+def measured(collector, model, block_ms=10.0):
+    ready = ReadyModel(model, 48000, block_ms)
+    return Measurement(
+        ready,
+        FULL_SCALE,
+        slice(0, 2),
+        emit=collector,
+        epoch=lambda audio_s: 0.0,
+        model_changed=lambda ready: None,
+    )
+
+
+@pytest.fixture
+def speech_like():
+    """Noise whose level changes every 50 ms, `(time, channel)`, and lasts a second."""
+    rng = np.random.default_rng(3)
+    level = np.repeat(10 ** rng.uniform(-3, -1, 20), 2400)[:, None]
+    return (level * rng.standard_normal((48000, 2))).astype(np.float32)
+
+
+def test_a_form_that_costs_less_goes_on_from_the_state_of_the_other(collector, speech_like):
+    x = np.tile(speech_like, (2, 1))
+    plain = measured(collector, Moore2016(fs=48000))
+    plain.take(x)
+    exact, settling = collector.column("ltl"), collector.column("settling")
+    collector.all.clear()
+
+    changing = measured(collector, Moore2016(fs=48000))
+    settings = entry("moore2016").cheaper_than(changing.ready.model)
+    assert settings == {"accuracy": "grouped"}
+    before = changing.ready
+    after = before.of(before.model.with_arguments(**settings))
+    assert entry("moore2016").cheaper_than(after.model) == {}
+    changing.take(x[:30000])
+    changing.exchange(before, after)
+    changing.take(x[30000:70000])
+    assert changing.ready is after
+    changing.exchange(after, before)
+    changing.take(x[70000:])
+    assert changing.ready is before
+    np.testing.assert_array_equal(np.diff(collector.column("sample")), 48)
+    np.testing.assert_array_equal(collector.column("settling"), settling)
+    np.testing.assert_allclose(collector.column("ltl"), exact, rtol=0.005)
+    assert {f.stretch for f in collector.all} == {0}
+
+
+def test_longer_blocks_change_no_number(collector, speech_like):
+    plain = measured(collector, Moore2016(fs=48000))
+    plain.take(speech_like)
+    expected = collector.column("ltl")
+    collector.all.clear()
+    changing = measured(collector, Moore2016(fs=48000))
+    before = changing.ready
+    after = before.lasting(2400)
+    changing.take(speech_like[:10000])
+    changing.exchange(before, after)
+    changing.take(speech_like[10000:30000])
+    assert changing.ready is after
+    changing.exchange(after, before)
+    changing.take(speech_like[30000:])
+    np.testing.assert_allclose(collector.column("ltl"), expected, rtol=1e-6)
+
+
+def test_an_exchange_for_a_model_that_is_no_longer_there_does_nothing(collector, power_meter):
+    measurement = measured(collector, power_meter())
+    old = measurement.ready
+    measurement.swap(ReadyModel(power_meter(), 48000, 10.0))
+    measurement.take(np.zeros((960, 2), np.float32))
+    new = measurement.ready
+    measurement.exchange(old, old.lasting(2400))
+    measurement.take(np.zeros((960, 2), np.float32))
+    assert measurement.ready is new
+
+
+@pytest.mark.parametrize("name", ["moore2016", "gm2002", "zwicker", "bs1770", "spl"])
+def test_a_model_that_is_off_gives_nan_marked_as_missing_and_settles_when_it_is_on(
+    collector, speech_like, name
+):
+    model = entry(name).build(48000, channels=2)
+    measurement = measured(collector, model)
+    measurement.take(speech_like[:19200])
+    measurement.commands.put(measurement.switch_off)
+    measurement.take(speech_like[19200:33600])
+    measurement.commands.put(measurement.switch_on)
+    measurement.take(np.tile(speech_like, (2, 1))[33600:])
+    measurement.flush()
+    sample, fault = collector.column("sample"), collector.column("fault")
+    assert np.ptp(np.diff(sample)) == 0
+    readings = entry_of(model).make_readings(2, band=False, model=model)
+    column = np.concatenate([readings.take(frames) for frames in collector.all])[:, 0]
+    away = (sample > 19200 + 4800) & (sample <= 33600 - 4800)
+    assert np.isnan(column[away]).all()
+    missing = fault & Fault.GAP > 0
+    assert missing[away].all()
+    assert not missing[sample > 33600 + 4800].any()
+    assert np.isfinite(column[sample > 33600 + 24000]).all()
+    told = readings.summary()
+    assert all(value is None or np.isfinite(value) for value in told.values())
+    assert measurement.lost == 0
+
+
+@pytest.fixture
+def short_calm(monkeypatch):
+    monkeypatch.setattr(ladder_module, "CALM_S", 1.0)
+
+
+def test_an_engine_steps_down_and_up_and_says_so(power_meter, until, short_calm):
+    assert CALM_S == 10.0
+    slow = Sleeper(1.5)
+    rows, frames = [], []
+    source = SignalSource(TONE)
+    engine = Engine(
+        source,
+        {"first": power_meter(), "slow": slow},
+        [RowSink(rows.append, columns=["first_stl", "slow_value"]), frames.append],
+        block_ms=10.0,
+    )
+    longest = 0.0
+
+    def kinds():
+        nonlocal longest
+        longest = max(longest, engine.health.queue_s)
+        return [event.kind for event in engine.events if event.kind != "gap"]
+
+    with engine:
+        until(lambda: len(kinds()) >= 2)
+        assert "slow off" in engine.health.note
+        assert engine.health.overloaded
+        slow.seconds = 0.1
+        until(lambda: kinds()[-1] == "recovered" and not engine.health.overloaded)
+        at = engine.health.samples
+        until(lambda: engine.health.samples > at + 24000)
+        assert engine.health.note == "" or "too slow" in engine.health.note
+    assert kinds()[:3] == ["overload", "overload", "recovered"]
+    texts = [event.text for event in engine.events if event.kind != "gap"]
+    assert texts[0].endswith("blocks of 50 ms")
+    assert texts[1].endswith("blocks of 50 ms, slow off")
+    assert texts[2].endswith("blocks of 50 ms")
+    assert texts[-1] == "processing keeps up with the sound again"
+    assert longest <= 1.0
+    down = next(event.time_s for event in engine.events if event.kind == "overload")
+    up = [event.time_s for event in engine.events if event.kind == "recovered"][-1]
+    time_s = np.array([row["time_s"] for row in rows])
+    assert np.all(np.diff(time_s) > 0)
+    overloaded = np.array(["overload" in str(row["fault"]) for row in rows])
+    assert overloaded[(time_s > down + 0.2) & (time_s < up)].all()
+    assert not overloaded[time_s > up + 0.2].any()
+    first = np.array([row["first_stl"] for row in rows], float)
+    assert np.isfinite(first[1:]).all()
+    assert np.isnan(np.array([row["slow_value"] for row in rows], float)).any()
+    of_first = np.concatenate([f.sample for f in frames if f.model == "first"])
+    assert np.all(np.diff(of_first) > 0)
+
+
+def accounted(engine, slack_s):
+    """Whether what was heard, lost and waits is all the time that there was."""
+    health = engine.health
+    passed_s = time.monotonic() - engine._intake.began_at
+    known_s = (health.samples + health.lost_samples) / engine.source.fs + health.queue_s
+    return abs(passed_s - known_s) < slack_s
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_what_nothing_helps_is_left_out_and_never_lags_further(power_meter, until, run_in):
+    """One model at twice the time that it has, and no step allowed, from a source of its own."""
+    engine = Engine(SignalSource(TONE), Sleeper(2.0), run_in=run_in, ladder=(), ring_s=0.5)
+    longest, given = 0.0, 0
+    with engine:
+        until(lambda: engine.health.lost_samples)
+        end = time.monotonic() + 4.0
+        while time.monotonic() < end:
+            longest = max(longest, engine.health.queue_s)
+            time.sleep(0.02)
+        until(lambda: accounted(engine, 0.4))
+        health = engine.health
+        assert health.overloaded
+        assert health.overruns
+        assert "cannot keep up" in health.note
+        given = engine.history.read()
+    assert longest < 0.9
+    # About half of it, in pieces long enough to be of use; each is told once.
+    assert 0.2 < health.samples / (health.samples + health.lost_samples) < 0.8
+    gaps = [event for event in engine.events if event.kind == "gap"]
+    assert len(gaps) < 60
+    assert sum(event.samples for event in gaps) == engine.health.lost_samples
+    assert [event.kind for event in engine.events].count("overload") == 1
+    assert np.all(np.diff(given.sample) > 0)
+    assert (given.fault[given.time_s > 3.0] & Fault.OVERLOAD > 0).all()
+
+
+def test_a_long_ring_that_fills_is_marked(until):
+    engine = Engine(SignalSource(TONE), Sleeper(3.0), ladder=(), ring_s=10.0)
+    with engine:
+        until(lambda: engine.health.overloaded)
+        position = engine.health.samples
+        until(lambda: engine.health.samples > position + 9600)
+        assert not engine.health.lost_samples
+        assert 0.5 < engine.health.queue_s < 10.0
+        assert engine.history.read().fault[-1] & Fault.OVERLOAD
+        assert "cannot keep up" in engine.health.note
+
+
+def test_a_source_that_waits_is_never_overloaded(until, collector):
+    source = SignalSource(TONE, duration=1.0, paced=False)
+    with Engine(source, Sleeper(2.0), [collector]) as engine:
+        engine.wait()
+    assert not engine.events
+    assert not collector.column("fault").any()
+
+
+def test_models_of_the_catalog_run_in_their_cheaper_form_first(until):
+    """Five seconds of sound as fast as they come; a third model makes it too much."""
+    slow = Sleeper(1.2)
+    models = {"moore2016": Moore2016(fs=48000), "slow": slow}
+    with Engine(SignalSource(TONE), models, ladder=("accuracy", "models")) as engine:
+        until(lambda: len([e for e in engine.events if e.kind == "overload"]) >= 2)
+        until(lambda: engine.model.arguments()["accuracy"] == "grouped")
+    texts = [event.text for event in engine.events if event.kind == "overload"]
+    assert texts[0].endswith(": moore2016 with accuracy grouped")
+    assert texts[1].endswith(": moore2016 with accuracy grouped, slow off")
+
+
+@pytest.mark.parametrize("ladder", ["models", ("models", "models"), ("rows",), (1,)])
+def test_what_is_no_ladder_is_refused(power_meter, ladder):
+    with pytest.raises(ValueError, match="ladder is"):
+        Engine(SignalSource(TONE), power_meter(), ladder=ladder)
