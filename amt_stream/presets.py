@@ -244,6 +244,8 @@ class Preset:
                 raise PresetError(f"{key} = {_shown(value)} means nothing in {self.where}")
         complete = {key: self.settings.get(key, words[0]) for key, words in known.items()}
         object.__setattr__(self, "settings", complete)
+        words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
+        object.__setattr__(self, "ladder", () if words == ("none",) else words)
 
     @property
     def where(self) -> str:
@@ -337,12 +339,11 @@ class Preset:
     @property
     def engine_settings(self) -> dict[str, Any]:
         """Keyword arguments for `Engine`."""
-        words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
         return {
             "block_ms": self.block_ms,
             "run_in": self.run_in,
             "history_s": self.history_s,
-            "ladder": () if words == ("none",) else words,
+            "ladder": self.ladder,
         }
 
     @property
