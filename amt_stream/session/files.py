@@ -135,14 +135,14 @@ def write_whole(path: Path, text: str) -> bytes:
     return data
 
 
-def sha256_of(path: Path, size: int | None = None) -> str:
-    """Of a file, or of its first `size` bytes."""
+def sha256_of(path: Path, head: int = 0) -> str:
+    """Of a file, the first `head` bytes of it last: a header that was changed as the file grew."""
     digest = hashlib.sha256()
-    left = size if size is not None else -1
     with path.open("rb") as file:
-        while block := file.read((1 << 20) if left < 0 else min(1 << 20, left)):
+        begin = file.read(head)
+        while block := file.read(1 << 20):
             digest.update(block)
-            left -= len(block) if left >= 0 else 0
+    digest.update(begin)
     return digest.hexdigest()
 
 

@@ -17,12 +17,13 @@ from typing import Any, Literal, Self
 
 from amt_stream import __version__
 from amt_stream.calibration import utc_now
-from amt_stream.frames import Event, Frames
+from amt_stream.frames import Chunk, Event, Frames
 from amt_stream.rows import Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
 from amt_stream.session.parts import Store, TextParts
+from amt_stream.session.sound import Recording, SoundFormat, refuse_sound
 from amt_stream.table import Table
 
 LogFormat = Literal["sqlite", "csv", "jsonl"]
@@ -36,6 +37,9 @@ SLOW_S = 5.0
 TOLD_S = 10.0
 WAITING_ROWS = 100_000
 """Rows and events that wait where the disk takes none; the oldest go first."""
+
+WAITING_BYTES = 1 << 26
+"""Of sound that waits; of 48 kHz in two channels almost three minutes."""
 
 
 @dataclass
@@ -78,7 +82,8 @@ class SessionLog:
     counted in `dropped`. A folder that holds a session already is gone on with, as another run.
 
     path: of the folder, new or a session's
-    table: makes the rows; this log's own, since it counts
+    table: makes the rows; this log's own, since it counts. `done` is set at the end of the part of
+        the sound that it covers
     format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
         by the hour
     settings: what else is needed to measure the same again, as data for JSON
@@ -97,6 +102,7 @@ class SessionLog:
         if format not in LOG_FORMATS:
             raise SessionError(f"the format {format!r} is none of {', '.join(LOG_FORMATS)}")
         self.table = table
+        self.done = threading.Event()
         self.dropped = 0
         self._host = socket.gethostname()
         self.folder = Folder(path)
@@ -148,6 +154,8 @@ class SessionLog:
         rows = self.table.rows(frames)
         if len(rows):
             self._put(rows)
+        if self.table.rows.reached_s >= self.table.rows.to_s:
+            self.done.set()
 
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""
@@ -243,9 +251,9 @@ class SessionLog:
         """Do something that the disk may refuse, and say so; what is gone is made anew first."""
         self._writing_since = time.monotonic()
         try:
-            if self._trouble and not (self.folder.there and self._store.there):
+            if self._trouble and not (self.folder.there and self._there):
                 self.folder.restore()
-                self._store.reopen()
+                self._reopen()
             act()
         except OSError as error:
             if self._failing_since is None:
@@ -267,6 +275,15 @@ class SessionLog:
         self._news_until = time.monotonic() + TOLD_S
         self._trouble = ""
 
+    @property
+    def _there(self) -> bool:
+        """Whether what is written still has its name."""
+        return self._store.there
+
+    def _reopen(self) -> None:
+        """Begin new parts, because the old ones are gone."""
+        self._store.reopen()
+
     def _write(self) -> None:
         self._store.flush()
         self._at_store = 0
@@ -286,6 +303,85 @@ class SessionLog:
         self._store.close()
         summary = {"run": self.run, "dropped": self.dropped, "summary": self.table.summary()}
         self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
+
+
+class SoundLog(SessionLog):
+    """A `SessionLog` that keeps the sound too, all channels of it as they were let in.
+
+    fs, channels: of the source
+    sound: "flac" (24 bits; what it cannot hold is counted and said) or "wav" (32-bit float, exact)
+
+    Samples that find no room because the disk takes none are counted in `unrecorded`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: Table,
+        *,
+        fs: int,
+        channels: int,
+        sound: SoundFormat = "flac",
+        format: LogFormat = "sqlite",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.unrecorded = 0
+        self._chunks: deque[Chunk] = deque()
+        self._bytes = 0
+        self._recording: Recording | None = None
+        refuse_sound(sound, fs, channels)
+        super().__init__(path, table, format=format, settings={**(settings or {}), "sound": sound})
+        notes = {"fs": fs, "calibration": table.settings["calibration"]}
+        self._recording = Recording(self.folder, sound, fs, channels, notes, table.sound.name)
+
+    def sound(self, chunk: Chunk) -> None:
+        """Keep what was heard [sink-thread]."""
+        size = chunk.samples.nbytes
+        with self._changed:
+            while self._bytes + size > WAITING_BYTES and not (self._trouble or self._closed):
+                self._changed.wait(FLUSH_S)
+            self._chunks.append(chunk)
+            self._bytes += size
+            while self._bytes > WAITING_BYTES:
+                gone = self._chunks.popleft()
+                self._bytes -= gone.samples.nbytes
+                self.unrecorded += len(gone)
+
+    @property
+    def _there(self) -> bool:
+        return super()._there and (self._recording is None or self._recording.there)
+
+    def _reopen(self) -> None:
+        if self._recording is not None:
+            self._recording.reopen()
+        super()._reopen()
+
+    def _write(self) -> None:
+        super()._write()
+        if self._recording is None:
+            return
+        self._recording.flush()
+        with self._changed:
+            chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
+            self._changed.notify_all()
+        self._recording.write(chunks)
+
+    def _sum_up(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+        super()._sum_up()
+
+    @property
+    def note(self) -> str:
+        told = [super().note] if super().note else []
+        if self.unrecorded:
+            told.append(f"some of the sound is missing in {self.path}: its disk did not take it")
+        if self._recording is not None and self._recording.cut:
+            told.append(
+                "FLAC does not hold all of this sound, which goes beyond full scale or has samples "
+                "that are no numbers: wav would"
+            )
+        return "; ".join(told)
 
 
 def _joined(blocks: Sequence[Rows]) -> Rows | None:

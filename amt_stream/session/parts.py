@@ -66,9 +66,10 @@ class Hours:
         cuts = np.flatnonzero(hours[1:] != hours[:-1]) + 1
         for places in np.split(np.arange(len(rows)), cuts):
             piece = rows.where(slice(places[0], places[-1] + 1))
-            yield self._turns(piece["utc"][0], float(piece["time_s"][0])), piece
+            yield self.turns(piece["utc"][0], float(piece["time_s"][0])), piece
 
-    def _turns(self, utc: np.datetime64, time_s: float) -> bool:
+    def turns(self, utc: np.datetime64, time_s: float) -> bool:
+        """Whether another hour begins with what stands there."""
         name = hour_of(utc)
         if name <= self.name and time_s - self._since_s < LONGEST_PART_S:
             return False

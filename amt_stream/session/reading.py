@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from amt_stream.frames import Event
+from amt_stream.frames import Chunk, Event
 from amt_stream.session.chain import CHAIN, read_chain
 from amt_stream.session.database import EVENT, columns_of, quoted
 from amt_stream.session.files import LONGEST_LINE, SessionError, told
@@ -87,6 +87,40 @@ class Session:
             return [_event(one) for one in found]
         except (KeyError, TypeError, ValueError) as error:
             raise SessionError(f"{self.path} has an event that is none: {error}") from error
+
+    def sound(self, run: int | None = None) -> Iterator[Chunk]:
+        """The sound of a run as the engine let it in, in chunks of a second at most.
+
+        Of FLAC it is that of 24 bits. What is missing in a recording is `Chunk.missed`.
+        """
+        import soundfile
+
+        run = max(self.runs) if run is None else run
+        for path in self.files(run, "sound"):
+            if path.suffix == ".jsonl":
+                continue
+            lines = path.with_suffix(".jsonl")
+            try:
+                with told(path, "read"), soundfile.SoundFile(path) as file:
+                    yield from _chunks(file, [*_json_lines(lines)])
+            except (KeyError, TypeError, soundfile.LibsndfileError) as error:
+                raise SessionError(f"{path} cannot be read: {error}") from error
+
+
+def _chunks(file: Any, lines: list[dict[str, Any]]) -> Iterator[Chunk]:
+    """Of one part: `lines` tell where its sound stands."""
+    fs, frames = file.samplerate, file.frames
+    places = [line for line in lines if "at" in line and 0 <= int(line["at"]) <= frames]
+    for place, end in zip(places, [*(int(p["at"]) for p in places[1:]), frames], strict=True):
+        at, sample, utc = int(place["at"]), int(place["sample"]), float(place["utc"])
+        more = {name: int(place[name]) for name in ("lost", "flags", "missed")}
+        while True:
+            file.seek(at)
+            samples = file.read(min(fs, max(0, end - at)), dtype="float32", always_2d=True)
+            yield Chunk(samples, sample, utc, **more)
+            at, sample, utc, more = at + len(samples), sample + len(samples), utc + 1.0, {}
+            if at >= end or not len(samples):
+                break
 
 
 def _is(name: str, what: str) -> bool:

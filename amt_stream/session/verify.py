@@ -11,6 +11,8 @@ from amt_stream.session.files import SessionError, sha256_of
 from amt_stream.session.folder import DATABASE, DESCRIBED, PART
 from amt_stream.session.reading import Session, opened
 
+LONGEST_HEAD = 1 << 20
+
 
 @dataclass
 class Verdict:
@@ -68,10 +70,15 @@ def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:
     try:
         if not path.is_file():
             verdict.missing.append(f"{name} is missing")
-        elif sha256_of(path) != entry["sha256"]:
+        elif sha256_of(path, _head(entry)) != entry["sha256"]:
             verdict.edited.append(f"{name} was edited")
     except OSError as error:
         verdict.edited.append(f"{name} cannot be read: {error.strerror}")
+
+
+def _head(entry: Entry) -> int:
+    head = entry.get("head", 0)
+    return head if isinstance(head, int) and 0 <= head < LONGEST_HEAD else 0
 
 
 def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> None:
