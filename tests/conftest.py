@@ -39,6 +39,7 @@ LIVE_PLACES = (
     "tests/engine",
     "tests/cli/test_meter.py",
     "tests/cli/test_modulation_view.py",
+    "tests/cli/test_signals.py",
     "tests/cli/test_terminal.py",
 )
 

@@ -15,6 +15,7 @@ RANK += ["selftest", "outputs", "presets", "table", "measuring", "session", "cli
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
+    "ending",
     "output",
     "files",
     "options",

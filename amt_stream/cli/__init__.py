@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-INTERRUPTED = 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit status."""
-    try:
-        # Here, so that Ctrl+C while all this is imported ends as quietly as later.
-        from amt_stream.cli.command import run_command
+    """Run one command; gives its exit status.
 
-        return run_command(argv)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    For a program that does nothing else: the signals that end it are heard from here on, and one
+    that leaves a thread behind ends here.
+    """
+    from amt_stream.cli.ending import ending
+
+    ending.begin()
+    # Here, so that a signal while all this is imported ends it as quietly as later.
+    from amt_stream.cli.command import run_command
+
+    return ending.status(run_command(argv))

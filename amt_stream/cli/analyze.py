@@ -5,6 +5,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
+from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH, chosen_preset
@@ -40,7 +42,12 @@ def run_analyze(args: argparse.Namespace) -> int:
     summaries = []
     results = each(partial(_done_or_why, args, preset, levels), wanted, args.jobs)
     for task in tasks:
-        done = task.refusal or next(results)
+        try:
+            done = task.refusal or next(results)
+        except BrokenProcessPool as error:
+            raise Mistake(
+                "one of the processes of --jobs was ended from outside: try fewer of them"
+            ) from error
         if isinstance(done, str):
             say(done)
             failed = True
@@ -128,6 +135,7 @@ def _done_or_why(
     args: argparse.Namespace, preset: Preset, levels: Levels, task: Task
 ) -> dict[str, Any] | str:
     """The summary of a file that was analyzed, or why it was not."""
+    ending.begin()  # in a process of --jobs, which has drafts too
     try:
         return _analyze(args, preset, levels, task)
     except (SourceError, Mistake) as error:
@@ -193,13 +201,16 @@ def _with_progress(
 
     total = round(recording.duration_s, 1)
     look = "{desc}: {percentage:3.0f}%|{bar}| {n:.1f} of {total} s, {remaining} left"
-    with tqdm(
-        total=total,
-        desc=recording.path.name,
-        bar_format=look,
-        leave=False,
-        disable=not (shown and sys.stderr.isatty()),
-    ) as bar:
+    with (
+        tqdm(
+            total=total,
+            desc=recording.path.name,
+            bar_format=look,
+            leave=False,
+            disable=not (shown and sys.stderr.isatty()),
+        ) as bar,
+        ending.undoing(bar.close),
+    ):
         for frames in analysis:
             yield frames
             bar.update(min(float(frames.time_s[-1]), total) - bar.n)

@@ -5,13 +5,11 @@ import contextlib
 import errno
 import importlib
 import os
-import signal
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from amt_stream import __version__, catalog
 from amt_stream.calibration import CalibrationError
@@ -26,7 +24,7 @@ from amt_stream.presets import PresetError
 ERROR = 1
 USAGE = 2
 DEVICE_LOST = 3
-TERMINATED = 143
+HUNG_UP = 129
 
 
 def run_command(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +33,6 @@ def run_command(argv: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (until the end)
-    signal.signal(signal.SIGTERM, _terminated)
     with contextlib.redirect_stdout(Output(sys.stdout)):
         try:
             try:
@@ -47,6 +44,8 @@ def run_command(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.EPIPE:  # whoever read has left
                 return 0
+            if error.errno == errno.EIO:  # the terminal was closed
+                return HUNG_UP
             say(f"standard output cannot be written: {error.strerror}")
             return ERROR
         except DeviceLost as error:
@@ -127,7 +126,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="amt-stream",
         description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
         "LUFS, and modulation by auditory band, live or of sound files.",
-        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 130 interrupted",
+        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, "
+        "129 terminal closed, 130 interrupted, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
     options.list_devices_option(parser, default=False)
@@ -160,8 +160,3 @@ def run_chosen(args: argparse.Namespace) -> int:
     home, _, function = COMMANDS[chosen].run.partition(":")
     status: int = getattr(importlib.import_module(home), function)(args)
     return status
-
-
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """End in order when told to, so that the terminal is left as it was."""
-    sys.exit(TERMINATED)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import Mistake
 
 
@@ -15,7 +16,10 @@ def atomic_text_file(target: Path) -> Iterator[TextIO]:
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+        with (
+            draft.open("w", encoding="utf-8", newline="\n") as stream,
+            ending.undoing(draft.unlink),
+        ):
             yield stream
         draft.replace(target)
     except OSError as error:

@@ -1,6 +1,7 @@
 """`amt-stream meter`: in a window, in the terminal, or as rows."""
 
 import argparse
+import errno
 import math
 import os
 import socket
@@ -10,12 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amt_stream.calibration import uncertainty_of
+from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
+from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
-from amt_stream.cli.watch import Watch
+from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.engine.sources import SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from amt_stream.streaming import Stage
 
 TURN_S = 0.05
+HANGS = "whoever reads it has stopped reading"
 SHOWN_MS = 100
 """Between the rows that a display takes its numbers from."""
 
@@ -176,14 +180,18 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     rows = LiveRows(sys.stdout, begin, table.rows)
     engine = make_engine(given, preset, models, [rows], args.blocksize)
     with engine:
-        watch = Watch(engine)
-        while not rows.done.is_set() and engine.error is None and not engine.wait(TURN_S):
+        ending.hold()
+        watch, hangs = Watch(engine), Hanging(engine, args.duration)
+        while not (rows.done.is_set() or ending.asked or hangs()):
+            if engine.error is not None or engine.wait(TURN_S):
+                break
             watch.look()
             if watch.is_overdue(args.duration):
                 break
-    health = engine.health
-    end_s = (health.samples + health.lost_samples) / engine.source.fs
-    rows.finish(end_s, table.summary)
+    if rows.writing:
+        raise OutputFailed(errno.EAGAIN, HANGS)
+    # A sound that was broken off has rows as far as its models have come.
+    rows.finish(table.rows.reached_s if ending.asked else heard_s(engine), table.summary)
     if rows.error is not None:
         raise rows.error
     return _ended(engine, args.duration, watch.note)
@@ -208,9 +216,13 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     engine, sink = _engine_to_see(args, preset, given, args.blocksize, {})
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
-    with engine, terminal:
-        terminal.run(args.duration)
-    terminal.print_last()
+
+    hangs = Hanging(engine, args.duration)
+    with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
+        with engine, terminal:
+            ending.hold()
+            terminal.run(args.duration)
+        terminal.print_last()
     return _ended(engine, args.duration)
 
 
@@ -226,8 +238,8 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
     health = engine.health
     if health.note and health.note != told:
         say(health.note)
-    heard_s = (health.samples + health.lost_samples) / engine.source.fs
-    measured_s = heard_s if duration is None else min(heard_s, duration)
+    heard = heard_s(engine)
+    measured_s = heard if duration is None else min(heard, duration)
     say(
         f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "
         f"block time {100 * health.block_share_median:.0f} % (p99 "
@@ -267,6 +279,7 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = input_from_window(device, args, preset), None
         return _engine_to_see(args, preset, given, blocksize, view.asks)[0]
 
+    ending.hold()
     return run_window(engine_for, view.load_window(), duration=args.duration)
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import select
 import shutil
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
 import numpy as np
 
 from amt_stream.calibration import in_words
+from amt_stream.cli.ending import ending
 from amt_stream.cli.watch import SILENT, Watch
 from amt_stream.rows.words import fault_words
 
@@ -103,6 +105,7 @@ class TerminalMeter(Generic[Shown]):
         self._engine, self._stream = engine, stream
         self._drawn = stream.isatty()
         self._keys = _Keys()
+        self._undo = contextlib.ExitStack()
         self._frozen = False
         self._printed_s = -math.inf
         self._end_s = math.inf
@@ -129,8 +132,16 @@ class TerminalMeter(Generic[Shown]):
             if os.name == "nt":
                 os.system("")  # switches the console to ANSI sequences
             self._keys.take()
+            self._undo.enter_context(ending.undoing(self._leave))
             self._stream.write(ENTER)
         return self
+
+    def _leave(self) -> None:
+        """The terminal as it was; none may be left."""
+        self._keys.give_back()
+        with contextlib.suppress(OSError):
+            self._stream.write(LEAVE)
+            self._stream.flush()
 
     def __exit__(
         self,
@@ -139,9 +150,8 @@ class TerminalMeter(Generic[Shown]):
         traceback: TracebackType | None,
     ) -> None:
         if self._drawn:
-            self._keys.give_back()
-            self._stream.write(LEAVE)
-            self._stream.flush()
+            self._undo.close()
+            self._leave()
 
     def run(self, duration: float | None = None) -> None:
         """Show readings for `duration` seconds of sound, or until the sound or the user ends."""
@@ -149,7 +159,7 @@ class TerminalMeter(Generic[Shown]):
         self._end_s = end
         next_line_s = LINE_S
         watch = Watch(self._engine)
-        while not self._engine.wait(0.0) and self._engine.error is None:
+        while not (ending.asked or self._engine.wait(0.0) or self._engine.error is not None):
             reading = self.reading()
             if reading is not None:
                 if self._drawn:
@@ -239,7 +249,9 @@ class _Keys:
         if self._before is not None:
             import termios
 
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+            # Now, and not once all is written: somebody may have stopped the terminal.
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
 
     def wait(self, seconds: float) -> str:
         """The key pressed within that time, or ""."""
@@ -248,4 +260,10 @@ class _Keys:
             return ""
         if not select.select([sys.stdin], [], [], seconds)[0]:
             return ""
-        return os.read(sys.stdin.fileno(), 1).decode(errors="replace")
+        try:
+            key = os.read(sys.stdin.fileno(), 1)
+        except OSError:
+            key = b""
+        if not key:  # the terminal was closed
+            ending.ask(signal.SIGHUP)
+        return key.decode(errors="replace")

@@ -1,5 +1,6 @@
 """What is said on standard error of a measurement while it runs."""
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 SAID = ("stall", "lost", "back")
 """Events that are said: what a device does."""
+
+OVERDUE_S = 2.0
 
 
 class Watch:
@@ -49,3 +52,24 @@ class Watch:
 
 
 SILENT = ("stalled", "lost")
+
+
+def heard_s(engine: "Engine") -> float:
+    """Seconds of sound so far, what was lost included."""
+    health = engine.health
+    return (health.samples + health.lost_samples) / engine.source.fs
+
+
+class Hanging:
+    """Whether what shows or writes a measurement hangs: there is sound enough, and no end."""
+
+    def __init__(self, engine: "Engine", duration: float | None) -> None:
+        self._engine = engine
+        self._enough_s = math.inf if duration is None else duration
+        self._since: float | None = None
+
+    def __call__(self) -> bool:
+        if heard_s(self._engine) < self._enough_s:
+            return False
+        self._since = self._since or time.monotonic()
+        return time.monotonic() - self._since > OVERDUE_S

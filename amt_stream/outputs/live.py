@@ -23,7 +23,7 @@ class LiveRows:
 
     `begin` gives the writer; it is asked when there is something to write, or at the end.
     `done` is set at the end of the part of the sound that the table covers, or when the stream
-    takes no more: `error` then says why.
+    takes no more: `error` then says why. While `writing` the stream may hang.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class LiveRows:
     ) -> None:
         self.done = threading.Event()
         self.error: OSError | None = None
+        self.writing = False
         self._stream, self._begin, self._table = stream, begin, table
         self._writer: Writer | None = None
 
@@ -63,6 +64,7 @@ class LiveRows:
             self._guarded(lambda writer: writer.finish(summary()))
 
     def _guarded(self, act: Callable[[Writer], None]) -> None:
+        self.writing = True
         try:
             if self._writer is None:
                 self._writer = self._begin()
@@ -71,3 +73,5 @@ class LiveRows:
         except OSError as error:
             self.error = error
             self.done.set()
+        finally:
+            self.writing = False

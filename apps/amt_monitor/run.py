@@ -1,13 +1,19 @@
 """A meter's window, from its opening to the program's exit code."""
 
+import os
 import signal
 import sys
+import time
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.loudness_window import LoudnessWindow
 from amt_monitor.meter_window import MeterWindow
 from amt_monitor.switch import MakeEngine
+
+ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
+ONE_S = 0.1
+"""Signals that come together are one."""
 
 
 def run_window(
@@ -25,15 +31,22 @@ def run_window(
         None is the one that the command line names
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
-    nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM.
+    nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second
+    one of these ends the process at once.
     """
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication(sys.argv[:1])
     window = window_type(make_engine, title)
     signals: list[int] = []
+    asked_at = 0.0
 
     def end(number: int, _: object) -> None:
-        signals.append(number)
-        window.close()
+        nonlocal asked_at
+        if signals and time.monotonic() - asked_at > ONE_S:
+            os._exit(128 + number)
+        if not signals:
+            signals.append(number)
+            asked_at = time.monotonic()
+            window.close()
 
     def count_down() -> None:
         if window.switch.busy:
@@ -41,7 +54,11 @@ def run_window(
         else:
             QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, end)
+        for number in (getattr(signal, name) for name in ENDS if hasattr(signal, name))
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     # A painting window must not keep the device's callback waiting for the interpreter's lock.
     switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)

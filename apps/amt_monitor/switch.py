@@ -1,8 +1,10 @@
 """Starting and stopping engines without holding up the window."""
 
 import logging
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 Device = str | int | None
 ENDED = ("ended", "stopped")
 MakeEngine = Callable[[Device], "Engine"]
+Work = tuple[Callable[[], "Engine | None"], "Future[Engine | None]"]
+CLOSE_S = 1.0
 
 log = logging.getLogger("amt_monitor")
 
@@ -19,12 +23,17 @@ class Switch:
     """At most one measuring engine, each made new when it is started [main-thread].
 
     Making and warming a model takes seconds; so it is done, like stopping, in one thread of this
-    switch, always the same: some sound systems close a device only from where it was opened.
+    switch, always the same, and whoever closes the window does not wait for the rest of it.
     """
 
     def __init__(self, make_engine: MakeEngine) -> None:
         self._make_engine = make_engine
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="engine switch")
+        self._made: Engine | None = None
+        self._closing = False
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        # A daemon: what hangs in there must not keep the program.
+        self._worker = threading.Thread(target=self._run, name="engine switch", daemon=True)
+        self._worker.start()
         self._job: Future[Engine | None] | None = None
         self._verb = ""
         self.engine: Engine | None = None
@@ -67,26 +76,42 @@ class Switch:
                 self.measuring = False
 
     def close(self) -> None:
-        """Stop, and wait for it."""
-        if self._job is not None:
-            self._job.exception()
-            self.poll()
-        if self.measuring:
-            self._worker.submit(self._end).result()
-            self.measuring = False
-        self._worker.shutdown()
+        """Stop, and wait for it; but not for a model that is still being made."""
+        if not self._worker.is_alive():
+            return
+        self._closing = True
+        if self._made is not None:
+            self._made.stop()
+        self._work.put(None)
+        self._worker.join(CLOSE_S)
+        if self._worker.is_alive():
+            log.info("an engine was still being made when the window closed: left behind")
+        self.poll()
+        self.measuring = False
 
     def _do(self, verb: str, action: Callable[[], "Engine | None"]) -> None:
-        if self._job is None:
-            self._verb, self._job = verb, self._worker.submit(action)
+        if self._job is None and not self._closing:
+            self._verb, self._job = verb, Future()
+            self._work.put((action, self._job))
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            action, job = work
+            try:
+                job.set_result(action())
+            except BaseException as error:
+                job.set_exception(error)
 
     def _replace(self, device: Device) -> "Engine | None":
         self._end()
-        return self._make_engine(device).start()
+        self._made = self._make_engine(device)
+        if self._closing:
+            return None
+        return self._made.start()
 
     def _end(self) -> None:
-        if self.engine is not None and self.measuring:
-            self.engine.stop()
+        if self._made is not None:
+            self._made.stop()
 
 
 def _has_ended(engine: "Engine") -> bool:
