@@ -277,9 +277,10 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
-        return _engine_to_see(args, preset, given, blocksize, view.asks)[0]
+        engine, _ = _engine_to_see(args, preset, given, blocksize, view.asks)
+        ending.hold()
+        return engine
 
-    ending.hold()
     return run_window(engine_for, view.load_window(), duration=args.duration)
 
 
