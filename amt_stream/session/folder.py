@@ -8,6 +8,7 @@
     sound-20261122T14Z.jsonl  in the count of samples
     summary.json              what is told of the whole first run, if it has ended in order
     chain.jsonl               the hash of each part that is closed, chained to the one before
+    snapshot.state            where the last run stands, for another to go on; not in the chain
 
 A second run of the same folder, or a second part of the same hour, gets a number: `-2`.
 """

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +18,15 @@ from typing import Any, Literal, Self
 
 from amt_stream import __version__
 from amt_stream.calibration import utc_now
-from amt_stream.frames import Chunk, Event, Frames
+from amt_stream.frames import Chunk, Event, Frames, Snapshot
+from amt_stream.resumable import SavedState, Unfitting
 from amt_stream.rows import Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
 from amt_stream.session.parts import Store, TextParts
+from amt_stream.session.reading import Session
+from amt_stream.session.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.session.sound import Recording, SoundFormat, refuse_sound
 from amt_stream.table import Table
 
@@ -87,8 +91,16 @@ class SessionLog:
     format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
         by the hour
     settings: what else is needed to measure the same again, as data for JSON
+    resume: go on where the folder's last snapshot was taken, if it has one: the table counts on
+        from there, and `engine_state` is what `Engine(resume=)` takes. Rows that the folder has
+        from after it stay, and are not written again
 
-    Raises SessionError for a folder that holds something else, is in use, or cannot be written.
+    A snapshot of engine and table replaces the one before about once a second, and at the end,
+    when all that came before it is on the disk. A run without `resume` begins anew, and the
+    snapshot of the one before is gone.
+
+    Raises SessionError for a folder that holds something else, is in use, or cannot be written, and
+    for a snapshot that was taken with other settings.
     """
 
     def __init__(
@@ -98,16 +110,23 @@ class SessionLog:
         *,
         format: LogFormat = "sqlite",
         settings: Mapping[str, Any] | None = None,
+        resume: bool = False,
     ) -> None:
         if format not in LOG_FORMATS:
             raise SessionError(f"the format {format!r} is none of {', '.join(LOG_FORMATS)}")
         self.table = table
         self.done = threading.Event()
         self.dropped = 0
+        self.engine_state: SavedState | None = None
+        self._written_to = -1
         self._host = socket.gethostname()
         self.folder = Folder(path)
         self._store: Store
         try:
+            if resume:
+                self._go_on()
+            else:
+                forget_snapshot(self.path)
             if format == "sqlite":
                 self._store = Database(self.folder, self._header)
             else:
@@ -151,11 +170,14 @@ class SessionLog:
 
     def __call__(self, frames: Frames) -> None:
         """Keep the rows that these frames complete [sink-thread]."""
-        rows = self.table.rows(frames)
-        if len(rows):
-            self._put(rows)
+        self._keep(self.table.rows(frames))
         if self.table.rows.reached_s >= self.table.rows.to_s:
             self.done.set()
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Keep where the measurement stands, once all before it is on the disk [sink-thread]."""
+        saved = Saved(self.run, self._settings, snapshot.state, self.table.rows.state_dict())
+        self.afterwards(partial(write_snapshot, self.path, saved))
 
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""
@@ -172,9 +194,7 @@ class SessionLog:
     def ended(self, end_s: float | None) -> None:
         """Write what is left, and close; told by an engine [sink-thread]."""
         if end_s is not None and not self._closed:
-            rest = self.table.rows.rest(end_s)
-            if len(rest):
-                self._put(rest)
+            self._keep(self.table.rows.rest(end_s))
         self.close()
 
     def close(self) -> None:
@@ -209,6 +229,31 @@ class SessionLog:
             "versions": versions(),
             "repaired": list(self.folder.repaired),
         }
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What has to be the same for a run to go on where another stopped."""
+        return {"source": self.table.sound.told, **self.table.settings}
+
+    def _go_on(self) -> None:
+        """From the last snapshot, if there is one."""
+        saved = read_snapshot(self.path)
+        if saved is None:
+            return
+        saved.refuse_other(self._settings)
+        try:
+            self.table.rows.load_state_dict(saved.rows)
+        except Unfitting as refusal:
+            raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
+        self._written_to = Session(self.path).last_sample(saved.run)
+        self.engine_state = saved.engine
+
+    def _keep(self, rows: Rows) -> None:
+        """Have rows written that the folder has not yet."""
+        if len(rows) and rows["sample"][0] <= self._written_to:
+            rows = rows.where(rows["sample"] > self._written_to)
+        if len(rows):
+            self._put(rows)
 
     def _put(self, item: Rows | Event) -> None:
         with self._changed:
@@ -295,9 +340,13 @@ class SessionLog:
             self._at_store = given.count
             self._store.write(_joined(given.rows), list(given.events))
             self._at_store = 0
+        self._write_sound()
         if self._afterwards is not None:
             self._afterwards()
             self._afterwards = None
+
+    def _write_sound(self) -> None:
+        """There is none."""
 
     def _sum_up(self) -> None:
         self._store.close()
@@ -324,13 +373,15 @@ class SoundLog(SessionLog):
         sound: SoundFormat = "flac",
         format: LogFormat = "sqlite",
         settings: Mapping[str, Any] | None = None,
+        resume: bool = False,
     ) -> None:
         self.unrecorded = 0
         self._chunks: deque[Chunk] = deque()
         self._bytes = 0
         self._recording: Recording | None = None
         refuse_sound(sound, fs, channels)
-        super().__init__(path, table, format=format, settings={**(settings or {}), "sound": sound})
+        settings = {**(settings or {}), "sound": sound}
+        super().__init__(path, table, format=format, settings=settings, resume=resume)
         notes = {"fs": fs, "calibration": table.settings["calibration"]}
         self._recording = Recording(self.folder, sound, fs, channels, notes, table.sound.name)
 
@@ -356,8 +407,7 @@ class SoundLog(SessionLog):
             self._recording.reopen()
         super()._reopen()
 
-    def _write(self) -> None:
-        super()._write()
+    def _write_sound(self) -> None:
         if self._recording is None:
             return
         self._recording.flush()

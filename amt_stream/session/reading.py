@@ -73,6 +73,24 @@ class Session:
             with told(path, "read"):
                 yield from _csv_rows(path) if path.suffix == ".csv" else _json_rows(path)
 
+    def last_sample(self, since: int) -> int:
+        """Where the last row stands of all runs from `since` on; -1 where there is none."""
+        return max((self._last_of(run) for run in self.runs if run >= since), default=-1)
+
+    def _last_of(self, run: int) -> int:
+        last: Any = None
+        if (self.path / DATABASE).exists():
+            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
+                last = next(_selected(connection, "rows", run, "DESC"), None)
+        for path in reversed(self.files(run, "rows")):
+            with told(path, "read"):
+                for row in _csv_rows(path) if path.suffix == ".csv" else _json_rows(path):
+                    last = row
+            if last is not None:
+                break
+        sample = -1 if last is None else last.get("sample")
+        return sample if isinstance(sample, int) else -1
+
     def events(self, run: int | None = None) -> list[Event]:
         """What happened in a run, by default in the last one."""
         run = max(self.runs) if run is None else run
@@ -170,13 +188,15 @@ class told_of_database:
             raise SessionError(f"{self._path} cannot be read: {error}") from error
 
 
-def _selected(connection: sqlite3.Connection, table: str, run: int) -> Iterator[dict[str, Any]]:
+def _selected(
+    connection: sqlite3.Connection, table: str, run: int, order: str = "ASC"
+) -> Iterator[dict[str, Any]]:
     names = [name for name in columns_of(connection, table) if name not in ("id", "run")]
     if not names:
         return
     listed = ", ".join(f"{table}.{quoted(name)}" for name in names)
     for row in connection.execute(
-        f"SELECT {listed} FROM {table} WHERE run = ? ORDER BY id", (run,)
+        f"SELECT {listed} FROM {table} WHERE run = ? ORDER BY id {order}", (run,)
     ):
         found = dict(zip(names, row, strict=True))
         yield found | {name: bool(found[name]) for name in TRUTHS if name in found}

@@ -1,0 +1,157 @@
+"""The last snapshot of a session, from which another run goes on.
+
+A file of numbers, words and arrays by name: a line that says so, the SHA-256 of all that follows, a
+line of JSON, and the arrays' bytes one after another. Nothing in it is ever executed or unpickled.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amt_stream.resumable import SavedState, part_of, under
+from amt_stream.session.files import GrowingFile, SessionError, sync_folder, told
+
+SNAPSHOT = "snapshot.state"
+DRAFT = f".{SNAPSHOT}"
+FIRST_LINE = b"amt_stream state 1\n"
+LARGEST = 1 << 26
+"""Bytes of a snapshot; five models with rolling windows of a day have 20 MB."""
+
+KINDS = ("|b1", "|u1", "<i4", "<i8", "<f4", "<f8")
+"""Numbers of arrays, little-endian whatever the computer is."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A measurement at one sample: `engine` and `rows` are what they say of their states.
+
+    run: of the session, counted from 1; settings: what it was measured with, as data for JSON
+    """
+
+    run: int
+    settings: Mapping[str, Any]
+    engine: SavedState
+    rows: SavedState
+
+    def refuse_other(self, settings: Mapping[str, Any]) -> None:
+        """Raise SessionError where it was measured with other settings than these."""
+        was, now = (_flat(json.loads(json.dumps(one))) for one in (self.settings, settings))
+        for name in [*was, *now]:
+            if was.get(name) != now.get(name):
+                raise SessionError(
+                    f"{name} was {was.get(name)!r:.80} and is {now.get(name)!r:.80}: go on with "
+                    "the same, or without --resume, as another run"
+                )
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    """The values in tables and lists of data by their dotted name."""
+    if isinstance(value, list):
+        value = {str(k): one for k, one in enumerate(value, 1)}
+    if not isinstance(value, dict):
+        return {name: value}
+    inner = [_flat(one, f"{name}.{key}" if name else key) for key, one in value.items()]
+    return {key: one for flat in inner for key, one in flat.items()}
+
+
+def write_snapshot(folder: Path, saved: Saved) -> None:
+    """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
+    state = {"run": saved.run, "settings": json.dumps(saved.settings)}
+    state |= under("engine", saved.engine) | under("rows", saved.rows)
+    draft = folder / DRAFT
+    draft.unlink(missing_ok=True)  # of one who was killed while he wrote
+    file = GrowingFile(draft)
+    try:
+        file.write(in_bytes(state))
+        draft.replace(folder / SNAPSHOT)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    finally:
+        file.close()
+    sync_folder(folder)
+
+
+def read_snapshot(folder: Path) -> Saved | None:
+    """The last snapshot; None where there is none. Raises SessionError for what is none."""
+    path = folder / SNAPSHOT
+    with told(path, "read"):
+        if not os.path.lexists(path):
+            return None
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            raise SessionError(f"{path} is no snapshot: that is a file of up to {LARGEST} bytes")
+        data = path.read_bytes()
+    try:
+        state = of_bytes(data)
+        run: Any = state["run"]
+        settings: Any = json.loads(str(state["settings"]))
+        if not (isinstance(run, int) and isinstance(settings, dict)):
+            raise TypeError("it does not say what was measured")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        why = str(error).partition("\n")[0]
+        raise SessionError(
+            f"{path} is damaged, or no snapshot ({why}): without --resume another run begins"
+        ) from error
+    return Saved(run, settings, part_of(state, "engine"), part_of(state, "rows"))
+
+
+def forget_snapshot(folder: Path) -> None:
+    """Remove the snapshot of a run that is not gone on with; raises SessionError."""
+    with told(folder / SNAPSHOT, "removed"):
+        (folder / SNAPSHOT).unlink(missing_ok=True)
+
+
+def in_bytes(state: Mapping[str, Any]) -> bytes:
+    """A state as the bytes of a file."""
+    numbers: dict[str, Any] = {}
+    arrays: list[tuple[str, str, list[int]]] = []
+    content = []
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            kind = value.dtype.newbyteorder("<").str
+            arrays.append((name, kind, list(value.shape)))
+            content.append(value.astype(kind, copy=False).tobytes())
+        else:
+            numbers[name] = value
+    head = json.dumps({"numbers": numbers, "arrays": arrays}, separators=(",", ":")) + "\n"
+    body = b"".join([head.encode(), *content])
+    return FIRST_LINE + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def of_bytes(data: bytes) -> SavedState:
+    """The state that `in_bytes` made these bytes of; raises ValueError, TypeError or KeyError."""
+    first, digest, rest = data.split(b"\n", 2)
+    if first + b"\n" != FIRST_LINE:
+        raise ValueError("its first line is another")
+    if hashlib.sha256(rest).hexdigest().encode() != digest:
+        raise ValueError("its digest is another")
+    head, _, content = rest.partition(b"\n")
+    given = json.loads(head)
+    state: SavedState = {}
+    for name, value in given["numbers"].items():
+        if not isinstance(value, str | float | int | None):
+            raise TypeError(f"{name!r:.40} is no number")
+        state[name] = value
+    at = 0
+    for name, kind, shape in given["arrays"]:
+        if kind not in KINDS or not all(type(n) is int and 0 <= n <= LARGEST for n in shape):
+            raise ValueError(f"{name!r:.40} is no array")
+        dtype, count = np.dtype(kind), math.prod(shape)
+        size = count * dtype.itemsize
+        if at + size > len(content):
+            raise ValueError(f"{name!r:.40} is longer than the file")
+        found = np.frombuffer(content, dtype, count, at).reshape(shape)
+        state[str(name)] = found.astype(dtype.newbyteorder("="))
+        at += size
+    if at != len(content):
+        raise ValueError("it is longer than its arrays")
+    return state
