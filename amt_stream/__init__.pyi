@@ -9,12 +9,14 @@ from . import contract as contract
 from . import data as data
 from . import design as design
 from . import engine as engine
+from . import files as files
 from . import frames as frames
 from . import functional as functional
 from . import measuring as measuring
 from . import metering as metering
 from . import models as models
 from . import outputs as outputs
+from . import plain as plain
 from . import pointwise as pointwise
 from . import presets as presets
 from . import resumable as resumable

@@ -34,9 +34,11 @@ class Recording:
     `name` is its path as it was given. `channels` are one or two numbers (1, 2, ...); all are taken
     where it has no more than `most`, else they have to be chosen. Raises SourceError for what is no
     sound, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE unless
-    `replace_invalid`: they are then read as 0, and `replaced` says how many.
+    `replace_invalid`: they are then read as 0, and `replaced` says how many. `cut_off` says
+    what is missing of a file that ends before its header says, or "".
     """
 
+    cut_off = ""
     _remedy = "repair the file, or have such samples read as 0 (--replace-invalid)"
 
     def __init__(
@@ -51,6 +53,7 @@ class Recording:
         self.fs = file.fs
         self._choose(channels, file.channels, most)
         self._check(self._read(file), replace_invalid)
+        self.cut_off = file.cut_off
 
     @property
     def duration_s(self) -> float:
@@ -62,8 +65,17 @@ class Recording:
             yield np.where(_valid(block), block, np.float32(0.0))
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The same as it is, invalid samples included."""
-        return self._read(FileSource(self.path, paced=False))
+        """The same as it is, invalid samples included, as many as there were at first."""
+        left = self.samples
+        for block in self._read(FileSource(self.path, paced=False)):
+            yield block[:left]
+            left -= len(block)
+            if left <= 0:
+                return
+        raise SourceError(
+            f"{self.path} changed while it was read: of {self.samples} samples the last {left} are "
+            "gone"
+        )
 
     def _choose(self, channels: Sequence[int] | None, offered: int, most: int) -> None:
         self._pick = channel_slice(channels, offered, self.name, most)

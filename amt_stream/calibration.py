@@ -1,8 +1,8 @@
 """From fractions of full scale to pascal, and where the number came from."""
 
+import errno
 import json
 import math
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -10,6 +10,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from amt_stream.files import NotThatFile, small_text, whole_text_file, why
+from amt_stream.plain import brief
 from amt_stream.scales import pascal_per_unit
 
 COVERAGE = 2
@@ -203,10 +205,12 @@ def read_records(path: Path | None = None) -> list[Record]:
     """
     path = calibrations_path() if path is None else path
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
+        lines = small_text(path).split("\n")
+    except NotThatFile as error:
+        if error.errno == errno.ENOENT:
+            return []
+        raise CalibrationError(f"{path} {error}") from error
+    except UnicodeDecodeError as error:
         raise CalibrationError(f"{path} cannot be read: {error}") from error
     records = []
     for number, line in enumerate(lines, 1):
@@ -221,11 +225,17 @@ def read_records(path: Path | None = None) -> list[Record]:
     return records
 
 
+_LARGEST = 1e6
+"""No channel, level or frequency of a calibrator is beyond this."""
+
+
 def _record(line: str) -> Record:
     try:
         given: Any = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON ({error.msg} at column {error.colno})") from error
+    except RecursionError as error:
+        raise ValueError("this is nested too deeply for a record in braces") from error
     kinds: dict[str, type | tuple[type, ...]] = {
         "device": str,
         "channel": int,
@@ -242,10 +252,14 @@ def _record(line: str) -> Record:
     else:
         kinds["calibrator_uncertainty_db"] = (int, float)
     if given.keys() != kinds.keys():
-        raise ValueError(f"the keys are {', '.join(given)} and not {', '.join(kinds)}")
+        raise ValueError(f"the keys are {brief(', '.join(given))} and not {', '.join(kinds)}")
     for key, kind in kinds.items():
-        if not isinstance(given[key], kind) or isinstance(given[key], bool):
-            raise ValueError(f"{key} is {given[key]!r}, which is no such thing")
+        value = given[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"{key} is {brief(repr(value))}, which is no such thing")
+        # NaN compares as false.
+        if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:
+            raise ValueError(f"{key} is {brief(value)}, which is no such number")
     record = Record(**given)
     _ = record.calibration
     return record
@@ -256,14 +270,11 @@ def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     path = calibrations_path() if path is None else path
     merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
     lines = [json.dumps(record.to_dict()) + "\n" for record in merged.values()]
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text("".join(lines), encoding="utf-8")
-        draft.replace(path)
+        with whole_text_file(path) as stream:
+            stream.writelines(lines)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise CalibrationError(f"{path} cannot be written: {error.strerror}") from error
+        raise CalibrationError(f"{path} cannot be written: {why(error)}") from error
     return path
 
 

@@ -1,8 +1,8 @@
 """Settings by name: read and validated from TOML, built into a model and an engine's settings."""
 
 import difflib
+import errno
 import inspect
-import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import catalog
 from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
+from amt_stream.files import NotThatFile, small_text
+from amt_stream.plain import brief
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,7 +63,7 @@ class Number:
     def allows(self, value: Any) -> bool:
         kinds = (int,) if self.whole else (int, float)
         # Python takes true for 1.
-        return type(value) in kinds and math.isfinite(value) and self.low <= value <= self.high
+        return type(value) in kinds and self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
@@ -391,8 +393,12 @@ def load_preset(name: str = DEFAULT) -> Preset:
     if name in shipped_presets():
         return read_preset(presets_folder() / f"{name}.toml")
     path = Path(name)
-    if path.is_file():
-        return read_preset(path)
+    try:
+        if name:
+            return read_preset(path)
+    except PresetError as error:
+        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
+            raise
     raise PresetError(
         f"there is no preset {name!r}: give {', '.join(shipped_presets())}, or the path of a "
         "TOML file"
@@ -402,11 +408,13 @@ def load_preset(name: str = DEFAULT) -> Preset:
 def read_preset(path: Path) -> Preset:
     """The preset in a TOML file; strict: what is unknown or out of range raises PresetError."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PresetError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tables = tomllib.loads(small_text(path))
+    except NotThatFile as error:
+        raise PresetError(f"{path} {error}") from error
+    except ValueError as error:  # of TOML, of UTF-8, of a number with too many digits
         raise PresetError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise PresetError(f"{path} is nested too deeply for a preset") from error
     allowed = rules()
     found: dict[str, Any] = {}
     for key, value in _flat(path, tables, allowed).items():
@@ -478,8 +486,8 @@ def _nearest(key: str, rules: Mapping[str, Rule]) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return f'"{value}"'
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return f'"{brief(value)}"'
+    return str(value).lower() if isinstance(value, bool) else brief(value)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -37,7 +37,8 @@ class Sound:
             recording.channels,
             calibration,
             recording.duration_s,
-            {"replaced_samples": recording.replaced},
+            {"replaced_samples": recording.replaced}
+            | ({"cut_off": True} if recording.cut_off else {}),
         )
 
     @property

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
+RANK = ["plain", "files"]
+RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "table", "measuring", "session", "cli"]

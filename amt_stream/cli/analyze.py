@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.ending import ending
-from amt_stream.cli.files import atomic_text_file
+from amt_stream.cli.files import atomic_text_file, kind_of, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH, chosen_preset
 from amt_stream.cli.table import table_of
 from amt_stream.engine.sources import SourceError
 from amt_stream.measuring import each
 from amt_stream.outputs import FORMATS, Writer
+from amt_stream.plain import plain
 from amt_stream.presets import Preset
 from amt_stream.table import Sound
 
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def run_analyze(args: argparse.Namespace) -> int:
-    """Analyze each file; one that cannot be is reported, and the others are done."""
+    """Analyze each file; one that cannot be is reported, and the others are done.
+
+    1 where one of them could not be analyzed, or not all of it was there.
+    """
+    args.format_typed = args.format is not None
     args.format = row_format(args)
     tasks = planned(tasks_of(args.files, args.channels), args)
     preset = chosen_preset(args)
@@ -52,6 +57,7 @@ def run_analyze(args: argparse.Namespace) -> int:
             say(done)
             failed = True
             continue
+        failed |= "cut_off" in done
         if args.summary and not told_in_file(args):
             print(json.dumps(done), flush=True)
         summaries.append(done)
@@ -72,6 +78,8 @@ def row_format(args: argparse.Namespace) -> str:
 
     Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
     """
+    if args.out == "":
+        raise WrongUsage("--out names nothing: give a file, a folder, or - for standard output")
     ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
     if ending == "json" and not args.summary:
         raise WrongUsage(
@@ -100,9 +108,10 @@ def planned(tasks: Sequence[Task], args: argparse.Namespace) -> list[Task]:
             raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
         return [replace(task, target=None if args.summary else "-") for task in tasks]
     out = Path(args.out)
-    if len(tasks) > 1 and out.exists() and not out.is_dir():
+    kind = kind_of(out)
+    if len(tasks) > 1 and kind not in ("", "folder"):
         raise Mistake(f"{out} is a file: for several files --out names a folder")
-    if len(tasks) > 1 or out.is_dir():
+    if len(tasks) > 1 or kind == "folder":
         targets = [out / f"{task.file.stem}{_channel(task, args)}.{args.format}" for task in tasks]
     else:
         targets = [out]
@@ -113,8 +122,19 @@ def planned(tasks: Sequence[Task], args: argparse.Namespace) -> list[Task]:
         refusal = overwriting(target, tasks, args)
         if refusal and not task.refusal:
             task = replace(task, refusal=f"{refusal} ({task.file} was not read)")
+        if not refusal and target == out:
+            _require_ending(out, args)
         found.append(replace(task, target=target))
     return found
+
+
+def _require_ending(out: Path, args: argparse.Namespace) -> None:
+    """Raise WrongUsage for the ending of another format than that of the rows."""
+    if out.suffix.removeprefix(".") not in ("", *FORMATS) and not args.format_typed:
+        endings = " or ".join(f".{name}" for name in FORMATS)
+        raise WrongUsage(
+            f"{out} ends in {out.suffix}: rows are written as {endings} (or say --format)"
+        )
 
 
 def _channel(task: Task, args: argparse.Namespace) -> str:
@@ -124,11 +144,8 @@ def _channel(task: Task, args: argparse.Namespace) -> str:
 
 def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
     """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
-    if target.resolve() in {task.file.resolve() for task in tasks}:
-        return f"{target} is a file to be analyzed: name another one with --out"
-    if target.exists() and not (args.force and target.is_file()):
-        return f"{target} exists: say --force to overwrite it"
-    return ""
+    sounds = [task.file for task in tasks if not task.refusal]
+    return not_to_write(target, args.force, sounds)
 
 
 def _done_or_why(
@@ -163,6 +180,10 @@ def _analyze(
 
     file, target = task.file, task.target
     recording = Recording(file, task.channels, args.replace_invalid, preset.most_channels)
+    if args.from_s is not None and args.from_s >= recording.duration_s:
+        raise Mistake(
+            f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
+        )
     calibrations = levels.of(file, recording.channels)
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
     step_ms = args.step_ms or preset.row_step_ms
@@ -170,6 +191,8 @@ def _analyze(
         models = _models_for(preset, recording.fs, len(recording.channels))
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
+    if recording.cut_off:
+        say(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
     if recording.replaced:
         say(f"{file}: {recording.replaced} invalid samples were read as 0")
     table = table_of(args, preset, models, Sound.of_recording(recording, calibrations), step_ms)
@@ -204,7 +227,7 @@ def _with_progress(
     with (
         tqdm(
             total=total,
-            desc=recording.path.name,
+            desc=plain(recording.path.name),
             bar_format=look,
             leave=False,
             disable=not (shown and sys.stderr.isatty()),

@@ -10,10 +10,13 @@ from typing import Literal
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, Record, utc_now
 from amt_stream.calibrator import CalibratorCheck, Refused
+from amt_stream.cli.files import kind_of
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import EACH
 from amt_stream.engine.sources import FileSource, SourceError
+from amt_stream.files import NotThatFile, small_text
+from amt_stream.plain import brief
 
 MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
 """Of sound files, besides the names of libsndfile's formats."""
@@ -52,14 +55,18 @@ def _named(text: str) -> list[Task]:
     import soundfile
 
     path = Path(text)
-    if path.is_dir():
+    try:
+        kind = kind_of(path)
+    except Mistake as refusal:
+        return [Task(path, None, refusal=str(refusal))]
+    if kind == "folder":
         endings = {f".{name.lower()}" for name in soundfile.available_formats()} | MORE_ENDINGS
         try:
             inside = [p for p in sorted(path.iterdir()) if p.suffix.lower() in endings]
         except OSError as error:
             return [Task(path, None, refusal=f"{path} cannot be read: {error.strerror}")]
         nothing = f"{path} is a folder without sound files"
-    elif not path.exists() and glob.has_magic(text):
+    elif not kind and glob.has_magic(text):
         # A pattern may be absolute, which those of a Path may not.
         inside = [Path(p) for p in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207
         nothing = f"no file matches {text}"
@@ -130,16 +137,16 @@ class Levels:
 def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
     """Calibrations by file and channel out of a CSV file; an empty cell stands for all of them."""
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(line for line in stream if not line.startswith("#"))
-            rows = list(reader)
-    except OSError as error:
-        raise Mistake(f"{path} cannot be read: {error.strerror}") from error
+        lines = small_text(path).splitlines(keepends=True)
+        reader = csv.DictReader(line for line in lines if not line.startswith("#"))
+        rows = list(reader)
+    except NotThatFile as error:
+        raise Mistake(f"{path} {error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mistake(f"{path} is no table of calibrations: {error}") from error
     if set(reader.fieldnames or ()) != set(TABLE_COLUMNS):
         raise Mistake(
-            f"{path} has the columns {','.join(reader.fieldnames or ())}: give "
+            f"{path} has the columns {brief(','.join(reader.fieldnames or ()))}: give "
             f"{','.join(TABLE_COLUMNS)}"
         )
     found: dict[tuple[str, int | None], Calibration] = {}
@@ -147,9 +154,9 @@ def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
         try:
             channel = int(row["channel"]) if row["channel"].strip() else None
             level = Calibration(float(row["full_scale_db"]), source=str(path))
+            key = row["file"].strip(), channel
         except (AttributeError, TypeError, ValueError) as error:
-            raise Mistake(f"{path}, line {number}: {error}") from error
-        key = row["file"].strip(), channel
+            raise Mistake(f"{path}, line {number}: {brief(error)}") from error
         if key in found:
             raise Mistake(f"{path}, line {number}: {key[0]} channel {channel} is told twice")
         found[key] = level

@@ -14,8 +14,10 @@ from amt_stream.calibration import Record, utc_now, write_records
 from amt_stream.calibrator import STABLE_S, CalibratorCheck, Refused
 from amt_stream.cli.inputs import Input, open_input
 from amt_stream.cli.messages import say
+from amt_stream.cli.output import draws
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
+from amt_stream.plain import plain
 
 
 def run_calibrate(args: argparse.Namespace) -> int:
@@ -58,7 +60,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
             print(json.dumps(record.to_dict()))
             continue
         print(
-            f"{name} channel {record.channel}: full-scale sine = "
+            f"{plain(name)} channel {record.channel}: full-scale sine = "
             f"{record.full_scale_db_spl:.3f} dB SPL ({record.measured_dbfs:.3f} dBFS at "
             f"{record.frequency_hz:.2f} Hz) +- {record.calibrator_uncertainty_db:g} dB (k = 2)"
         )
@@ -120,7 +122,7 @@ def _sound(given: Input, timeout: float) -> Iterator[NDArray[np.float32]]:
 
 def _show_progress(checks: dict[int, CalibratorCheck]) -> None:
     """One line that is written over, where somebody sees it; an empty one in the end."""
-    if not sys.stderr.isatty():
+    if not draws(sys.stderr):
         return
     told = [
         f"channel {channel}: {check.latest.frequency:7.1f} Hz {check.latest.level_dbfs:7.2f} dBFS "

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from amt_stream import __version__, catalog
 from amt_stream.calibration import CalibrationError
@@ -19,20 +19,22 @@ from amt_stream.cli import options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.engine.sources import DeviceLost, SourceError
+from amt_stream.plain import plain
 from amt_stream.presets import PresetError
 
 ERROR = 1
 USAGE = 2
 DEVICE_LOST = 3
 HUNG_UP = 129
+READER_LEFT = 141
+"""As a shell tells of any program whose reader has left: it wrote less than there was."""
 
 
 def run_command(argv: Sequence[str] | None = None) -> int:
     """Run one command; gives its exit status."""
-    # A program without a console has neither; whatever is open to write takes their place.
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (until the end)
+    _fill_closed_streams()
+    # Else numba ends with an escape sequence on every terminal, also on one that knows none.
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     with contextlib.redirect_stdout(Output(sys.stdout)):
         try:
             try:
@@ -41,9 +43,10 @@ def run_command(argv: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()
         except OutputFailed as error:
             # Python would complain once more when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if error.errno == errno.EPIPE:  # whoever read has left
-                return 0
+            with contextlib.suppress(OSError):  # one that is closed has no number
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if error.errno == errno.EPIPE:
+                return READER_LEFT
             if error.errno == errno.EIO:  # the terminal was closed
                 return HUNG_UP
             say(f"standard output cannot be written: {error.strerror}")
@@ -64,6 +67,15 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         ) as error:
             say(error)
             return ERROR
+
+
+def _fill_closed_streams() -> None:
+    """Keep the numbers of closed streams from files that would be written to in their place."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
 
 
 class Command(NamedTuple):
@@ -120,14 +132,21 @@ COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that repeats what was typed so that it does nothing to the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(plain(message))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="amt-stream",
         description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
         "LUFS, and modulation by auditory band, live or of sound files.",
-        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, "
-        "129 terminal closed, 130 interrupted, 143 terminated",
+        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 129 terminal closed, "
+        "130 interrupted, 141 the reader of standard output left, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
     options.list_devices_option(parser, default=False)

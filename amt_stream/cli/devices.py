@@ -5,6 +5,7 @@ import argparse
 from amt_stream.calibration import read_records
 from amt_stream.cli.messages import say
 from amt_stream.engine.devices import list_devices
+from amt_stream.plain import plain
 
 
 def run_devices(args: argparse.Namespace) -> int:
@@ -18,10 +19,10 @@ def run_devices(args: argparse.Namespace) -> int:
         behind = "" if device.behind is None else f", now {device.behind}"
         channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")
         print(
-            f"{star} {device.index:3d} {device.name} ({device.host_api}){behind}, {channels}, "
-            f"{device.fs} Hz"
+            f"{star} {device.index:3d} {plain(device.name)} ({device.host_api}){plain(behind)}, "
+            f"{channels}, {device.fs} Hz"
         )
         for record in records:
             if record.device in device.kept_by:
-                print(f"        channel {record.channel}: {record.calibration}")
+                print(f"        channel {record.channel}: {plain(record.calibration)}")
     return 0

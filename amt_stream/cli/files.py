@@ -1,30 +1,50 @@
 """Files that a command writes."""
 
 import contextlib
-import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import Mistake
+from amt_stream.files import whole_text_file, why
+
+
+def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:
+    """What stands at a path; "" where nothing does. Raises Mistake where that cannot be known."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        raise Mistake(f"{path} cannot be looked at: {error.strerror}") from error
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def not_to_write(target: Path, force: bool, others: Sequence[Path] = ()) -> str:
+    """Why a file must not be written: it is one of `others`, or it exists; else "".
+
+    force: whether an older file may go
+    """
+    kind = kind_of(target)
+    if not kind:
+        return ""
+    if any(kind_of(path) and path.samefile(target) for path in others):
+        return f"{target} is a file to be analyzed: name another one with --out"
+    if kind != "file":
+        what = "a folder" if kind == "folder" else "no file"
+        return f"{target} exists and is {what}: name another one"
+    return "" if force else f"{target} exists: say --force to overwrite it"
 
 
 @contextlib.contextmanager
 def atomic_text_file(target: Path) -> Iterator[TextIO]:
     """A text file that gets its name once it is complete; nothing half written stays."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            draft.open("w", encoding="utf-8", newline="\n") as stream,
-            ending.undoing(draft.unlink),
-        ):
+        with whole_text_file(target, ending.undoing) as stream:
             yield stream
-        draft.replace(target)
     except OSError as error:
-        raise Mistake(f"{target} cannot be written: {error.strerror}") from error
-    finally:
-        # Where there is no such folder there is no draft either.
-        with contextlib.suppress(OSError):
-            draft.unlink()
+        raise Mistake(f"{target} cannot be written: {why(error)}") from error

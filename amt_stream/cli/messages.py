@@ -1,7 +1,10 @@
 """What a command says to a person, and how it tells that something is wrong."""
 
 import contextlib
+import re
 import sys
+
+from amt_stream.plain import plain
 
 
 class Mistake(Exception):
@@ -16,4 +19,12 @@ def say(message: object) -> None:
     """One line to standard error."""
     # Where nobody can be told, the exit status still tells.
     with contextlib.suppress(OSError):
-        print(f"amt-stream: {message}", file=sys.stderr, flush=True)
+        print(f"amt-stream: {plain(message)}", file=sys.stderr, flush=True)
+
+
+def matter(note: str) -> str:
+    """A note without its numbers, so that one that counts is not said anew with each count."""
+    return _NUMBER.sub("", note)
+
+
+_NUMBER = re.compile(r"[\d.,]+")

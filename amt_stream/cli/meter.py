@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
-from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.messages import Mistake, WrongUsage, matter, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
-from amt_stream.engine.sources import SourceError
+from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
 from amt_stream.table import Sound, Table
@@ -37,6 +37,10 @@ SHOWN_MS = 100
 
 def run_meter(args: argparse.Namespace) -> int:
     """Measure until the sound ends, the duration is over, or somebody stops it."""
+    if args.terminal and args.format:
+        raise WrongUsage(
+            f"--terminal shows the meter and --format {args.format} writes rows: leave one out"
+        )
     preset = chosen_preset(args)
     if args.format:
         return _write_rows(args, preset)
@@ -194,6 +198,9 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     rows.finish(table.rows.reached_s if ending.asked else heard_s(engine), table.summary)
     if rows.error is not None:
         raise rows.error
+    end_s, ended = heard_s(engine), engine.error is None and not ending.asked
+    if ended and args.from_s is not None and end_s <= args.from_s:
+        raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
     return _ended(engine, args.duration, watch.note)
 
 
@@ -236,7 +243,7 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
             raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error
         raise engine.error
     health = engine.health
-    if health.note and health.note != told:
+    if health.note and matter(health.note) != matter(told):
         say(health.note)
     heard = heard_s(engine)
     measured_s = heard if duration is None else min(heard, duration)
@@ -247,7 +254,7 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
         f"{health.lost_samples} samples lost, {health.non_finite} invalid, {health.clipped} "
         "clipped"
     )
-    return 0
+    return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 
 
 def _is_message(error: BaseException | None) -> bool:

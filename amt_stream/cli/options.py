@@ -12,6 +12,7 @@ from amt_stream.calibration import (
     MICROPHONE_UNCERTAINTY_DB,
 )
 from amt_stream.cli.messages import WrongUsage
+from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.outputs import FORMATS
 from amt_stream.presets import (
     DEFAULT,
@@ -305,7 +306,7 @@ def _device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-r",
         "--samplerate",
-        type=number(1000, 768000, "Hz", whole=True),
+        type=number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
         metavar="HZ",
         help="of the device, the demo sound, or standard input (default: 48000)",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from amt_stream import catalog
-from amt_stream.cli.files import atomic_text_file
+from amt_stream.cli.files import atomic_text_file, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 
 
@@ -19,8 +19,8 @@ def run_selftest(args: argparse.Namespace) -> int:
         if name not in checked:
             raise WrongUsage(f"--model: {name} has no checks: give some of {', '.join(checked)}")
     report = None if args.report is None else Path(args.report)
-    if report is not None and report.exists() and not (args.force and report.is_file()):
-        raise Mistake(f"{report} exists: say --force to overwrite it (nothing was tested)")
+    if report is not None and (refusal := not_to_write(report, args.force)):
+        raise Mistake(f"{refusal} (nothing was tested)")
     with contextlib.ExitStack() as stack:
         # Opened first, so that one that cannot be written is told of at once.
         stream = None if report is None else stack.enter_context(atomic_text_file(report))

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import re
 import select
 import shutil
 import signal
@@ -16,7 +17,9 @@ import numpy as np
 
 from amt_stream.calibration import in_words
 from amt_stream.cli.ending import ending
+from amt_stream.cli.output import draws
 from amt_stream.cli.watch import SILENT, Watch
+from amt_stream.plain import plain
 from amt_stream.rows.words import fault_words
 
 if TYPE_CHECKING:
@@ -28,7 +31,8 @@ LINE_S = 1.0
 FAULTS_S = 1.0
 
 BOLD, ALARM, PLAIN = "\x1b[1m", "\x1b[1;7m", "\x1b[0m"
-ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+# The terminal itself cuts what is longer than a line: it knows how wide its characters are.
+ENTER, LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
@@ -81,7 +85,7 @@ def status(reading: Condition, width: int) -> list[str]:
         f"overruns {health.overruns}, lost {health.lost_samples} samples, "
         f"faults {reading.faults or 'none'}",
         reading.calibration,
-        *([health.note] if health.note else []),
+        *([plain(health.note)] if health.note else []),
         "space freeze, r reset, q quit",
     ]
     return [cut(text, width) for text in lines]
@@ -90,6 +94,18 @@ def status(reading: Condition, width: int) -> list[str]:
 def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
 
+
+def fitted(line: str, width: int) -> str:
+    """A line in no more than `width` characters, not counting what sets their look."""
+    parts, left = [], width
+    for part in _LOOK.split(line):
+        shown = part if _LOOK.match(part) else part[:left]
+        left -= 0 if _LOOK.match(part) else len(shown)
+        parts.append(shown)
+    return "".join(parts)
+
+
+_LOOK = re.compile(r"(\x1b\[[0-9;]*m)")
 
 Shown = TypeVar("Shown", bound=Condition)
 
@@ -103,7 +119,7 @@ class TerminalMeter(Generic[Shown]):
 
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         self._engine, self._stream = engine, stream
-        self._drawn = stream.isatty()
+        self._drawn = draws(stream)
         self._keys = _Keys()
         self._undo = contextlib.ExitStack()
         self._frozen = False
@@ -197,11 +213,11 @@ class TerminalMeter(Generic[Shown]):
         condition = {
             "time_s": float(last.time_s),
             "level_db": (left, right),
-            "calibration": in_words(self._engine.calibration),
+            "calibration": plain(in_words(self._engine.calibration)),
             "calibrated": latest.calibrated,
             "settling": bool(last.settling),
             "faults": " ".join(fault_words(faults)),
-            "source": f"{self._engine.source.name}, {self._engine.source.fs} Hz",
+            "source": plain(f"{self._engine.source.name}, {self._engine.source.fs} Hz"),
             "health": self._engine.health,
         }
         return self.read(last, condition)
@@ -220,7 +236,7 @@ class TerminalMeter(Generic[Shown]):
             return
         size = shutil.get_terminal_size()
         lines = self.screen(reading, size.columns, size.lines - 1)[: size.lines - 1]
-        text = "".join(f"{line}{CLEAR_LINE}\r\n" for line in lines)
+        text = "".join(f"{fitted(line, size.columns)}{CLEAR_LINE}\r\n" for line in lines)
         self._stream.write(HOME + text + CLEAR_BELOW)
         self._stream.flush()
 

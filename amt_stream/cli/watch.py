@@ -4,7 +4,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
-from amt_stream.cli.messages import say
+from amt_stream.cli.messages import matter, say
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
@@ -39,7 +39,7 @@ class Watch:
                 self._happened = event.text
                 say(event.text)
         note = self._engine.health.note
-        if note and note not in (self.note, self._happened):
+        if note and matter(note) not in (matter(self.note), matter(self._happened)):
             self.note = note
             if self._engine.source.state not in SILENT:  # else it is an event's sentence
                 say(note)

@@ -15,6 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
+from amt_stream.engine.sound_file import (
+    UNKNOWN_FRAMES,
+    SourceError,
+    missing_samples,
+    open_sound_file,
+)
 from amt_stream.signals import Component, Noise, Tone, demo_sound, mix
 
 __all__ = [
@@ -45,10 +51,6 @@ BLOCK_S = 0.01
 # Full scale is 1.0. What lies beyond this is no sound but a broken file or driver, and its square
 # would leave the range of float32.
 LARGEST_SAMPLE = 1e6
-
-
-class SourceError(RuntimeError):
-    """A source cannot be opened or read; the message says why in one sentence."""
 
 
 class DeviceLost(SourceError):
@@ -254,31 +256,20 @@ class FileSource(ThreadedSource):
     """A sound file of any format that libsndfile reads.
 
     `paced` plays it as if it came live; otherwise it goes as fast as the engine takes it, and
-    nothing is dropped. `loop` starts it again at its end.
+    nothing is dropped. `loop` starts it again at its end. `cut_off` says what is missing of a
+    file that ends before its header says, which may be known only there, or "".
     """
 
     seekable = True
 
     def __init__(self, path: str | Path, paced: bool = True, loop: bool = False) -> None:
-        import soundfile
-
         path = Path(path)
-        if path.is_dir():
-            raise SourceError(f"{path} is a folder: give a sound file")
-        if not path.is_file():
-            raise SourceError(f"there is no file {path}")
-        try:
-            self._file = soundfile.SoundFile(path)
-        except soundfile.LibsndfileError as error:
-            raise SourceError(
-                f"{path} is not a sound file that libsndfile can read: {error.error_string}"
-            ) from error
-        if not self._file.frames:
-            self._file.close()
-            raise SourceError(f"{path} has no samples: its length is zero")
+        self._file, missing = open_sound_file(path)
         self.loop = loop
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
-        self.duration_s = None if loop else self._file.frames / self.fs
+        known = not loop and self._file.frames < UNKNOWN_FRAMES
+        self.duration_s = self._file.frames / self.fs if known else None
+        self._note_cut_off(missing)
 
     def seek(self, sample: int) -> None:
         length = self._file.frames
@@ -291,19 +282,28 @@ class FileSource(ThreadedSource):
 
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))
+        came = 0
         with self._file as file:
             while True:
                 block = file.read(size, dtype="float32", always_2d=True)
+                came += len(block)
                 if len(block):
                     yield block
-                elif self.loop:
-                    file.seek(0)
-                else:
+                    continue
+                if not self.cut_off and (missing := missing_samples(file, came)):
+                    self._note_cut_off(missing)
+                if not self.loop:
                     return
+                file.seek(0)
+                came = 0
 
     def stop(self) -> None:
         super().stop()
         self._file.close()
+
+    def _note_cut_off(self, missing: str) -> None:
+        self.cut_off = missing
+        self.note = missing and f"{self.name} is cut off: {missing}"
 
 
 class SignalSource(ThreadedSource):

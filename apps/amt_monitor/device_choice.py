@@ -5,6 +5,8 @@ import sys
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_stream.plain import plain
+
 # In a process of its own: a sound system that hangs does not hold up the window.
 LIST_DEVICES = """
 import json
@@ -39,7 +41,7 @@ class DeviceChoice(QtWidgets.QComboBox):
 
     def name_first(self, name: str) -> None:
         """Say what the program was started with."""
-        self.setItemText(0, f"{name} (as started)")
+        self.setItemText(0, plain(f"{name} (as started)"))
 
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
@@ -63,7 +65,7 @@ class DeviceChoice(QtWidgets.QComboBox):
         entries = [
             # By name where that is enough: indices change when devices come and go.
             (
-                f"{d['name']} ({d['host_api']})",
+                plain(f"{d['name']} ({d['host_api']})"),
                 d["name"] if names.count(d["name"]) == 1 else d["index"],
             )
             for d in devices

@@ -10,6 +10,7 @@ from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.pane import colors
 from amt_monitor.status import status_text
 from amt_monitor.switch import MakeEngine, Switch
+from amt_stream.plain import plain
 from amt_stream.rows import fault_words
 
 if TYPE_CHECKING:
@@ -100,9 +101,7 @@ class MeterWindow(QtWidgets.QWidget):
         self.freeze_button.setCheckable(True)
         self.device = DeviceChoice()
         self.device.chosen.connect(self._listen_to_choice)
-        self.message = QtWidgets.QLabel()
-        self.message.setObjectName("message")
-        self.message.setWordWrap(True)
+        self.message = plain_label("message")
         self.message.setStyleSheet(f"color: {colors().alarm}; font-weight: bold")
         self.bar = QtWidgets.QHBoxLayout()
         for widget in (self.start_button, self.reset_button, self.freeze_button):
@@ -110,9 +109,7 @@ class MeterWindow(QtWidgets.QWidget):
         self.bar.addWidget(QtWidgets.QLabel("  Input"))
         self.bar.addWidget(self.device)
         self.bar.addStretch(1)
-        self.status = QtWidgets.QLabel()
-        self.status.setObjectName("status")
-        self.status.setWordWrap(True)
+        self.status = plain_label("status")
         layout = QtWidgets.QVBoxLayout(self)
         layout.addLayout(self.bar)
         self.add_panes(layout)
@@ -207,7 +204,7 @@ class MeterWindow(QtWidgets.QWidget):
         engine = switch.engine
         health = engine.health if engine is not None else None
         note = health.note if health is not None and switch.measuring else ""
-        self.message.setText(f"⚠ {switch.error}" if switch.error else note)
+        self.message.setText(plain(f"⚠ {switch.error}" if switch.error else note))
         self.message.setVisible(bool(self.message.text()))
         if engine is None or health is None:
             self.status.setText(switch.state)
@@ -234,6 +231,15 @@ class MeterWindow(QtWidgets.QWidget):
             return 0
         lost = engine is not None and engine.error is error and engine.health.device_state == "lost"
         return LOST if lost else FAILED
+
+
+def plain_label(name: str) -> QtWidgets.QLabel:
+    """A label that shows what it is given as it stands, markup too."""
+    label = QtWidgets.QLabel()
+    label.setObjectName(name)
+    label.setWordWrap(True)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    return label
 
 
 def button(name: str, text: str, key: str, action: Any) -> QtWidgets.QPushButton:

@@ -1,6 +1,7 @@
 """What the parts of the window have in common: colors, a title, and the mark of doubt."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class Pane(QtWidgets.QWidget):
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.badge = Badge()
-        heading = QtWidgets.QLabel(f"<b>{title}</b>&nbsp; {about}")
+        heading = QtWidgets.QLabel(f"<b>{escape(title)}</b>&nbsp; {escape(about)}")
         heading.setObjectName(f"{name}_title")
         self.head = QtWidgets.QHBoxLayout()
         self.head.addWidget(heading)

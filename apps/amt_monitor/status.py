@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from amt_stream.calibration import in_words
 from amt_stream.contract import takes_pascal
+from amt_stream.plain import plain
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -14,15 +15,13 @@ def status_text(engine: "Engine", state: str) -> str:
     source, health = engine.source, engine.health
     pascal = any(map(takes_pascal, engine.models.values()))
     calibration = [in_words(engine.calibration)] if pascal else []
-    return "   |   ".join(
-        (
-            f"{source.name}, {source.fs} Hz: {state}",
-            *calibration,
-            f"load {100 * health.load:.0f} %",
-            f"latency {1000 * health.latency_s:.0f} ms",
-            f"overruns {health.overruns}",
-            f"lost samples {health.lost_samples}",
-            f"clipped {health.clipped}, not a number {health.non_finite}, "
-            f"late {health.late_callbacks}",
-        )
+    words = (
+        f"{source.name}, {source.fs} Hz: {state}",
+        *calibration,
+        f"load {100 * health.load:.0f} %",
+        f"latency {1000 * health.latency_s:.0f} ms",
+        f"overruns {health.overruns}",
+        f"lost samples {health.lost_samples}",
+        f"clipped {health.clipped}, not a number {health.non_finite}, late {health.late_callbacks}",
     )
+    return plain("   |   ".join(words))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from amt_stream.plain import plain
+
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
 
@@ -68,7 +70,7 @@ class Switch:
             job, self._job = self._job, None
             if (error := job.exception()) is not None:
                 self.error, self.measuring = error, False
-                log.error("%s", error)
+                log.error("%s", plain(error))
                 log.debug("the engine did not start", exc_info=error)
             elif (started := job.result()) is not None:
                 self.engine, self.measuring, self.error = started, True, None

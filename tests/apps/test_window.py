@@ -9,7 +9,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
 from amt_stream.calibration import UNCALIBRATED
-from amt_stream.engine import Engine, FileSource, MicrophoneSource
+from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
 from amt_stream.scales import sone_to_phon
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -257,3 +257,18 @@ def test_no_number_is_cut_off(qtbot, open_window, tone_engine, size):
         metrics = label.fontMetrics()
         assert max(map(metrics.horizontalAdvance, ("0.888", "888.8", ">120"))) <= label.width()
         assert metrics.tightBoundingRect("0").height() <= label.height()
+
+
+def test_names_are_shown_as_they_are_typed(qtbot, open_window, model):
+    name = "<h1>big</h1>\x1b[2J"
+
+    def engine(device=None):
+        return Engine(SignalSource(name=name), model)
+
+    window = open_window(engine)
+    window._show_state()
+    plain = QtCore.Qt.TextFormat.PlainText
+    for label in (window.status, window.message):
+        assert label.textFormat() == plain
+    assert text(window, "status").startswith("<h1>big</h1>\\x1b[2J, 48000 Hz")
+    assert window.device.itemText(0) == "<h1>big</h1>\\x1b[2J (as started)"

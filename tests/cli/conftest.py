@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.cli.command import build_parser, run_chosen
+from amt_stream.cli.command import build_parser, run_chosen, run_command
 
 FULL_SCALE_DB = 100.0
 
@@ -66,6 +66,21 @@ def printed(capsys):
         args = build_parser().parse_args([*map(str, arguments)])
         assert run_chosen(args) == 0
         return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def said(capsys, monkeypatch, tmp_path):
+    """What a command line gives that runs here, in an empty folder: its status, out and err."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        try:
+            status = run_command([*map(str, arguments)])
+        except SystemExit as ended:
+            status = ended.code
+        return status, *capsys.readouterr()
 
     return run
 

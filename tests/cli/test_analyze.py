@@ -226,7 +226,7 @@ def test_a_reader_that_leaves_is_no_error(command, sound_file):
         process.stdout.readline()
         process.stdout.close()
         errors = process.stderr.read()
-    assert process.returncode == 0
+    assert process.returncode == 141
     assert errors.count(b"\n") == 1
 
 

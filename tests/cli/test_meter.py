@@ -167,7 +167,7 @@ def test_a_reader_that_leaves_ends_the_meter_quietly(command):
         meter.stdout.readline()
         meter.stdout.close()
         assert meter.stderr.read() == b""
-    assert meter.returncode == 0
+    assert meter.returncode == 141
 
 
 def test_a_lost_device_that_is_not_waited_for_has_its_own_status(command, virtual_mic):

@@ -1,0 +1,128 @@
+"""A sound file opened, if it is one, and whether all of it is there."""
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from amt_stream.files import NotThatFile, require_file
+
+SLOWEST_FS, FASTEST_FS = 1000, 768000
+"""Sampling rates in hertz that sound is taken at."""
+
+MOST_PER_BYTE = 8
+"""Samples in a byte of a file whose codec has a fixed rate: more than any of them packs."""
+
+ONE_BLOCK = 1 << 16
+"""Samples that such a codec gives of a last block that is not whole, and more."""
+
+# From here on a length says that it was not known when the header was written, as in a pipe.
+UNKNOWN_BYTES = 0x7FFF0000
+UNKNOWN_FRAMES = 2**62
+
+# Decoders that find their own end, and pack silence as tightly as they like.
+_PACKED = {"FLAC", "OGG", "MP3"}
+_PACKED_INSIDE = ("ALAC", "MPEG")
+
+# What libsndfile notes of chunks of sound that are longer than their file.
+_CHUNK = re.compile(
+    r"^\s*(data|SSND|BODY|Data Size|Data length|riff)\s*:?\s*(\d+) \(?should be (\d+)\)?", re.M
+)
+_COUNT = re.compile(r"Calculated frame count (\d+) does not match value .* of (\d+)")
+_SAID = re.compile(r"(?:file|data chunk) seems to be truncated", re.I)
+
+# Encoders of MP3 count up to two blocks more than decoders give.
+_MP3_SLACK = 2 * 1152
+
+_OGG_HEAD, _OGG_LONGEST, _OGG_LAST = 27, 65307, 4
+
+
+class SourceError(RuntimeError):
+    """A source cannot be opened or read; the message says why in one sentence."""
+
+
+def open_sound_file(path: Path) -> tuple[Any, str]:
+    """The file, open, and in words what is missing of its end, or "".
+
+    Raises SourceError for what is no sound file that libsndfile reads, or is damaged.
+    """
+    import soundfile
+
+    try:
+        size = require_file(path).st_size
+    except NotThatFile as error:
+        if error.errno == errno.ENOENT:
+            raise SourceError(f"there is no file {path}") from error
+        raise SourceError(f"{path} {error}: give a sound file") from error
+    if path.suffix.lower() == ".raw":
+        raise SourceError(
+            f"{path} is raw PCM, which does not tell its rate: give it to standard input, with "
+            "--source - and --pcm"
+        )
+    try:
+        # Names of files are bytes, and need not be text.
+        file = soundfile.SoundFile(str(path) if os.name == "nt" else os.fsencode(path))
+    except soundfile.LibsndfileError as error:
+        raise SourceError(
+            f"{path} is not a sound file that libsndfile can read: {error.error_string}"
+        ) from error
+    refusal = _refusal(file, size)
+    if refusal:
+        file.close()
+        raise SourceError(f"{path} {refusal}")
+    return file, _missing(path, file)
+
+
+def missing_samples(file: Any, came: int) -> str:
+    """What is missing of an open file that ended after `came` samples, in words, or ""."""
+    promised = file.frames
+    if promised >= UNKNOWN_FRAMES or promised - came <= (file.format == "MP3") * _MP3_SLACK:
+        return ""
+    return f"its header tells of {promised} samples, and {came} are there"
+
+
+def _refusal(file: Any, size: int) -> str:
+    if not file.frames:
+        return "has no samples: its length is zero"
+    if not SLOWEST_FS <= file.samplerate <= FASTEST_FS:
+        return (
+            f"has a sampling rate of {file.samplerate} Hz: give a sound of {SLOWEST_FS} to "
+            f"{FASTEST_FS} Hz"
+        )
+    packed = file.format in _PACKED or file.subtype.startswith(_PACKED_INSIDE)
+    if not packed and file.frames * file.channels > MOST_PER_BYTE * size + ONE_BLOCK:
+        return (
+            f"is damaged: its header tells of {file.frames} samples, and its {size} bytes cannot "
+            "hold them"
+        )
+    return ""
+
+
+def _missing(path: Path, file: Any) -> str:
+    """What its own header, or its last page, tells of the end of a file that is not there."""
+    if file.format == "OGG":
+        return "" if _has_last_page(path) else "its last page is not there"
+    for what, told, there in _CHUNK.findall(file.extra_info):
+        # Only in this format is the length of the whole written in 64 bits and that of the part
+        # not compared.
+        if (what == "riff") <= (file.format == "W64") and int(there) < int(told) < UNKNOWN_BYTES:
+            return f"its header tells of {told} bytes, and {there} are there"
+    if found := _COUNT.search(file.extra_info):
+        there, told = map(int, found.groups())
+        if there < told < UNKNOWN_FRAMES:
+            return f"its header tells of {told} samples, and {there} are there"
+    return "its header tells of more than is there" if _SAID.search(file.extra_info) else ""
+
+
+def _has_last_page(path: Path) -> bool:
+    """Whether an Ogg file ends with a whole page that says that it is the last (RFC 3533)."""
+    with path.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 2 * _OGG_LONGEST))
+        tail = stream.read()
+    page = tail[max(0, tail.rfind(b"OggS")) :]
+    if len(page) < _OGG_HEAD:
+        return False
+    segments = page[_OGG_HEAD : _OGG_HEAD + page[26]]
+    return bool(page[5] & _OGG_LAST) and len(page) >= _OGG_HEAD + len(segments) + sum(segments)

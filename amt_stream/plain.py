@@ -1,0 +1,33 @@
+"""Text from outside, such as the names of files and devices, shown so that it does nothing else."""
+
+import re
+
+# Control characters, line ends, halves of surrogate pairs (bytes of a name that are no UTF-8), and
+# what is not seen but turns, hides or joins what stands around it.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def plain(text: object) -> str:
+    r"""`text` in one line, in which what is no visible character is written as its number.
+
+    Every text that a person is shown goes through here if any of it comes from outside.
+
+    >>> print(plain("a\x1b[2Jb\n"))
+    a\x1b[2Jb\n
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def brief(value: object) -> str:
+    """`value` in so few letters that a sentence can hold it, whatever it is."""
+    try:
+        text = str(value)
+    except (RecursionError, ValueError):  # nested too deeply, a number of too many digits
+        return f"a {type(value).__name__} too long to be shown"
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
+
+
+_BRIEF = 100
