@@ -1,4 +1,5 @@
 from . import devices as devices
+from . import faults as faults
 from . import feed as feed
 from . import frames as frames
 from . import health as health
@@ -10,6 +11,10 @@ from . import sources as sources
 from .devices import InputDevice as InputDevice
 from .devices import find_device as find_device
 from .devices import list_devices as list_devices
+from .faults import FaultSource as FaultSource
+from .faults import Injected as Injected
+from .faults import Injection as Injection
+from .faults import random_faults as random_faults
 from .feed import RowFeed as RowFeed
 from .feed import RowSink as RowSink
 from .frames import Chunk as Chunk

@@ -1,6 +1,7 @@
 """The engine: a source, one model or several, and whoever wants the numbers."""
 
 import atexit
+import contextlib
 import logging
 import math
 import queue
@@ -682,6 +683,7 @@ class Engine:
             self._keep_last()
             self._ready.set()
             self._tell_failures()
+            self._pass_on_told()
             with self._outlets_lock:
                 self._done.set()
                 outlets = self._outlets
@@ -735,9 +737,11 @@ class Engine:
         self._told.append((kind, text))
 
     def _pass_on_told(self) -> None:
-        while self._told:
-            kind, text = self._told.popleft()
-            self._tell(kind, self._measurement.position, 0, text)
+        # Of a callback, two threads may do this.
+        with contextlib.suppress(IndexError):
+            while True:
+                kind, text = self._told.popleft()
+                self._tell(kind, self._measurement.position, 0, text)
 
     def _watch(self) -> None:
         self._pass_on_told()
@@ -754,6 +758,7 @@ class Engine:
         """Run the models and note what they cost [engine-thread]."""
         wall_at = time.perf_counter()
         self._tell_failures()
+        self._pass_on_told()
         self._tell_gap(lost, flags)
         self._tell_sound(block, lost, flags)
         for measurement in self._measurements.values():

@@ -327,6 +327,7 @@ class SignalSource(ThreadedSource):
         super().__init__(name, fs, channels=2, live=paced)
         self.components = tuple(components)
         self.samples = None if duration is None else round(duration * fs)
+        self.duration_s = duration
         self._first = 0
         mix(self.components, fs, 0, 1)
         for component in self.components:

@@ -1,0 +1,298 @@
+"""Faults to order: a source that spoils the sound of another one, and knows how."""
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from amt_stream.calibration import Calibration
+from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_no_source
+from amt_stream.frames import Fault
+
+FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+
+MISSING = ("drop", "unplug")
+RANDOM_EVERY_S = 1.0
+RANDOM_S = 3600.0
+LONG_SHARE = 0.05
+"""Of random faults these are longer than a second."""
+
+_LOST, _STILL = "was lost: it was unplugged", "stands still"
+
+
+class Injection(NamedTuple):
+    """A fault at a place in the sound.
+
+    kind: "drop": these samples are missing, and the source says how many
+          "late": sound comes to a halt for so long, and then comes whole, all at once
+          "rate": the device's clock is off by `ppm` for so long, less than 0 where it is slow
+          "nan": the samples are no numbers
+          "clip": they are at full scale
+          "silence": they are exact zeros
+          "unplug": the device is lost and comes back; what sounded meanwhile is missing
+          "stall": sound stands still and the source says so; then all comes, marked STALL
+    at_s, for_s: where it begins and how long it lasts, in seconds of sound
+    """
+
+    kind: FaultKind
+    at_s: float
+    for_s: float
+    ppm: float = 0.0
+
+
+@dataclass
+class Injected:
+    """What a `FaultSource` has done so far, in samples of time unless it says otherwise.
+
+    lost: samples that are missing, those that the source itself had lost left out
+    gaps: place and length of each loss, as `Event.sample` and `Event.samples` tell it
+    nan, clip, silence: samples that were spoiled so, each counted as what it came to in the end
+    late, unplug, stall: how often
+    """
+
+    lost: int = 0
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    nan: int = 0
+    clip: int = 0
+    silence: int = 0
+    late: int = 0
+    unplug: int = 0
+    stall: int = 0
+
+
+def random_faults(
+    seed: int,
+    duration_s: float,
+    every_s: float = RANDOM_EVERY_S,
+    kinds: Sequence[FaultKind] = ("drop", "late", "nan", "clip", "silence", "unplug", "stall"),
+) -> list[Injection]:
+    """Faults one after another, on average one each `every_s`, the same for the same arguments.
+
+    They last from a fraction of a millisecond to half a second, now and then 1 to 2 s.
+    """
+    rng = np.random.default_rng(seed)
+    faults: list[Injection] = []
+    at_s = float(rng.exponential(every_s))
+    while at_s < duration_s:
+        for_s = 1.0 + rng.random() if rng.random() < LONG_SHARE else 10.0 ** rng.uniform(-3.5, -0.3)
+        faults.append(Injection(kinds[int(rng.integers(len(kinds)))], at_s, float(for_s)))
+        at_s += float(for_s + rng.exponential(every_s))
+    return faults
+
+
+class FaultSource(Source):
+    """Another source, with faults: what tests, and whoever wants to see a meter bear them, need.
+
+        source = FaultSource(demo_source(), [Injection("unplug", 2.0, 0.5), ("nan", 4.0, 0.1)])
+
+    `injected` counts what was done, to be compared with `Engine.health` and `Engine.events`. The
+    sample count goes on through what is missing, as it does in an engine. A source that is not live
+    is not kept waiting: it is late, or at another rate, in no time.
+
+    faults: what happens, in any order, as `Injection` or a tuple of its fields; without them
+        `random_faults(seed)` for as long as the sound lasts, an hour at most
+
+    Raises ValueError for a fault that cannot be.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        faults: Sequence[Injection | tuple[FaultKind, float, float]] | None = None,
+        seed: int = 0,
+    ) -> None:
+        refuse_no_source(source)
+        if faults is None:
+            faults = random_faults(seed, min(source.duration_s or RANDOM_S, RANDOM_S))
+        self.faults = [Injection(*fault) for fault in faults]
+        for fault in self.faults:
+            _refuse(fault)
+        self.source = source
+        self.fs, self.channels, self.live = source.fs, source.channels, source.live
+        self.name, self.seekable = f"{source.name} with faults", source.seekable
+        self.duration_s, self.silence_note = source.duration_s, source.silence_note
+        self.calibration: Calibration | None = source.calibration
+        self.injected = Injected()
+        self._near: list[tuple[int, int, int]] = []
+        self._ahead = sorted(
+            (
+                start := round(fault.at_s * self.fs),
+                max(start + 1, round((fault.at_s + fault.for_s) * self.fs)),
+                n,
+            )
+            for n, fault in enumerate(self.faults)
+        )
+        self._ahead.reverse()
+        self._begun: set[int] = set()
+        self._position = self._pending = self._own = self._flags = 0
+        self._away = self._still = False
+        self._delay_s = sum(max(0.0, f.ppm) * 1e-6 * f.for_s for f in self.faults)
+        self._paced = self.live and any(fault.kind == "rate" for fault in self.faults)
+        self._clock: float | None = None
+        self._stopping = threading.Event()
+        self._deliver: Deliver = _nobody
+
+    def start(self, deliver: Deliver) -> None:
+        self.source.run_in, self.source.tell = self.run_in, self.tell
+        self._deliver = deliver
+        self.source.start(self._take)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.source.stop()
+
+    def seek(self, sample: int) -> None:
+        self.source.seek(sample)
+        self._position = sample
+
+    @property
+    def state(self) -> str:  # type: ignore[override]
+        return "lost" if self._away else "stalled" if self._still else self.source.state
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        own = _LOST if self._away else _STILL if self._still else ""
+        return f"{self.name} {own}" if own else self.source.note
+
+    @property
+    def error(self) -> Exception | None:  # type: ignore[override]
+        return self.source.error
+
+    @property
+    def latency_s(self) -> float:  # type: ignore[override]
+        return self.source.latency_s
+
+    @property
+    def latency_growth_s(self) -> float:  # type: ignore[override]
+        return self.source.latency_growth_s
+
+    @property
+    def slack_s(self) -> float:  # type: ignore[override]
+        return self.source.slack_s
+
+    @property
+    def stall_s(self) -> float:  # type: ignore[override]
+        return self.source.stall_s
+
+    @property
+    def overflows(self) -> int:  # type: ignore[override]
+        return self.source.overflows
+
+    def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
+        """Spoil a block and pass it on [source-thread]."""
+        self._position += lost
+        self._pending += lost
+        if block is None:
+            self._pass_on(None, self._flags | flags)
+            return
+        block = as_block(block, self.channels)
+        self._flags |= flags
+        for start, stop in self._pieces(len(block)):
+            if self._stopping.is_set():
+                return
+            self._piece(block[start:stop])
+
+    def _pieces(self, samples: int) -> Iterator[tuple[int, int]]:
+        """The block, cut wherever a fault begins or ends."""
+        first, last = self._position, self._position + samples
+        self._near = [span for span in self._near if span[1] > first]
+        while self._ahead and self._ahead[-1][0] < last:
+            self._near.append(self._ahead.pop())
+        edges = {edge for start, stop, _ in self._near for edge in (start, stop)}
+        cuts = [first, *sorted(edge for edge in edges if first < edge < last), last]
+        for start, stop in pairwise(cuts):
+            yield start - first, stop - first
+
+    def _piece(self, block: Block) -> None:
+        """All of which has the same faults."""
+        active = []
+        for start, stop, n in self._near:
+            if start <= self._position < stop:
+                active.append(self.faults[n].kind)
+                if n not in self._begun:
+                    self._begun.add(n)
+                    self._begin(self.faults[n])
+                self._delay_s -= self.faults[n].ppm * 1e-6 * len(block) / self.fs
+        if self._away and "unplug" not in active:
+            self._away = False
+            self.tell("back", f"{self.name} is back")
+        if any(kind in active for kind in MISSING):
+            self._position += len(block)
+            self._pending += len(block)
+            self._own += len(block)
+            self.injected.lost += len(block)
+            return
+        block = self._spoiled(block, active)
+        if self._paced:
+            self._wait_until_due()
+        self._pass_on(block, self._flags)
+        self._position += len(block)
+        self._flags = 0
+
+    def _begin(self, fault: Injection) -> None:
+        if fault.kind == "unplug":
+            self.injected.unplug += 1
+            if not self._away:
+                self._away = True
+                self.tell("lost", f"{self.name} {_LOST}")
+        elif fault.kind == "late":
+            self.injected.late += 1
+            self._halt(fault.for_s)
+        elif fault.kind == "stall":
+            self.injected.stall += 1
+            self._still = True
+            self.tell("stall", f"{self.name} {_STILL}")
+            self._halt(fault.for_s)
+            self._still = False
+            self._flags |= Fault.STALL
+
+    def _halt(self, seconds: float) -> None:
+        if self.live:
+            self._stopping.wait(seconds)
+
+    def _spoiled(self, block: Block, kinds: Sequence[str]) -> Block:
+        if "nan" in kinds:
+            self.injected.nan += len(block)
+            return np.full_like(block, math.nan)
+        if "clip" in kinds:
+            self.injected.clip += len(block)
+            return np.where(block < 0, np.float32(-1.0), np.float32(1.0))
+        if "silence" in kinds:
+            self.injected.silence += len(block)
+            return np.zeros_like(block)
+        return block
+
+    def _wait_until_due(self) -> None:
+        """By a clock that is off."""
+        now, at_s = time.monotonic(), self._position / self.fs
+        if self._clock is None:
+            self._clock = now - at_s
+        self._stopping.wait(max(0.0, self._clock + at_s + self._delay_s - now))
+
+    def _pass_on(self, block: Block | None, flags: int) -> None:
+        if self._own:
+            self.injected.gaps.append((self._position - self._pending, self._pending))
+        lost, self._pending, self._own = self._pending, 0, 0
+        self._deliver(block, lost, flags)
+
+
+def _nobody(block: Block | None, lost: int = 0, flags: int = 0) -> None:
+    """Before it is started."""
+
+
+def _refuse(fault: Injection) -> None:
+    if fault.kind not in KINDS:
+        raise ValueError(f"a fault is {fault.kind!r}: give one of {', '.join(KINDS)}")
+    for name, value in (("at_s", fault.at_s), ("for_s", fault.for_s)):
+        if not 0.0 <= value < math.inf:
+            raise ValueError(f"{name} of {fault.kind} is {value}: give seconds, 0 or more")
+    if (fault.kind == "rate") != bool(fault.ppm):
+        raise ValueError(f"ppm of {fault.kind} is {fault.ppm}: give it with rate, and not else")
+    if not -1e6 < fault.ppm < 1e6:
+        raise ValueError(f"ppm of rate is {fault.ppm}: give less than a million")
