@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,6 +123,63 @@ def virtual_mic(tmp_path_factory) -> Iterator[VirtualMicrophone]:
             patch.setenv(name, value)
         yield microphone
     microphone.stop()
+
+
+def pactl(*arguments: str) -> None:
+    subprocess.run(["pactl", *arguments], check=True, capture_output=True)
+
+
+class Trouble:
+    """Takes the virtual microphone away and brings it back.
+
+    way: "module" unplugs it, "daemon" kills the sound server, "suspend" has it give no sound,
+        "stop" stops the sound server
+    """
+
+    def __init__(self, microphone, way: str) -> None:
+        self._microphone, self._way = microphone, way
+
+    @property
+    def _daemon(self) -> int:
+        folder = Path(self._microphone.environment["VIRTUAL_MIC_DIR"])
+        return int((folder / "pid").read_text())
+
+    def begin(self) -> None:
+        match self._way:
+            case "module":
+                self._microphone.unplug()
+            case "daemon":
+                os.kill(self._daemon, signal.SIGKILL)
+            case "suspend":
+                pactl("suspend-source", "mic", "1")
+            case "stop":
+                os.kill(self._daemon, signal.SIGSTOP)
+
+    def end(self) -> None:
+        match self._way:
+            case "module":
+                self._microphone.plug()
+            case "daemon":
+                self._microphone.start()
+            case "suspend":
+                pactl("suspend-source", "mic", "0")
+            case "stop":
+                os.kill(self._daemon, signal.SIGCONT)
+
+
+@pytest.fixture
+def trouble(virtual_mic):
+    """Makes `Trouble` of a kind; whatever fails, the microphone is there afterwards."""
+    made = []
+
+    def make(way: str) -> Trouble:
+        made.append(Trouble(virtual_mic, way))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+    virtual_mic.start()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Devices that go and come back, and sound servers that stand still."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -15,60 +14,6 @@ from amt_stream.engine import DeviceLost, Engine, MicrophoneSource, list_devices
 from amt_stream.engine.sources import SourceError
 
 FS = 48000
-WAYS = ["module", "daemon", "suspend", "stop"]
-
-
-def pactl(*arguments: str) -> None:
-    subprocess.run(["pactl", *arguments], check=True, capture_output=True)
-
-
-class Trouble:
-    """Takes the virtual microphone away in one of WAYS, and brings it back."""
-
-    def __init__(self, microphone, way: str) -> None:
-        self._microphone, self._way = microphone, way
-
-    @property
-    def _daemon(self) -> int:
-        folder = Path(self._microphone.environment["VIRTUAL_MIC_DIR"])
-        return int((folder / "pid").read_text())
-
-    def begin(self) -> None:
-        match self._way:
-            case "module":
-                self._microphone.unplug()
-            case "daemon":
-                os.kill(self._daemon, signal.SIGKILL)
-            case "suspend":
-                pactl("suspend-source", "mic", "1")
-            case "stop":
-                os.kill(self._daemon, signal.SIGSTOP)
-
-    def end(self) -> None:
-        match self._way:
-            case "module":
-                self._microphone.plug()
-            case "daemon":
-                self._microphone.start()
-            case "suspend":
-                pactl("suspend-source", "mic", "0")
-            case "stop":
-                os.kill(self._daemon, signal.SIGCONT)
-
-
-@pytest.fixture
-def trouble(virtual_mic):
-    """Makes `Trouble` of a kind; whatever fails, the microphone is there afterwards."""
-    made = []
-
-    def make(way: str) -> Trouble:
-        made.append(Trouble(virtual_mic, way))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
-    virtual_mic.start()
 
 
 class Listener:
