@@ -71,6 +71,11 @@ class CaptureProcess:
         self._reader = threading.Thread(target=self._read, name="capture", daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        """Its number, by which a sound server knows it too."""
+        return self._process.pid
+
     def _read(self) -> None:
         pipe = self._process.stdout
         assert pipe is not None

@@ -28,7 +28,7 @@ def default_source() -> str | None:
         return None
     if chosen := os.environ.get("PULSE_SOURCE"):
         return chosen
-    for line in _pactl("info"):
+    for line in pactl("info"):
         key, _, name = line.partition(": ")
         if key == "Default Source" and name:
             return name
@@ -37,17 +37,23 @@ def default_source() -> str | None:
 
 def has_source(name: str) -> bool:
     """Whether the server has a source of this name, or one that answers to it, just now."""
-    return any(line.split("\t")[1:2] == [name] for line in _pactl("list", "short", "sources"))
+    return any(line.split("\t")[1:2] == [name] for line in pactl("list", "short", "sources"))
 
 
-def _pactl(*arguments: str) -> list[str]:
+def pactl_settings() -> dict[str, str]:
+    """The environment of pactl, which else speaks the user's language."""
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def pactl(*arguments: str) -> list[str]:
+    """What the sound server's own tool prints; nothing where there is none, or no answer."""
     try:
         done = subprocess.run(
             ["pactl", *arguments],
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env={**os.environ, "LC_ALL": "C"},
+            env=pactl_settings(),
             timeout=ANSWER_S,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -15,6 +15,7 @@ from amt_stream.engine.capture import CaptureProcess, Message, NoAnswer
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import InputDevice, chosen, described, listed, same_device
 from amt_stream.engine.identity import has_source, pinned
+from amt_stream.engine.placement import Placement, source_of
 from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError, channel_slice
 
 PREFERRED_FS = 48000
@@ -165,11 +166,13 @@ class _Captured:
         self._held: list[Message] = []
         self._stopping = threading.Event()
         self._lost_at: float | None = None
+        self._placement: Placement | None = None
+        self._place = source.device.behind
         process = CaptureProcess(self._settings)
         try:
             self._open(process)
         except BaseException as error:
-            process.close(kill=True)
+            self._close(process, kill=True)
             if isinstance(error, NoAnswer):
                 raise SourceError(f"{source.name!r} cannot be opened: {error}") from error
             raise
@@ -197,6 +200,17 @@ class _Captured:
         except SourceError as error:
             raise source._refused(error) from error
         source._claimed = answer["latency"]
+        self._placement = Placement(process.pid)
+        place = source_of(process.pid)
+        self._place = self._place or place
+        if place not in (None, self._place):
+            raise SourceError(f"{source.name!r} is {place} now, and was {self._place}")
+
+    def _close(self, process: CaptureProcess, kill: bool) -> None:
+        if self._placement is not None:
+            self._placement.close()
+            self._placement = None
+        process.close(kill)
 
     def _run(self, process: CaptureProcess | None) -> None:
         source = self._source
@@ -204,7 +218,7 @@ class _Captured:
         try:
             while process is not None:
                 reason = self._listen(process)
-                process.close(kill=not self._stopping.is_set())
+                self._close(process, kill=not self._stopping.is_set())
                 if self._stopping.is_set():
                     break
                 self._lose(reason)
@@ -219,7 +233,7 @@ class _Captured:
         except Exception as error:
             source.error = error
             if process is not None:
-                process.close(kill=True)
+                self._close(process, kill=True)
         self._deliver(None, lost)
 
     def _listen(self, process: CaptureProcess) -> str:
@@ -240,6 +254,8 @@ class _Captured:
                 return "what held it has ended"
             if message.kind == b"E":
                 return message.data.decode()
+            if self._placement is not None and (place := self._placement.moved_from(self._place)):
+                return f"the sound server has moved it to {place}"
             if message is not _NOTHING:
                 beat_at = now
             if message.kind == b"B":
@@ -307,7 +323,7 @@ class _Captured:
                 self._open(process)
                 return process
             if process is not None:
-                process.close(kill=True)
+                self._close(process, kill=True)
             slow = time.monotonic() - began > SLOW_AFTER_S
             self._stopping.wait(SLOW_RETRY_S if slow else RETRY_S)
         return None

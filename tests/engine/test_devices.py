@@ -3,6 +3,7 @@
 import subprocess
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from amt_stream.engine import InputDevice, MicrophoneSource, SourceError, list_devices
@@ -120,6 +121,37 @@ def test_the_default_stays_the_microphone_that_it_was(virtual_mic, until):
         pactl("unload-module", module)
         virtual_mic.plug()
         pactl("set-default-source", "mic")
+
+
+def test_a_stream_that_the_server_moves_is_taken_back(virtual_mic, until):
+    """As servers do when a microphone goes, without a word."""
+
+    def pactl(*arguments):
+        command = ["pactl", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    module = pactl("load-module", "module-sine-source", "source_name=other").strip()
+    told, foreign = [], 0
+
+    def deliver(block, lost=0, flags=0):
+        nonlocal foreign
+        foreign += 0 if block is None else np.count_nonzero(block[:, 0])
+
+    source = MicrophoneSource("virtual_mic")
+    source.tell = lambda kind, text: told.append((kind, text))
+    source.start(deliver)
+    try:
+        until(lambda: source.latency_s > 0 and outputs(pactl))
+        (mine,) = [line.split("\t")[0] for line in outputs(pactl) if "protocol-native" in line]
+        pactl("move-source-output", mine, "other")
+        until(lambda: "back" in [kind for kind, _ in told])
+        assert "the sound server has moved it to other" in dict(told)["lost"]
+        index = {line.split("\t")[1]: line.split("\t")[0] for line in sources(pactl)}["mic"]
+        assert index in {line.split("\t")[1] for line in outputs(pactl)}
+    finally:
+        source.stop()
+        pactl("unload-module", module)
+    assert foreign < 48000
 
 
 def sources(pactl):

@@ -157,9 +157,11 @@ def test_what_holds_the_device_ends_with_its_program(virtual_mic, until):
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
         program.stdout.readline()
-        (held_by,) = children(program.pid)
+        started = children(program.pid)
+        started += [below for one in started for below in children(one)]
         program.kill()
-    until(lambda: not is_running(held_by))
+    assert started
+    until(lambda: not any(map(is_running, started)))
 
 
 def is_running(process: int) -> bool:

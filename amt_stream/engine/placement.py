@@ -1,0 +1,72 @@
+"""Where a sound server has put a recording, and whether it moved it to another microphone."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from amt_stream.engine.identity import pactl, pactl_settings
+
+WATCH = "pactl subscribe & read nothing; kill $!"
+"""Prints what changes until its input is closed, as it is when this program is killed."""
+
+_OWN = re.compile(r'^\tSource: (\d+)$.*^\t\tapplication\.process\.id = "(\d+)"$', re.M | re.S)
+
+
+def source_of(process: int) -> str | None:
+    """The source that a process records from, by its name; None where no server tells."""
+    if not sys.platform.startswith("linux"):
+        return None
+    for told in "\n".join(pactl("list", "source-outputs")).split("\n\n"):
+        found = _OWN.search(told)
+        if found is not None and int(found[2]) == process:
+            sources = (line.split("\t") for line in pactl("list", "short", "sources"))
+            return next((words[1] for words in sources if words[0] == found[1]), None)
+    return None
+
+
+class Placement:
+    """Watches which source a process records from: a server may give it another one.
+
+    Servers do that without a word when a microphone goes: the stream is moved to the next one.
+    """
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._changed = threading.Event()
+        self._watcher: Any = None
+        with contextlib.suppress(OSError):
+            self._watcher = subprocess.Popen(
+                ["sh", "-c", WATCH],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=pactl_settings(),
+                start_new_session=True,
+            )
+            self._thread = threading.Thread(target=self._read, name="placement", daemon=True)
+            self._thread.start()
+
+    def _read(self) -> None:
+        for line in self._watcher.stdout:
+            if b"'change' on source-output" in line:
+                self._changed.set()
+
+    def moved_from(self, place: str | None) -> str | None:
+        """Another source than `place`, where the process records from that by now."""
+        if not self._changed.is_set():
+            return None
+        self._changed.clear()
+        now = source_of(self._process)
+        return None if now == place else now
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._watcher is not None:
+            self._watcher.stdin.close()
+            self._watcher.wait()
+            self._thread.join()
+            self._watcher.stdout.close()
+            self._watcher = None
