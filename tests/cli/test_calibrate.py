@@ -4,6 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from amt_stream.calibration import UNCALIBRATED, Record, write_records
+from amt_stream.calibrator import Refused
+from amt_stream.cli.calibrate import _kept_by
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.devices import run_devices
+from amt_stream.cli.inputs import open_input, open_microphone
+
 FS = 48000
 TIME_S = np.arange(8 * FS) / FS
 
@@ -114,3 +121,37 @@ def test_a_recording_gives_the_number_but_is_no_device(run, home, sound_file):
     assert "channel 2: full-scale sine = 140.500 dB SPL" in done.out
     assert "not kept" in done.err
     assert not Path(home["XDG_CONFIG_HOME"]).exists()
+
+
+def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
+    virtual_mic, monkeypatch, tmp_path, capsys
+):
+    """Another microphone that becomes the default does not inherit it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def opened(name):
+        return open_microphone(name, channels=[1]).calibration[0]
+
+    def record(device, level):
+        write_records([Record(device, 1, level, -30.0, 1000.0, "2026-01-01T00:00:00Z", 0.25)])
+
+    record("default", 94.0)
+    assert opened("default") == UNCALIBRATED
+    assert "may have been that of any microphone: it is not used" in capsys.readouterr().err
+    record("PulseAudio source another", 95.0)
+    assert opened("default") == UNCALIBRATED
+    args = build_parser().parse_args(["calibrate", "-d", "default", "-c", "1"])
+    record(_kept_by(open_input(args, "mic")), 96.0)
+    assert opened("default").full_scale_db_spl == 126.0
+    record("virtual_mic", 97.0)
+    assert opened("virtual_mic").full_scale_db_spl == 127.0
+    run_devices(build_parser().parse_args(["devices"]))
+    listed = capsys.readouterr().out
+    assert "default (ALSA), now mic" in listed
+    assert "126.00 dB SPL" in listed
+    assert "127.00 dB SPL" in listed
+    assert "124.00 dB SPL" not in listed
+    monkeypatch.setenv("PATH", "")  # nobody tells what stands behind the name
+    assert opened("default") == UNCALIBRATED
+    with pytest.raises(Refused, match="does not tell which microphone 'default' is: name it with"):
+        _kept_by(open_input(args, "mic"))
