@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.spawn import get_executable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -36,6 +37,18 @@ class NoAnswer(SourceError):
     """The sound system, or the process that asks it, says nothing or has ended."""
 
 
+def _python() -> str:
+    """The interpreter: a program that has none of its own names one to multiprocessing."""
+    named = get_executable()
+    python = os.fsdecode(named) if named else ""
+    if not python or (getattr(sys, "frozen", False) and python == sys.executable):
+        raise NoAnswer(
+            "a microphone is listened to by a Python process, and this program has no interpreter: "
+            "name one by multiprocessing.set_executable"
+        )
+    return python
+
+
 def _never() -> bool:
     return False
 
@@ -58,7 +71,7 @@ class CaptureProcess:
             options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(PROGRAM), paths],
+                [_python(), "-I", "-S", str(PROGRAM), paths],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

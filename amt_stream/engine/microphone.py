@@ -124,6 +124,11 @@ class MicrophoneSource(Source):
         growth = self._lag - self._first_lag
         return growth if abs(growth) < SANE_LATENCY_S else 0.0
 
+    @property
+    def missing(self) -> int:  # type: ignore[override]
+        running = self._running
+        return running.missing if running is not None else 0
+
     def start(self, deliver: Deliver) -> None:
         kind = _InProcess if self.run_in == "callback" else _Captured
         self._running = kind(self, deliver)
@@ -186,6 +191,12 @@ class _Captured:
         if self._thread is not threading.current_thread():
             self._thread.join()
 
+    @property
+    def missing(self) -> int:
+        """Samples that are missing just now, as the device is lost."""
+        lost = self._lost_at is not None
+        return self._continuity.missing(portaudio.since_boot_s()) if lost else 0
+
     def _open(self, process: CaptureProcess) -> None:
         """Have it open the device; raises SourceError where that is not there."""
         source, stopping = self._source, self._stopping.is_set
@@ -228,8 +239,7 @@ class _Captured:
                 self._held.clear()
                 self._continuity.restart()
                 process = self._come_back()
-            if self._lost_at is not None:
-                lost = self._continuity.missing(time.monotonic())
+            lost = self.missing
         except Exception as error:
             source.error = error
             if process is not None:
@@ -334,6 +344,8 @@ _NOTHING = Message(b"", 0.0, 0.0, 0, b"")
 
 class _InProcess:
     """A microphone that is opened in this process: what it gives is handed on in its callback."""
+
+    missing = 0
 
     def __init__(self, source: MicrophoneSource, deliver: Deliver) -> None:
         self._source, self._deliver = source, deliver

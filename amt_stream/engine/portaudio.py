@@ -30,8 +30,14 @@ LEAVE_S = 0.3
 OFFERED_RATES = (16000, 22050, 32000, 44100, 48000, 88200, 96000, 192000)
 
 Heard = Callable[[Any, float, float, int], None]
-"""Takes float32 samples, interleaved, as bytes; the time of their coming by the monotonic clock, in
-seconds; how old the first of them was then; and how many PortAudio lost before them."""
+"""Takes float32 samples, interleaved, as bytes; the time of their coming, as `since_boot_s` has it;
+how old the first of them was then; and how many PortAudio lost before them."""
+
+
+def since_boot_s() -> float:
+    """Seconds since the computer was started, those of its sleep included where they are known."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class PortAudioFailed(RuntimeError):
@@ -155,7 +161,7 @@ class InputStream:
                 self._stream.close()
 
     def _called(self, samples: Any, frames: int, times: Any, status: Any) -> None:
-        now = time.monotonic()
+        now = since_boot_s()
         adc = times.inputBufferAdcTime
         lost = 0
         if status.input_overflow:
@@ -200,7 +206,7 @@ class Outgoing:
     def say(self, kind: bytes, text: str) -> None:
         """A reply, or the end."""
         data = text.encode("utf-8", "replace")
-        self._waiting.put(HEADER.pack(kind, len(data), time.monotonic(), 0.0, 0) + data)
+        self._waiting.put(HEADER.pack(kind, len(data), since_boot_s(), 0.0, 0) + data)
 
     def end(self) -> None:
         """The stream has ended by itself; called by PortAudio."""
@@ -215,9 +221,8 @@ class Outgoing:
             except queue.Empty:
                 data = b""
             if time.monotonic() >= beat_at:
-                now = time.monotonic()
-                data += HEADER.pack(b"H", 0, now, self.latency, 0)
-                beat_at = now + HEARTBEAT_S
+                data += HEADER.pack(b"H", 0, since_boot_s(), self.latency, 0)
+                beat_at = time.monotonic() + HEARTBEAT_S
             try:
                 while data:
                     data = data[os.write(self._descriptor, data) :]

@@ -7,17 +7,12 @@ from typing import Any
 
 from amt_stream import __version__
 from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.portaudio import since_boot_s
 from amt_stream.resumable import Resumable, Unfitting
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 UNKNOWN_S = 1.5
 """What a time is taken for that nobody knows: longer than any gap that is filled."""
-
-
-def since_boot_s() -> float:
-    """Seconds since the computer was started, those of its sleep included where they are known."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def boot() -> str:

@@ -677,6 +677,8 @@ class Engine:
                 else:
                     while not (self._stopping.is_set() or self._ended.wait(WATCH_S)):
                         self._watch()
+                if not self._ended.is_set() and (lost := self.source.missing):
+                    self._measure(self._no_sound, lost, 0)
         except BaseException as error:
             self.error = error
         finally:

@@ -127,9 +127,10 @@ class Source:
     can begin at any sample, so that a measurement which was broken off goes on there.
 
     A source that goes on without sound for a while says so: its `state` is then "stalled" or "lost"
-    and else "running" (where it says nothing, the engine judges by the clock), `note` is a sentence
-    for as long as it holds, and `tell(kind, sentence)` makes an `Event` of what has just happened,
-    from any thread. The engine sets `tell`, and `run_in` as it was made with, before `start`.
+    and else "running" (where it says nothing, the engine judges by the clock), `missing` counts the
+    samples that a lost device owes just now, `note` is a sentence for as long as it holds, and
+    `tell(kind, sentence)` makes an `Event` of what has just happened, from any thread. The engine
+    sets `tell`, and `run_in` as it was made with, before `start`.
     """
 
     fs: int
@@ -148,6 +149,7 @@ class Source:
     overflows: int = 0
     stall_s: float = math.inf
     state: str = ""
+    missing: int = 0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
 

@@ -93,6 +93,24 @@ def test_a_device_that_comes_back_is_measured_on_and_the_gap_is_right(trouble, u
     assert open_descriptors() == descriptors
 
 
+def test_what_is_away_at_the_end_counts_too(trouble, until, power_meter):
+    one = trouble("module")
+    with Engine(MicrophoneSource("virtual_mic"), power_meter()) as engine:
+        until(lambda: engine.history.count > 200)
+        one.begin()
+        until(lambda: engine.health.device_state == "lost")
+        time.sleep(1.0)
+        assert engine.health.lost_samples == 0
+    assert engine.health.lost_samples / FS == pytest.approx(1.0, abs=0.3)
+    assert engine.events[-1].kind == "gap"
+
+
+def test_a_program_without_an_interpreter_says_so(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(SourceError, match="this program has no interpreter"):
+        list_devices()
+
+
 def test_a_short_stop_of_the_server_loses_nothing(trouble, until):
     one, heard = trouble("stop"), Listener()
     source = MicrophoneSource("virtual_mic")
