@@ -11,6 +11,7 @@ from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled
+from amt_stream.functional.kernel_cache import cached_njit
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import SPAN, load, store
@@ -19,7 +20,7 @@ LANES = 32
 """Rows that go together: more than elsewhere, as one waits for its divisions."""
 
 # Not every freedom of the other kernels: a division stays a division, so that silence gives 0.
-exact: Any = numba.njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+exact: Any = cached_njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Loops(NamedTuple):

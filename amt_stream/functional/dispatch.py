@@ -2,11 +2,12 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+
+from amt_stream.functional.kernel_cache import cached_njit
 
 Array = np.ndarray
 
@@ -55,10 +56,8 @@ def array(x: Tensor) -> Array:
 # Sums may be taken in any order, or nothing would vectorize; NaN and Inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-kernel: Any = numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy")
 """Decorator of a compiled form. No threads of its own: one engine thread does all."""
 
-recurrence: Any = numba.njit(
-    nogil=True, cache=True, fastmath=FAST - {"reassoc"}, error_model="numpy"
-)
+recurrence: Any = cached_njit(nogil=True, fastmath=FAST - {"reassoc"}, error_model="numpy")
 """The same for recurrences whose small steps, summed in another order, would be lost in float32."""

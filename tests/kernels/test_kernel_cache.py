@@ -1,0 +1,106 @@
+"""Compiled kernels on the disk never keep a program from its start, and never give another one."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+from numba import config
+
+from amt_stream.functional import kernel_cache
+
+SOURCE = (
+    "from amt_stream.functional.kernel_cache import cached_njit\n"
+    "@cached_njit()\n"
+    "def twice(x):\n"
+    "    return 2 * x\n"
+)
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """The kernel as a program that starts finds it, and the folder where it is kept."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernel_cache, "_said", set())
+    path = tmp_path / "doubling.py"
+    path.write_text(SOURCE)
+
+    def start():
+        spec = importlib.util.spec_from_file_location("doubling", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.twice
+
+    return start
+
+
+def kept(tmp_path, ending):
+    return list((tmp_path / "cache").rglob(f"*{ending}"))
+
+
+def test_a_kernel_is_kept(load, tmp_path):
+    assert load()(21) == 42
+    again = load()
+    assert again(21) == 42
+    assert (len(again.stats.cache_hits), len(again.stats.cache_misses)) == (1, 0)
+    assert len(kept(tmp_path, ".nbc")) == 1
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("at", [0, 40, -20, None])
+def test_a_damaged_file_is_compiled_anew_and_told_once(load, tmp_path, caplog, ending, at):
+    load()(21)
+    (path,) = kept(tmp_path, ending)
+    content = bytearray(path.read_bytes())
+    if at is None:
+        content = content[: len(content) // 2]
+    else:
+        content[at] ^= 0x10
+    path.write_bytes(content)
+    damaged = load()
+    assert (damaged(21), damaged(1.5)) == (42, 3.0)
+    (said,) = caplog.messages
+    assert said == f"a compiled kernel is damaged, and is compiled anew: {path}"
+    mended = load()
+    assert mended(21) == 42
+    assert len(mended.stats.cache_hits) == 1
+
+
+def test_a_kernel_for_something_else_is_not_taken(load, tmp_path):
+    """Two processes that wrote at once have mixed up their files."""
+    first = load()
+    assert (first(21), first(1.5)) == (42, 3.0)
+    one, other = sorted(kept(tmp_path, ".nbc"))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+    again = load()
+    assert (again(21), again(1.5)) == (42, 3.0)
+    assert not again.stats.cache_hits
+
+
+def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
+    space = {}
+    exec(compile(SOURCE, "<nowhere>", "exec"), space)
+    assert space["twice"](21) == 42
+    (said,) = caplog.messages
+    assert said.startswith("compiled kernels cannot be kept: cannot cache function")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+def test_a_full_disk_is_told_once(load, tmp_path):
+    """No file may grow, as on a disk without room."""
+    load()
+    program = (
+        "import resource, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from doubling import twice\n"
+        "print(twice(21), twice(1.5))\n"
+    )
+    call = [sys.executable, "-c", program, tmp_path]
+    elsewhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "full")}
+    done = subprocess.run(call, check=False, capture_output=True, text=True, env=elsewhere)
+    assert done.stdout == "42 3.0\n", done.stderr
+    assert done.stderr == "compiled kernels cannot be kept: [Errno 27] File too large\n"
