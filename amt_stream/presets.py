@@ -415,6 +415,11 @@ def read_preset(path: Path) -> Preset:
         raise PresetError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:
         raise PresetError(f"{path} is nested too deeply for a preset") from error
+    return preset_of(tables, path)
+
+
+def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
+    """The preset that tables of TOML, or of JSON, describe; `path` is where they were found."""
     allowed = rules()
     found: dict[str, Any] = {}
     for key, value in _flat(path, tables, allowed).items():
@@ -429,15 +434,15 @@ def read_preset(path: Path) -> Preset:
         raise PresetError(f"{path}: {REQUIRED} is missing; it must be {allowed[REQUIRED]}")
     name = found.pop(REQUIRED)
     names = tuple(name) if isinstance(name, list) else (name,)
-    tables = found.pop("model.stages", None)
+    stage_tables = found.pop("model.stages", None)
     chain = names == (CHAIN,)
-    if tables is not None and not chain:
+    if stage_tables is not None and not chain:
         raise PresetError(f'{path}: model.stages need model.name = "{CHAIN}"')
-    if tables is None and chain:
+    if stage_tables is None and chain:
         raise PresetError(f'{path}: model.name = "{CHAIN}" needs {allowed["model.stages"]}')
     settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
     others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
-    stages = tuple(_stages(path, tables or ()))
+    stages = tuple(_stages(path, stage_tables or ()))
     try:
         return Preset(names, settings, stages=stages, **others)
     except PresetError as refusal:

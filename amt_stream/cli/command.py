@@ -122,6 +122,13 @@ COMMANDS = {
         options.analyze_options,
         lists_models=True,
     ),
+    "replay": Command(
+        "measure a session again from its sound, and compare",
+        "Measure again what a session has recorded, with its settings and its gaps, and compare "
+        "all rows with those of its log: on the same computer they are the same to the last bit.",
+        "amt_stream.cli.replay:run_replay",
+        options.replay_options,
+    ),
     "selftest": Command(
         "check the models against published values",
         "Play built-in reference signals through the models as a meter does, and compare what they "

@@ -272,6 +272,17 @@ def _row_steps() -> str:
     return f"{'; '.join(told)}; of several models the longest of theirs"
 
 
+def replay_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `replay`."""
+    parser.add_argument("session", metavar="SESSION", help="the folder of a log with sound")
+    parser.add_argument(
+        "--run",
+        type=number(1, 1e6, "runs", whole=True),
+        metavar="N",
+        help="of several runs in the folder, counted from 1 (default: the last)",
+    )
+
+
 def selftest_options(parser: argparse.ArgumentParser) -> None:
     """Those of `selftest`."""
     checked = catalog.names(lambda entry: entry.checks is not None)

@@ -118,6 +118,7 @@ class SessionLog:
         self.done = threading.Event()
         self.dropped = 0
         self.engine_state: SavedState | None = None
+        self._from: dict[str, int] | None = None
         self._written_to = -1
         self._host = socket.gethostname()
         self.folder = Folder(path)
@@ -176,7 +177,13 @@ class SessionLog:
 
     def snapshot(self, snapshot: Snapshot) -> None:
         """Keep where the measurement stands, once all before it is on the disk [sink-thread]."""
-        saved = Saved(self.run, self._settings, snapshot.state, self.table.rows.state_dict())
+        saved = Saved(
+            self.run,
+            snapshot.sample,
+            self._settings,
+            snapshot.state,
+            self.table.rows.state_dict(),
+        )
         self.afterwards(partial(write_snapshot, self.path, saved))
 
     def event(self, event: Event) -> None:
@@ -223,6 +230,7 @@ class SessionLog:
         return {
             "format": format,
             "began_utc": utc_now(),
+            "resumed": self._from,
             "header": self._header(),
             **self.table.settings,
             **settings,
@@ -246,6 +254,7 @@ class SessionLog:
         except Unfitting as refusal:
             raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
         self._written_to = Session(self.path).last_sample(saved.run)
+        self._from = {"run": saved.run, "sample": saved.sample}
         self.engine_state = saved.engine
 
     def _keep(self, rows: Rows) -> None:

@@ -33,10 +33,12 @@ KINDS = ("|b1", "|u1", "<i4", "<i8", "<f4", "<f8")
 class Saved:
     """A measurement at one sample: `engine` and `rows` are what they say of their states.
 
-    run: of the session, counted from 1; settings: what it was measured with, as data for JSON
+    run: of the session, counted from 1; sample: of its input
+    settings: what it was measured with, as data for JSON
     """
 
     run: int
+    sample: int
     settings: Mapping[str, Any]
     engine: SavedState
     rows: SavedState
@@ -64,7 +66,7 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
 
 def write_snapshot(folder: Path, saved: Saved) -> None:
     """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
-    state = {"run": saved.run, "settings": json.dumps(saved.settings)}
+    state = {"run": saved.run, "sample": saved.sample, "settings": json.dumps(saved.settings)}
     state |= under("engine", saved.engine) | under("rows", saved.rows)
     draft = folder / DRAFT
     draft.unlink(missing_ok=True)  # of one who was killed while he wrote
@@ -93,15 +95,16 @@ def read_snapshot(folder: Path) -> Saved | None:
     try:
         state = of_bytes(data)
         run: Any = state["run"]
+        sample: Any = state["sample"]
         settings: Any = json.loads(str(state["settings"]))
-        if not (isinstance(run, int) and isinstance(settings, dict)):
+        if not (isinstance(run, int) and isinstance(sample, int) and isinstance(settings, dict)):
             raise TypeError("it does not say what was measured")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         why = str(error).partition("\n")[0]
         raise SessionError(
             f"{path} is damaged, or no snapshot ({why}): without --resume another run begins"
         ) from error
-    return Saved(run, settings, part_of(state, "engine"), part_of(state, "rows"))
+    return Saved(run, sample, settings, part_of(state, "engine"), part_of(state, "rows"))
 
 
 def forget_snapshot(folder: Path) -> None:

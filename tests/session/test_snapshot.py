@@ -39,11 +39,11 @@ SETTINGS = {"rows": {"step_ms": 100, "columns": None}, "calibration": [{"level":
 
 
 def write(folder, **changed):
-    write_snapshot(folder, Saved(3, SETTINGS, STATE, STATE | changed))
+    write_snapshot(folder, Saved(3, 480, SETTINGS, STATE, STATE | changed))
 
 
 def assert_same(saved, **changed):
-    assert (saved.run, saved.settings) == (3, SETTINGS)
+    assert (saved.run, saved.sample, saved.settings) == (3, 480, SETTINGS)
     assert_equal(saved.engine, STATE)
     assert_equal(saved.rows, STATE | changed)
 
@@ -98,7 +98,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
 
 
 def test_other_settings_are_refused():
-    saved = Saved(1, SETTINGS, {}, {})
+    saved = Saved(1, 0, SETTINGS, {}, {})
     saved.refuse_other({"rows": {"columns": None, "step_ms": 100}, "calibration": [{"level": 94}]})
     with pytest.raises(SessionError, match=r"rows\.step_ms was 100 and is 200"):
         saved.refuse_other(SETTINGS | {"rows": {"step_ms": 200, "columns": None}})

@@ -1,0 +1,29 @@
+"""`amt-stream replay`: a session measured again from its sound."""
+
+import argparse
+
+from amt_stream.cli.messages import say
+from amt_stream.plain import plain
+
+DIFFERENT = 1
+
+
+def run_replay(args: argparse.Namespace) -> int:
+    """Say whether the same rows come again; 1 where they do not."""
+    from amt_stream.session.replay import replay_session
+
+    found = replay_session(args.session, args.run)
+    for note in found.notes:
+        say(f"{args.session}: {note}")
+    if not found.rows:
+        say(f"{args.session}: run {found.run} has no row that was measured again")
+        return DIFFERENT
+    rows = f"run {found.run}: {found.rows} rows"
+    if found.absent:
+        rows = f"{rows}, and {found.absent} between them that the log does not have"
+    if found.same:
+        print(f"{rows}: the same, SHA-256 {found.again}")
+        return 0
+    print(f"{rows}: different, SHA-256 {found.logged} logged, {found.again} measured again")
+    print(plain(found.differs))
+    return DIFFERENT

@@ -1,0 +1,259 @@
+"""A session measured again, from its sound, its settings and its gaps."""
+
+import hashlib
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from amt_stream import __version__
+from amt_stream.calibration import Calibration, uncertainty_of
+from amt_stream.engine.runner import Engine
+from amt_stream.engine.sources import Deliver, Source, SourceError
+from amt_stream.frames import Chunk, Frames
+from amt_stream.presets import preset_of
+from amt_stream.rows import Rows
+from amt_stream.session.chain import canonical
+from amt_stream.session.files import SessionError
+from amt_stream.session.reading import Session
+from amt_stream.table import Sound, Table
+
+CLOCK = "utc"
+"""The column that no sound tells."""
+
+CHANGES = ("overload", "recovered", "swapped", "calibrated", "reset")
+"""Kinds of events with which a measurement became another one."""
+
+
+@dataclass
+class Replayed:
+    """What a replay has found.
+
+    run: of the session; rows: how many were compared; absent: how many more were measured again
+        between the first of these and the last
+    differs: the first row that is another one, in a sentence; "" where all are the same
+    notes: what else has to be known, in sentences, such as why not all could be measured again
+    logged, again: SHA-256 of the rows compared, as they were logged and as they were measured
+    """
+
+    run: int
+    rows: int
+    absent: int
+    differs: str
+    notes: tuple[str, ...]
+    logged: str
+    again: str
+
+    @property
+    def same(self) -> bool:
+        return self.rows > 0 and not self.differs
+
+
+def replay_session(path: str | Path, run: int | None = None) -> Replayed:
+    """Measure a run of a session again, by default the last, and compare all its rows.
+
+    What was measured before by runs that it went on from counts too. Nothing is written.
+
+    Raises SessionError for a session without sound, and for what is none.
+    """
+    session = Session(path)
+    run = max(session.runs) if run is None else run
+    if run not in session.runs:
+        told = ", ".join(map(str, session.runs))
+        raise SessionError(f"{session.path} has no run {run}: there are {told}")
+    sound = _Heard(session, run)
+    comparison = _Comparison(session.rows(run))
+    for rows in _measured(session, run, sound):
+        comparison.add(rows)
+    return comparison.result(run, (*sound.notes, *_versions(session.descriptions[run])))
+
+
+class _Heard:
+    """The sound of a run, that of the runs that it went on from before it, as far as it is there.
+
+    notes: why it ends before the run
+    """
+
+    def __init__(self, session: Session, run: int) -> None:
+        self.notes: list[str] = []
+        self._session, self._run = session, run
+
+    def __iter__(self) -> Iterator[Chunk]:
+        position = 0
+        for chunk in self._until(self._run, math.inf):
+            begin = chunk.sample - chunk.lost
+            if chunk.missed or begin != position:
+                self.notes.append(f"sound is missing in the recording from sample {position} on")
+                return
+            yield chunk
+            position = chunk.sample + len(chunk)
+
+    def _until(self, run: int, end: float) -> Iterator[Chunk]:
+        """What begins before sample `end`."""
+        resumed = self._session.descriptions[run].get("resumed")
+        if resumed is not None:
+            before, sample = self._came_from(run, resumed)
+            yield from self._until(before, min(end, sample))
+        changes = [one for one in self._session.events(run) if one.kind in CHANGES]
+        changed = next((one for one in changes if one.sample < end), None)
+        if changed is not None:
+            end = changed.sample
+        for chunk in self._session.sound(run):
+            if chunk.sample - chunk.lost >= end:
+                break
+            over = chunk.sample + len(chunk) - end
+            whole = over <= 0
+            yield chunk if whole else replace(chunk, samples=chunk.samples[: -int(over)])
+        if changed is not None:
+            self.notes.append(
+                f"only what was heard before sample {changed.sample} is measured again: "
+                f"{changed.kind}, {changed.text}"
+            )
+
+    def _came_from(self, run: int, told: Any) -> tuple[int, int]:
+        """The run that this one goes on from, and at which sample."""
+        found = [told.get(name) for name in ("run", "sample")] if isinstance(told, dict) else []
+        before, sample = found if len(found) == 2 else (0, 0)
+        if not (isinstance(before, int) and isinstance(sample, int) and 0 < before < run):
+            raise SessionError(f"{self._session.path}: run {run} goes on from no run before it")
+        if before not in self._session.runs:
+            raise SessionError(f"{self._session.path}: run {before} is missing")
+        return before, sample
+
+
+class _Recorded(Source):
+    """Sound out of a session, which whoever reads it hands to the models itself."""
+
+    live = False
+    deliver: Deliver
+
+    def __init__(self, name: str, fs: int, channels: int) -> None:
+        self.name, self.fs, self.channels = name, fs, channels
+
+    def start(self, deliver: Deliver) -> None:
+        self.deliver = deliver
+
+    def stop(self) -> None:
+        """It never delivers by itself."""
+
+
+class _Maker:
+    """A sink that makes rows."""
+
+    def __init__(self, table: Table) -> None:
+        self.rows: deque[Rows] = deque()
+        self._table = table.rows
+
+    def __call__(self, frames: Frames) -> None:
+        self.rows.append(self._table(frames))
+
+    def ended(self, end_s: float | None) -> None:
+        if end_s is not None:
+            self.rows.append(self._table.rest(end_s))
+
+
+def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
+    """All rows of that sound."""
+    chunks = iter(sound)
+    first = next(chunks, None)
+    if first is None:
+        raise SessionError(f"{session.path} has no sound of run {run}: it was not recorded")
+    try:
+        engine, source, maker = _made(session.path, session.descriptions[run], first)
+    except (LookupError, TypeError, AttributeError, ValueError, SourceError) as error:
+        raise SessionError(
+            f"{session.path} does not say how run {run} was measured ({error})"
+        ) from error
+    with engine:
+        chunk: Chunk | None = first
+        while chunk is not None:
+            source.deliver(chunk.samples, chunk.lost, chunk.flags)
+            while maker.rows:
+                yield maker.rows.popleft()
+            chunk = next(chunks, None)
+        source.deliver(None)
+        if not engine.wait() or engine.health.sink_errors:
+            raise engine.error or RuntimeError(f"run {run} of {session.path} came to no end")
+    yield from maker.rows
+
+
+def _made(
+    path: Path, description: Mapping[str, Any], first: Chunk
+) -> tuple[Engine, _Recorded, _Maker]:
+    """An engine that measures as is described, and what makes rows."""
+    told, settings = description["header"]["source"], description["engine"]
+    heard = tuple(told["channels"])
+    calibration = [Calibration(**one) for one in description["calibration"]]
+    preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
+    models = preset.models(told["fs"], len(heard))
+    sound = Sound(str(told["name"]), told["fs"], heard, calibration, told["duration_s"])
+    table = Table(preset, models, sound, **description["rows"])
+    source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
+    engine = Engine(
+        source,
+        models,
+        [maker],
+        calibration=calibration,
+        channels=description["source"]["picked"],
+        block_ms=settings["block_ms"],
+        run_in="callback",
+    )
+    return engine, source, maker
+
+
+def _versions(description: Mapping[str, Any]) -> Iterator[str]:
+    versions = description.get("versions")
+    was = versions.get("amt_stream") if isinstance(versions, dict) else None
+    if was != __version__:
+        yield f"it was measured with amt_stream {was!r:.40}, and this is {__version__}"
+
+
+class _Comparison:
+    """Rows as they were logged, against those that are measured again in the same order."""
+
+    def __init__(self, logged: Iterator[dict[str, Any]]) -> None:
+        self._logged = logged
+        self._next = next(logged, None)
+        self._rows = self._absent = self._between = 0
+        self._differs = ""
+        self._digests = hashlib.sha256(), hashlib.sha256()
+
+    def add(self, rows: Rows) -> None:
+        """Compare those that the log has, in their order."""
+        for again in rows:
+            was = self._next
+            if was is None:
+                return
+            if again["sample"] < was["sample"]:
+                self._between += self._rows > 0
+                continue
+            self._next = next(self._logged, None)
+            self._absent, self._between = self._absent + self._between, 0
+            self._rows += 1
+            found = [_comparable(row) for row in (was, again)]
+            for digest, row in zip(self._digests, found, strict=True):
+                digest.update(canonical(row).encode())
+            if found[0] != found[1] and not self._differs:
+                self._differs = _difference(*found)
+
+    def result(self, run: int, notes: tuple[str, ...]) -> Replayed:
+        logged, again = (digest.hexdigest() for digest in self._digests)
+        return Replayed(run, self._rows, self._absent, self._differs, notes, logged, again)
+
+
+def _comparable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without its clock, every number in one form."""
+    return {
+        name: float(value) if isinstance(value, int | float) else value
+        for name, value in row.items()
+        if name != CLOCK
+    }
+
+
+def _difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    names = [name for name in (*was, *now) if was.get(name) != now.get(name)]
+    name = names[0]
+    where = f"the row at {was.get('time_s')} s, sample {was.get('sample', 0):.0f}"
+    return f"{where}: {name} was {was.get(name)!r:.40} and is {now.get(name)!r:.40}"
