@@ -682,7 +682,8 @@ class Engine:
         except BaseException as error:
             self.error = error
         finally:
-            self._keep_last()
+            until = time.monotonic() + SOURCE_S
+            self._keep_last(until)
             self._ready.set()
             self._tell_failures()
             self._pass_on_told()
@@ -690,7 +691,7 @@ class Engine:
                 self._done.set()
                 outlets = self._outlets
             self._intake.end()
-            self._intake.join(SOURCE_S)
+            self._intake.join(until - time.monotonic())
             for outlet in outlets:
                 outlet.close()
             self._gone.set()
@@ -829,12 +830,12 @@ class Engine:
         for outlet in outlets:
             outlet.put(frames)
 
-    def _keep_last(self) -> None:
+    def _keep_last(self, until: float) -> None:
         """Hand on a snapshot of the place where it was stopped [engine-thread]."""
         if self.error is not None or self._played:
             return
         # A model that hangs in its callback has no state to tell of.
-        if self._model_lock.acquire(timeout=SOURCE_S):
+        if self._model_lock.acquire(timeout=max(0.0, until - time.monotonic())):
             self._keep()
             self._model_lock.release()
 

@@ -131,7 +131,7 @@ def test_a_step_of_a_model_that_does_not_end_is_left_behind(collector, hang, cap
     assert not engine.wait(0)
     frames = len(collector.all)
     hang.over.set()
-    until(lambda: not engine.health.note)
+    until(lambda: left not in engine.health.note)
     assert len(collector.all) == frames
 
 
