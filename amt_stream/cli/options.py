@@ -292,6 +292,12 @@ def selftest_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help=f"only these of {', '.join(checked)}, with commas between",
     )
+    parser.add_argument(
+        "--faults",
+        action="store_true",
+        help="instead, put faults into a sound (losses, late blocks, clipping, an unplugged device "
+        "...) and compare what is counted with what was put in, in some 30 seconds",
+    )
     parser.add_argument("--report", metavar="PATH", help="write a verification report, in Markdown")
     parser.add_argument("--force", action="store_true", help="overwrite what --report names")
 

@@ -12,7 +12,9 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 
 
 def run_selftest(args: argparse.Namespace) -> int:
-    """Check the models and print a row per reading; 1 where any of them failed."""
+    """Check the models, or how faults are counted, and print a row each; 1 where any failed."""
+    if args.faults:
+        return _faults_counted(args)
     checked = catalog.names(lambda entry: entry.checks is not None)
     models = args.model or checked
     for name in models:
@@ -59,4 +61,24 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     failed = [result for result in results if not result.passed]
     for result in failed:
         say(f"failed: {result.model}, {result.sound}: {result.reading.what}")
+    return 1 if failed else 0
+
+
+def _faults_counted(args: argparse.Namespace) -> int:
+    if args.model or args.report:
+        raise WrongUsage(
+            "--faults tests no model and writes no report: leave --model, --report out"
+        )
+    from amt_stream.selftest import faults
+    from amt_stream.selftest.report import row
+
+    widths = (4, max(len(case.words) for case in faults.CASES), 28, 10, 10)
+    print(row(("", "fault", "counted", "put in", "found"), widths))
+    failed = 0
+    for result in faults.run():
+        words = "pass" if result.passed else "FAIL"
+        told = (words, result.case, result.what, result.injected, result.counted)
+        print(row(told, widths), flush=True)
+        failed += not result.passed
+    print(f"{failed} failed" if failed else "all of it was counted")
     return 1 if failed else 0

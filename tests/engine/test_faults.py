@@ -1,10 +1,13 @@
 """A source that spoils another one's sound: what it did is what the engine counts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, Fault, FaultSource, PushSource, SignalSource, random_faults
 from amt_stream.engine.faults import KINDS
+from amt_stream.selftest import faults as selftest
 from amt_stream.signals import Noise
 
 NOISE = [Noise(level_db=60.0)]
@@ -127,3 +130,21 @@ def test_a_fault_that_cannot_be_is_refused(fault, said):
         FaultSource(noise(1.0), [fault])
     with pytest.raises(TypeError, match="give a Source"):
         FaultSource(None)
+
+
+def test_the_self_test_compares_what_was_put_in_with_what_is_found(monkeypatch):
+    cases = [case for case in selftest.CASES if not case.paced and case.duration_s < 10.0]
+    found = list(selftest.run(cases))
+    assert {result.case for result in found} == {case.words for case in cases}
+    assert [result for result in found if not result.passed] == []
+    monkeypatch.setattr(Engine, "health", property(lambda engine: WRONG(vars(HEALTH(engine)))))
+    wrong = [result.what for result in selftest.run(cases[:1]) if not result.passed]
+    assert wrong == ["samples in all", "samples missing"]
+
+
+HEALTH = Engine.health.fget
+
+
+def WRONG(health):
+    """One sample too few."""
+    return SimpleNamespace(**{**health, "lost_samples": health["lost_samples"] - 1})
