@@ -191,6 +191,7 @@ class Engine:
         self._gone = threading.Event()
         self._stopping = threading.Event()
         self._stop_by = math.inf
+        self._owed = 0
         self._begun = False
         self._begin_lock = threading.Lock()
         self._model_lock = threading.Lock()
@@ -267,6 +268,7 @@ class Engine:
         with self._begin_lock:
             if not self._stopping.is_set():
                 self._stop_by = time.monotonic() + STOP_S
+                self._owed = self.source.missing
                 self._stopping.set()
         for outlet in self._outlets:
             outlet.hurry()
@@ -594,6 +596,7 @@ class Engine:
             raise
         lost += self._unheard(len(block))
         late = self._arrivals.note(len(block) + lost)
+        late = late and not self.source.state  # else it is the source that judges what stood still
         if self.source.live:
             self._ring.write(block, lost, flags | (Fault.OVERLOAD if late else 0))
             return
@@ -677,8 +680,8 @@ class Engine:
                 else:
                     while not (self._stopping.is_set() or self._ended.wait(WATCH_S)):
                         self._watch()
-                if not self._ended.is_set() and (lost := self.source.missing):
-                    self._measure(self._no_sound, lost, 0)
+                if self._owed and not self._played:
+                    self._measure(self._no_sound, self._owed, 0)
         except BaseException as error:
             self.error = error
         finally:

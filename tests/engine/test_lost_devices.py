@@ -143,6 +143,8 @@ def test_the_engine_says_that_the_device_is_lost_and_goes_on(trouble, until, pow
         until(lambda: {"lost", "gap", "back"} <= {event.kind for event in engine.events})
     assert engine.error is None
     assert engine.health.lost_samples > 0
+    (gap,) = [event for event in engine.events if event.kind == "gap"]
+    assert gap.text == "virtual_mic lost it"
     order = [event.kind for event in engine.events if event.kind != "stall"]
     assert order.index("lost") < min(order.index("back"), order.index("gap"))
 
