@@ -222,7 +222,8 @@ class Outlet:
                 continue
             try:
                 self._hand_on(frames)
-                in_a_row = 0
+                # To hear of its own failure is no success.
+                in_a_row = in_a_row if isinstance(frames, Event) else 0
             except BaseException as error:  # SystemExit would end this thread without a word
                 self.errors += 1
                 in_a_row += 1
