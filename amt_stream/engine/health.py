@@ -10,8 +10,6 @@ WINDOW_S = 2.0
 WINDOWS = 300
 ENOUGH_WINDOWS = 10
 LATE_S = 0.1
-SLEW = 500e-6
-STEP_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Health:
     latency_s           from the sound to its frame: device, ring, block and model
     clock_ppm           rate of the device's clock against the computer's, None until known; with
                         twice its standard error and the seconds of observation
+    utc_ahead_s         how far UTC is ahead of the computer's clock, since that was set back
     behind_s            how much less sound than time has come since the start
     broken_frames       frames of which a model made no number, though the sound was sane
     silent              only exact zeros came for more than 1 s
@@ -60,6 +59,7 @@ class Health:
     clock_ppm: float | None
     clock_ppm_uncertainty: float | None
     clock_observed_s: float
+    utc_ahead_s: float
     behind_s: float
     non_finite: int
     clipped: int
@@ -118,9 +118,6 @@ class Arrivals:
         self._usual = self._greatest = -math.inf
         self._usual_until = -math.inf
         self._window_end = begin / fs + WINDOW_S
-        self._epoch_of_clock = time.time() - time.monotonic()
-        self._epoch: float | None = None
-        self._epoch_at = 0.0
 
     def note(self, samples: int) -> bool:
         """Count a block that has just come; True if it is late [audio-thread]."""
@@ -147,6 +144,11 @@ class Arrivals:
             self._window_end = audio_s + WINDOW_S
         return late
 
+    @property
+    def delay_s(self) -> float:
+        """When, by `time.monotonic`, sample 0 came, or would have come promptly."""
+        return self._base
+
     def heard_at(self, audio_s: float) -> float:
         """When, by `time.monotonic`, the sample at `audio_s` came, or would have come promptly."""
         return self._base + audio_s
@@ -167,18 +169,3 @@ class Arrivals:
         residual = delay - delay.mean() - slope * audio_s
         error = float(np.sqrt(residual @ residual / (count - 2) / spread))
         return -slope * 1e6, 2e6 * error, (self.samples - self._begin) / self.fs
-
-    def epoch(self, audio_s: float) -> float:
-        """UTC of sample 0, as best known when `audio_s` has been heard [engine-thread].
-
-        It follows the sound card's drift by 500 ppm at most, so UTC never runs backwards; it steps
-        only where the sound itself stood still for half a second or more.
-        """
-        best = self._epoch_of_clock + self._base
-        if self._epoch is None or abs(best - self._epoch) > STEP_S:
-            self._epoch = best
-        else:
-            most = SLEW * max(0.0, audio_s - self._epoch_at)
-            self._epoch += min(most, max(-most, best - self._epoch))
-        self._epoch_at = audio_s
-        return self._epoch

@@ -151,9 +151,15 @@ class Measurement(Resumable):
         epoch: Callable[[float], float],
         model_changed: Callable[[ReadyModel], None],
         name: str = "",
+        begin: int = 0,
     ) -> None:
+        if begin < 0 or begin % ready.model.block_size:
+            raise ValueError(
+                f"first_sample is {begin}: give a multiple of {ready.model.block_size} samples, "
+                f"the block of {type(ready.model).__name__}"
+            )
         self.name = name
-        self.position = 0
+        self.position = self._begin = begin
         self.rows = 0
         self.lost = 0
         self.non_finite = 0
@@ -175,9 +181,9 @@ class Measurement(Resumable):
         self._next_model: ReadyModel | None = None
         self.calibration = each_ear(calibration)
         self._set_model(ready)
-        self._first = ready.clock.first_from(0)
+        self._first = ready.clock.first_from(begin)
         self._given = max(self._first, self._index) - 1
-        self.marks = Marks(ready.clock, ready.start, ready.forget)
+        self.marks = Marks(ready.clock, begin + ready.start, ready.forget)
 
     @property
     def _form(self) -> dict[str, str]:
@@ -337,7 +343,7 @@ class Measurement(Resumable):
 
     def flush(self) -> None:
         """Push zeros until the frame at the very end is out, if anything came [engine-thread]."""
-        if not self.position:
+        if self.position == self._begin:
             return
         self._end = self.position
         while self._index < self.ready.clock.first_after(self._end):
@@ -359,10 +365,10 @@ class Measurement(Resumable):
         reached = self.ready.clock.position(max(self._index, self._first) - 1)
         self._set_model(ready)
         # Rows that the old model has already given must not come again.
-        self._first = max(ready.clock.first_from(0), ready.clock.first_after(reached))
+        self._first = max(ready.clock.first_from(self._begin), ready.clock.first_after(reached))
         self._given = max(self._first, self._index) - 1
         self.marks.clock = ready.clock
-        self.marks.start, self.marks.forget = ready.start, ready.forget
+        self.marks.start, self.marks.forget = self._begin + ready.start, ready.forget
         self._begin_anew()
         self._model_changed(ready)
 
@@ -505,7 +511,7 @@ class Measurement(Resumable):
             since_s=since_s,
             level_db=np.repeat(self._level_db, len(index), axis=1),
             calibrated=not self.ready.in_pascal or all(c.calibrated for c in self.calibration),
-            start_s=self.ready.start / clock.fs,
+            start_s=(self._begin + self.ready.start) / clock.fs,
             gaps=tuple((gap.start, gap.stop) for gap in told),
             skipped=skipped,
             stretch=self._stretch,

@@ -19,6 +19,7 @@ import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.contract import takes_pascal
+from amt_stream.engine.clock import STEP_S, UtcScale
 from amt_stream.engine.feed import (
     EngineRows,
     Made,
@@ -93,6 +94,8 @@ class Engine:
         the first of them first: "accuracy", cheaper forms of models; "blocks", longer ones;
         "models", all but the first, the last one first. It is told by events, "overload" and
         "recovered", by the note of `health`, and by Fault.OVERLOAD on all frames
+    first_sample: the count of the first sample, from which all times are reckoned: a whole number
+        of the models' blocks
     resume: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to go
         on where that was taken: a source that is `seekable` is heard from that sample on; of a live
         one the time between, by the clock, is one gap. Raises ValueError for what does not fit, and
@@ -113,6 +116,7 @@ class Engine:
         ring_s: float = 1.0,
         sink_slack_s: float = 2.0,
         ladder: Sequence[str] = RUNGS,
+        first_sample: int = 0,
         resume: Mapping[str, Any] | None = None,
     ) -> None:
         if run_in not in ("engine", "callback"):
@@ -143,6 +147,7 @@ class Engine:
                 epoch=self._epoch,
                 model_changed=partial(self._renew_history, name),
                 name=name,
+                begin=first_sample,
             )
             self.histories[name] = self._new_history(ready)
         self._measurement = next(iter(self._measurements.values()))
@@ -151,10 +156,11 @@ class Engine:
         self._break = ""
         self._resumed = False
         self._snapshot_at = -math.inf
+        self._goes_on = resume is not None
         if resume is not None:
             self._go_on(resume)
         self.first_sample = self._measurement.position
-        """The sample of input with which it begins: 0, or where another one stopped."""
+        """The sample of input with which it begins: that asked for, or where another stopped."""
         slack = max(1, round(sink_slack_s * source.fs / self._measurement.ready.block))
         self._slack, self._slack_s = slack * len(models), sink_slack_s
         self._recent_s = min(RECENT_S, history_s)
@@ -172,6 +178,7 @@ class Engine:
         self._ring = SampleRing(source.fs, source.channels, ring_s)
         self._no_sound = np.zeros((0, source.channels), np.float32)
         self._arrivals = Arrivals(source.fs, self.first_sample)
+        self._utc = UtcScale()
         self._load = Load()
         self._overruns = 0
         self._overran = self._skips = False
@@ -475,6 +482,7 @@ class Engine:
             clock_ppm=ppm if source.live else None,
             clock_ppm_uncertainty=uncertainty if source.live else None,
             clock_observed_s=observed_s,
+            utc_ahead_s=self._utc.ahead_s if source.live else 0.0,
             behind_s=self._arrivals.behind_s if source.live else 0.0,
             non_finite=max(one.non_finite for one in self._measurements.values()),
             clipped=max(one.clipped for one in self._measurements.values()),
@@ -524,6 +532,11 @@ class Engine:
         notes = [outlet.note for outlet in self._outlets if outlet.note]
         if notes:
             return "; ".join(notes)
+        if self.source.live and self._utc.ahead_s > STEP_S:
+            return (
+                f"UTC is {self._utc.ahead_s:.1f} s ahead of the computer's clock, which was set "
+                "back: it waits for it"
+            )
         retired = [outlet.name for outlet in self._outlets if outlet.retired]
         if retired:
             return f"dropped after failing again and again: {', '.join(retired)}"
@@ -765,6 +778,8 @@ class Engine:
         wall_at = time.perf_counter()
         self._tell_failures()
         self._pass_on_told()
+        if self.source.live and (change := self._utc.change()):
+            self._tell_here("clock", change)
         self._tell_gap(lost, flags)
         self._tell_sound(block, lost, flags)
         for measurement in self._measurements.values():
@@ -843,7 +858,7 @@ class Engine:
             self._model_lock.release()
 
     def _tell_gap(self, lost: int, flags: int) -> None:
-        if self.first_sample and not self._resumed:
+        if self._goes_on and not self._resumed:
             self._resumed = True
             self._tell("resumed", self.first_sample, text="it goes on where it stopped")
         if lost:
@@ -893,8 +908,10 @@ class Engine:
 
     def _epoch(self, audio_s: float) -> float:
         if self.source.live:
-            return self._arrivals.epoch(audio_s)
-        return self._standing.epoch if self.first_sample else self._intake.began_utc
+            return self._utc.epoch(self._arrivals.delay_s, audio_s)
+        if self._goes_on:
+            return self._standing.epoch
+        return self._intake.began_utc - self.first_sample / self.source.fs
 
     def _renew_history(self, name: str, ready: ReadyModel) -> None:
         with self._outlets_lock:
