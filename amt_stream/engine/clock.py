@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from amt_stream.engine.portaudio import since_boot_s
+
 SLEW = 500e-6
 HASTE = 0.05
 NEAR_S = 0.02
@@ -16,18 +18,12 @@ class Clocks(NamedTuple):
 
     day: since 1970, as far as the computer knows
     running: of `time.monotonic`, which halts while the computer sleeps
-    since_boot: with its sleep, where that is known
+    since_boot: of `since_boot_s`, with that sleep
     """
 
     day: float
     running: float
     since_boot: float
-
-
-def since_boot_s() -> float:
-    """Seconds since the computer was started, those of its sleep included where they are known."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def clocks() -> Clocks | None:
@@ -54,7 +50,7 @@ class UtcScale:
         self._look = look
         while (now := look()) is None:
             pass
-        self._offset, self._slept = now.day - now.running, now.since_boot - now.running
+        self._offset, self._slept = now.day - now.since_boot, now.since_boot - now.running
         self._epoch: float | None = None
         self._epoch_at = 0.0
 
@@ -63,11 +59,9 @@ class UtcScale:
         now = self._look()
         if now is None:
             return ""
-        offset, slept = now.day - now.running, now.since_boot - now.running
+        offset, slept = now.day - now.since_boot, now.since_boot - now.running
         moved_s, slept_s = offset - self._offset, slept - self._slept
         self._offset, self._slept = offset, slept
-        if slept_s > STEP_S:
-            moved_s -= slept_s
         set_s = moved_s if abs(moved_s) > STEP_S else 0.0
         self.ahead_s = max(0.0, self.ahead_s - set_s)
         told = [f"the computer slept for {slept_s:.1f} s"] if slept_s > STEP_S else []
@@ -83,18 +77,18 @@ class UtcScale:
             then = f"UTC goes on as before, {self.ahead_s:.1f} s ahead of the clock"
         return f"{' and '.join(told)}: {then}" if told else then
 
-    def epoch(self, delay_s: float, audio_s: float) -> float:
+    def epoch(self, began_s: float, audio_s: float) -> float:
         """UTC of sample 0, as best known when `audio_s` has been heard [engine-thread].
 
-        It follows the drift of the sound card, by which `delay_s` changes, the time of
-        `time.monotonic` at which sample 0 would have come.
+        It follows the drift of the sound card, by which `began_s` changes: when sample 0 came, or
+        would have come promptly, by `since_boot_s`.
         """
         if self._epoch is None:
-            self._epoch, self._epoch_at = self._offset + delay_s, audio_s
+            self._epoch, self._epoch_at = self._offset + began_s, audio_s
         passed_s = max(0.0, audio_s - self._epoch_at)
         self._epoch_at = max(self._epoch_at, audio_s)
         self.ahead_s = max(0.0, self.ahead_s - SLEW * passed_s)
-        wanted = self._offset + self.ahead_s + delay_s - self._epoch
+        wanted = self._offset + self.ahead_s + began_s - self._epoch
         if wanted > STEP_S:
             self._epoch += wanted
         elif wanted > -NEAR_S:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amt_stream.engine.portaudio import since_boot_s
+
 WINDOW_S = 2.0
 WINDOWS = 300
 ENOUGH_WINDOWS = 10
@@ -121,14 +123,14 @@ class Arrivals:
 
     def note(self, samples: int) -> bool:
         """Count a block that has just come; True if it is late [audio-thread]."""
-        now = time.monotonic()
+        now = since_boot_s()
         self.samples += samples
         audio_s = self.samples / self.fs
         delay = now - audio_s
         if not self.callbacks:
             self._first_delay = self._base = self._least = delay
         self.callbacks += 1
-        self.last = now
+        self.last = time.monotonic()
         self._least = min(self._least, delay)
         self._base = min(self._base, delay)
         late = self.callbacks > 1 and delay > max(self._usual, self._greatest) + LATE_S
@@ -144,13 +146,8 @@ class Arrivals:
             self._window_end = audio_s + WINDOW_S
         return late
 
-    @property
-    def delay_s(self) -> float:
-        """When, by `time.monotonic`, sample 0 came, or would have come promptly."""
-        return self._base
-
     def heard_at(self, audio_s: float) -> float:
-        """When, by `time.monotonic`, the sample at `audio_s` came, or would have come promptly."""
+        """When, by `since_boot_s`, the sample at `audio_s` came, or would have come promptly."""
         return self._base + audio_s
 
     @property

@@ -382,10 +382,9 @@ class Measurement(Resumable):
         self._gaps.append(Gap(fault, self.position, end))
         self.marks.add(fault, self.position, end)
         long = lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs
-        if long:
+        if long or flags & Fault.OVERLOAD:
             # What the model still holds of the sound before it.
             self._fill(min(lost, max(0, math.ceil(self.ready.clock.latency))))
-        if long or flags & Fault.OVERLOAD:
             self._fill(min(end - self.position, self.wanted % self.ready.block))
             skipped = (end - self.position) // self.ready.block * self.ready.block
             self.position += skipped

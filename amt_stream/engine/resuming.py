@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream import __version__
-from amt_stream.engine.clock import since_boot_s
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.portaudio import since_boot_s
 from amt_stream.resumable import Resumable, Unfitting

@@ -37,6 +37,7 @@ from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
 from amt_stream.engine.outlet import Outlet, Sink, name_of
 from amt_stream.engine.pace import RUNGS, refuse_no_rungs
+from amt_stream.engine.portaudio import since_boot_s
 from amt_stream.engine.resuming import Moment, Standing
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
@@ -818,7 +819,7 @@ class Engine:
         epoch = self._epoch(sample / fs)
         utc = epoch + sample / fs
         self._standing.epoch = epoch
-        self._standing.moment = Moment(time.monotonic() - self._arrivals.heard_at(sample / fs), utc)
+        self._standing.moment = Moment(since_boot_s() - self._arrivals.heard_at(sample / fs), utc)
         snapshot = Snapshot(sample, utc, self._standing.state_dict())
         for outlet in outlets:
             outlet.keep(snapshot)
@@ -908,7 +909,7 @@ class Engine:
 
     def _epoch(self, audio_s: float) -> float:
         if self.source.live:
-            return self._utc.epoch(self._arrivals.delay_s, audio_s)
+            return self._utc.epoch(self._arrivals.heard_at(0.0), audio_s)
         if self._goes_on:
             return self._standing.epoch
         return self._intake.began_utc - self.first_sample / self.source.fs
