@@ -192,7 +192,8 @@ def checkout(tmp_path):
     log, python = tmp_path / "log", tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     answer = 'case "$*" in *--version) ;; *) exit "${STATUS:-0}" ;; esac'
-    python.write_text(f'#!/bin/sh\necho "$*" >> {log}\n{answer}\n')
+    apart = f'echo "$PIP_CONSTRAINT $PIP_BUILD_CONSTRAINT" > {tmp_path}/apart'
+    python.write_text(f'#!/bin/sh\necho "$*" >> {log}\n{apart}\n{answer}\n')
     python.chmod(0o755)
 
     offline = {"SETUP_NO_SYSTEM": "1", "PIP_NO_INDEX": "1"}
@@ -214,11 +215,18 @@ def checkout(tmp_path):
 @linux_only
 def test_the_second_start_runs_no_pip(checkout, tmp_path):
     done, (pip, meter) = checkout("meter", "--terminal")
-    assert pip.endswith(f"--constraint {tmp_path}/constraints.txt --editable {tmp_path}[app]")
+    assert pip.endswith(f"install --editable {tmp_path}[app]")
     assert "installing Python packages" in done.stderr
     assert meter == "-m amt_stream.cli meter --terminal"
     assert done.stdout == ""
     assert checkout("meter")[1] == ["-m amt_stream.cli meter"]
+
+
+@linux_only
+def test_what_builds_the_package_is_constrained_too(checkout, tmp_path):
+    checkout("setup")
+    same = (tmp_path / "constraints.txt").as_uri()
+    assert (tmp_path / "apart").read_text() == f"{same} {same}\n"
 
 
 @linux_only

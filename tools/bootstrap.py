@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -43,9 +43,9 @@ def say(text):
     print(f"[set-up] {text}", file=sys.stderr, flush=True)
 
 
-def call(command):
+def call(command, env=None):
     """Exit status of a command that cannot ask anything."""
-    return subprocess.call(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    return subprocess.call(command, stdin=DEVNULL, stdout=sys.stderr, env=env)
 
 
 def present(what):
@@ -85,9 +85,8 @@ def install_packages(packages):
     command, update = [*sudo, *install, "--no-remove", "--yes"], [*sudo, "apt-get", "update"]
     for attempt in (1, 2):
         plan = subprocess.run([*install, "--simulate"], check=False, stdout=PIPE, text=True)
-        losses = removed(plan.stdout)
-        if losses:
-            return f"{' '.join(install)} would remove {', '.join(losses)}."
+        if removed(plan.stdout):
+            return f"{' '.join(install)} would remove {', '.join(removed(plan.stdout))}."
         if plan.returncode == 0:
             say(" ".join(command))
             if call(command) == 0:
@@ -115,7 +114,9 @@ def install_python(extras):
         if call([sys.executable, "-m", "venv", "--clear", str(VENV)]):
             sys.exit("Python could not make .venv; its message above says what is missing.")
     say("installing Python packages into .venv: once, and PyTorch is large")
-    if call([*pip, "install", "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extras}]"]):
+    # In the environment, for the pip that builds the package; an address, as blanks end a path.
+    same = dict.fromkeys(("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"), CONSTRAINTS.as_uri())
+    if call([*pip, "install", "--editable", f"{ROOT}[{extras}]"], {**os.environ, **same}):
         sys.exit("pip could not install the packages; its message is above.")
     STAMP.write_text(f"{digest} {extras}\n")
 
@@ -130,6 +131,7 @@ def main(verb="", *arguments):
         screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
         install_system(f"{SOUND} {WINDOW}" if screen else SOUND)
     else:
+        os.chdir(ROOT)
         install_system(f"{SOUND} {WINDOW} {TEST_SCREEN}")
         install_system(TEST_MICROPHONE)  # apart: where it is refused, the others still go in
     install_python(extras)
@@ -137,8 +139,6 @@ def main(verb="", *arguments):
         meter = VENV_PYTHON.relative_to(ROOT).with_name("amt-stream")
         say(f"ready: type {meter} --help, or make meter ARGS=--help, or make test")
         return
-    if verb != "meter":
-        os.chdir(ROOT)
     command = [str(VENV_PYTHON), *command, *arguments]
     if os.name == "nt":  # exec would give the prompt back while the program still runs
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the program's to answer
