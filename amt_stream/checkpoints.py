@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 SAME = 1e-5
 """Relative difference that leaves a constant the same: float32 has rounded it."""
+
+LARGEST = torch.finfo(torch.float64).max
 
 MADE_WITH = "made_with"
 """Under this key the metadata of a state_dict says what `binding` arguments were."""
@@ -35,6 +37,9 @@ class Checkpointed(nn.Module):
 
     binding: tuple[str, ...] = ()
     """Names of arguments that give the parameters their meaning, and are numbers or words."""
+
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Of parameters by name: what a checkpoint may hold of them, ends included."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -69,6 +74,17 @@ class Checkpointed(nn.Module):
         Raises ValueError where they are of a form that the parameters here cannot have.
         """
         return {}
+
+    def _wrong(self, key: str, value: Any) -> str:
+        """Why a parameter cannot have this value, or ""."""
+        if not isinstance(value, Tensor) or value.is_meta or not value.is_floating_point():
+            return ""
+        low, high = self.ranges.get(key, (-LARGEST, LARGEST))
+        wrong = value[~((value >= low) & (value <= high))]  # NaN is neither
+        if not wrong.numel():
+            return ""
+        allowed = f"numbers from {low:g} to {high:g}" if key in self.ranges else "finite numbers"
+        return f"is {told(wrong.flatten()[0])} in the checkpoint: give {allowed}"
 
     def _bound(self) -> dict[str, Any]:
         made = vars(self).get("_made_with", {})
@@ -118,6 +134,12 @@ class Checkpointed(nn.Module):
                 like = self._parameters.get(key, self._buffers.get(key))
                 if isinstance(like, Tensor) and isinstance(kept[prefix + key], Tensor):
                     kept[prefix + key] = kept[prefix + key].to(like.dtype)
+        for key in self._parameters:
+            why = self._wrong(key, kept.get(prefix + key))
+            if why:
+                error_msgs.append(f"{name}: {key} {why}")
+                del kept[prefix + key]
+                strict = False  # it is not missing
         super()._load_from_state_dict(
             kept, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )

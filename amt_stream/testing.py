@@ -219,7 +219,7 @@ class _Check:
             torch.save(before.state_dict(), file)
             file.seek(0)
             after = Rebuffer(Stream(self.make(), self.shape))
-            after.load_state_dict(torch.load(file))
+            after.load_state_dict(torch.load(file, weights_only=True))
             tail = self.run(after.push, self.x.narrow(self.dim, at, self.length - at))
             whole_blocks = int(self.blocks * self.block * self.stage.ratio)
             expected = self.outputs(self.expected, 0, whole_blocks)

@@ -1,7 +1,7 @@
 """Loudness over time: what rises at one pace and falls at another."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -45,6 +45,9 @@ class Moore2016AGC(Stage):
 
     time_dim = -2
     out_time_dim = -2
+
+    # A step of an optimizer may end beyond 0 or 1, where `coefficients` takes it for that.
+    ranges: ClassVar = dict.fromkeys(("attack_alpha", "release_alpha"), (-0.5, 1.5))
 
     attack_alpha: Tensor
     release_alpha: Tensor

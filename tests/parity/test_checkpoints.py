@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 import re
 
 import numpy as np
@@ -347,6 +348,36 @@ def test_a_checkpoint_made_with_other_arguments_is_refused(kind, made, other, wo
     kind(**made, learnable=True).load_state_dict(saved)
     with pytest.raises(RuntimeError, match=f"the checkpoint is of one made with {word}"):
         kind(**{**made, **other}, learnable=True).load_state_dict(saved, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (math.nan, "attack_alpha is nan in the checkpoint: give numbers from -0.5 to 1.5"),
+        (2.0, "attack_alpha is 2 in the checkpoint"),
+        (-math.inf, "attack_alpha is -inf in the checkpoint"),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_value_that_cannot_be_is_refused(value, said, strict):
+    saved = Moore2016AGC(learnable=True).state_dict()
+    saved["attack_alpha"] = torch.tensor(value)
+    stage = Moore2016AGC(learnable=True)
+    with pytest.raises(RuntimeError, match=re.escape(said)) as refused:
+        stage.load_state_dict(saved, strict=strict)
+    assert "Missing" not in str(refused.value)
+    assert 0 < stage.attack_alpha < 1
+    saved["attack_alpha"] = torch.tensor(1.01)
+    stage.load_state_dict(saved)
+    assert stage.coefficients[0] == 1.0
+
+
+def test_not_a_number_is_refused_wherever_something_is_learned():
+    saved = SpatialSmoothing(learnable=True).state_dict()
+    key = next(iter(saved))
+    saved[key] = torch.full_like(saved[key], math.nan)
+    with pytest.raises(RuntimeError, match=f"{key} is nan in the checkpoint: give finite numbers"):
+        SpatialSmoothing(learnable=True).load_state_dict(saved)
 
 
 def test_a_constant_that_was_changed_stays_so_in_another_dtype():
