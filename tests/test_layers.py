@@ -27,7 +27,8 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "replay", "analyze", "meter", "command", "__init__", "__main__"]
+CLI_RANK += ["selftest", "replay", "verify", "log", "analyze", "meter", "command"]
+CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]
 

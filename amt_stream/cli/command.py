@@ -21,6 +21,7 @@ from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.engine.sources import DeviceLost, SourceError
 from amt_stream.plain import plain
 from amt_stream.presets import PresetError
+from amt_stream.session.files import SessionError
 
 ERROR = 1
 USAGE = 2
@@ -63,6 +64,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
             CatalogError,
             CalibrationError,
             Refused,
+            SessionError,
             Mistake,
         ) as error:
             say(error)
@@ -128,6 +130,13 @@ COMMANDS = {
         "all rows with those of its log: on the same computer they are the same to the last bit.",
         "amt_stream.cli.replay:run_replay",
         options.replay_options,
+    ),
+    "verify": Command(
+        "say whether a session is as it was written",
+        "Compare what a session's folder holds with the hashes that were written beside it: says "
+        "intact, edited or gapped, which parts, and what sound was lost while it was measured.",
+        "amt_stream.cli.verify:run_verify",
+        options.verify_options,
     ),
     "selftest": Command(
         "check the models against published values",

@@ -6,13 +6,15 @@ import math
 import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.log import open_log, refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, matter, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.output import OutputFailed
@@ -22,6 +24,7 @@ from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
+from amt_stream.session import SessionLog
 from amt_stream.table import Sound, Table
 
 if TYPE_CHECKING:
@@ -41,9 +44,12 @@ def run_meter(args: argparse.Namespace) -> int:
         raise WrongUsage(
             f"--terminal shows the meter and --format {args.format} writes rows: leave one out"
         )
+    refuse_log_options(args)
     preset = chosen_preset(args)
     if args.format:
         return _write_rows(args, preset)
+    if args.quiet:
+        return _keep_log(args, preset)
     if preset.stages:
         raise WrongUsage(
             f"the preset {args.preset} describes a chain of stages, of which there is nothing to "
@@ -69,7 +75,7 @@ def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
     try:
         return open_input(args, "mic", preset.block_ms)
     except SourceError as error:
-        if args.format:
+        if args.format or args.log:
             raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error
         say(f"the built-in demo sound plays instead of a microphone: {error}")
         given = open_input(args, "demo", preset.block_ms)
@@ -152,6 +158,21 @@ def make_engine(
     """An engine for an input, not yet started."""
     from amt_stream.engine.runner import Engine
 
+    try:
+        return Engine(
+            given.source,
+            model,
+            sinks,
+            calibration=given.calibration,
+            channels=given.pick,
+            **engine_settings(given, preset, blocksize),
+        )
+    except ValueError as error:
+        raise Mistake(error) from error
+
+
+def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:
+    """Keyword arguments for `Engine`, with the block that was typed."""
     settings = preset.engine_settings
     if blocksize is not None:
         if blocksize > given.source.fs:
@@ -160,17 +181,21 @@ def make_engine(
                 f"at {given.source.fs} Hz"
             )
         settings["block_ms"] = 1000.0 * blocksize / given.source.fs
-    try:
-        return Engine(
-            given.source,
-            model,
-            sinks,
-            calibration=given.calibration,
-            channels=given.pick,
-            **settings,
-        )
-    except ValueError as error:
-        raise Mistake(error) from error
+    return settings
+
+
+def logs(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    blocksize: int | None,
+) -> list[SessionLog]:
+    """The log that was asked for, if one was."""
+    if args.log is None:
+        return []
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
 
 
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
@@ -182,16 +207,9 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
         return FORMATS[args.format](sys.stdout, table.header(host=socket.gethostname()))
 
     rows = LiveRows(sys.stdout, begin, table.rows)
-    engine = make_engine(given, preset, models, [rows], args.blocksize)
-    with engine:
-        ending.hold()
-        watch, hangs = Watch(engine), Hanging(engine, args.duration)
-        while not (rows.done.is_set() or ending.asked or hangs()):
-            if engine.error is not None or engine.wait(TURN_S):
-                break
-            watch.look()
-            if watch.is_overdue(args.duration):
-                break
+    log = logs(args, preset, given, models, args.blocksize)
+    engine = make_engine(given, preset, models, [rows, *log], args.blocksize)
+    watch = _measure(engine, rows.done, args.duration)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
     # A sound that was broken off has rows as far as its models have come.
@@ -202,6 +220,30 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     if ended and args.from_s is not None and end_s <= args.from_s:
         raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
     return _ended(engine, args.duration, watch.note)
+
+
+def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
+    """Measure for the log alone."""
+    given = metered_input(args, preset)
+    models = make_models(given, preset)
+    (log,) = logs(args, preset, given, models, args.blocksize)
+    engine = make_engine(given, preset, models, [log], args.blocksize)
+    watch = _measure(engine, log.done, args.duration)
+    return _ended(engine, args.duration, watch.note)
+
+
+def _measure(engine: "Engine", done: threading.Event, duration: float | None) -> Watch:
+    """Until `done`, the end of the sound, or a signal; what happens is said."""
+    with engine:
+        ending.hold()
+        watch, hangs = Watch(engine), Hanging(engine, duration)
+        while not (done.is_set() or ending.asked or hangs()):
+            if engine.error is not None or engine.wait(TURN_S):
+                break
+            watch.look()
+            if watch.is_overdue(duration):
+                break
+    return watch
 
 
 def _engine_to_see(
@@ -216,6 +258,7 @@ def _engine_to_see(
     end_s = math.inf if args.duration is None else args.duration
     sink = VIEWS[preset.view].sink(lambda: latest_readings(args, preset, given, models), end_s)
     sinks = [] if sink is None else [sink]
+    sinks += logs(args, preset, given, models, blocksize)
     return make_engine(given, preset, models, sinks, blocksize), sink
 
 

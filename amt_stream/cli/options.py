@@ -21,6 +21,8 @@ from amt_stream.presets import (
     settings_of,
     shipped_presets,
 )
+from amt_stream.session.log import LOG_FORMATS
+from amt_stream.session.sound import SOUND_FORMATS
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 PCM_FS = 48000
@@ -139,6 +141,27 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="play a file, or a built-in sound, as fast as it goes and not as if it came live",
     )
+    parser.add_argument(
+        "--log",
+        metavar="PATH",
+        help="keep the rows, and what happens meanwhile, in a session's folder: a new one, or one "
+        "to go on with",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=LOG_FORMATS,
+        help=f"of the rows in it (default: {LOG_FORMATS[0]}, which others can read meanwhile); csv "
+        "and jsonl are files by the hour",
+    )
+    parser.add_argument(
+        "--log-sound",
+        choices=SOUND_FORMATS,
+        nargs="?",
+        const=SOUND_FORMATS[0],
+        help=f"keep the sound in it too, by the hour: {SOUND_FORMATS[0]} (default; 24 bits), or "
+        "wav (32-bit float, exactly what was heard)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
     _rows(parser)
 
 
@@ -281,6 +304,11 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of several runs in the folder, counted from 1 (default: the last)",
     )
+
+
+def verify_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `verify`."""
+    parser.add_argument("session", metavar="SESSION", help="the folder that --log named")
 
 
 def selftest_options(parser: argparse.ArgumentParser) -> None:

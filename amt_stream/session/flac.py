@@ -24,7 +24,7 @@ COUNT_AT = 21
 
 
 class FlacFile:
-    """A new file of sound; raises OSError, and is of no more use then.
+    """A new file of sound; raises OSError, and then holds `frames` and takes no more.
 
     What FLAC cannot hold is counted: `cut` samples beyond full scale, `invalid` ones that are no
     numbers (taken as 0), and whether any is finer than 24 bits: then it is not `exact`.
@@ -68,10 +68,16 @@ class FlacFile:
                 self._sound.write(np.concatenate(whole) << 8)
                 self.frames += sum(map(len, whole))
             self._stream.failed()
-        except (AssertionError, soundfile.LibsndfileError) as error:
+            self._stream.count(self._whole)
+        except (AssertionError, OSError, soundfile.LibsndfileError) as error:
+            self.frames = self._stream.counted
             self._stream.failed()
             raise OSError(None, f"no sound can be written: {error}") from error
-        self._stream.count(max(0, self.frames - 1) // BLOCK * BLOCK)
+
+    @property
+    def _whole(self) -> int:
+        """Samples in frames of FLAC that are complete."""
+        return max(0, self.frames - 1) // BLOCK * BLOCK
 
     def _in_24_bits(self, samples: NDArray[np.float32]) -> NDArray[np.int32]:
         scaled = samples.astype(np.float64) * FULL_SCALE
@@ -102,6 +108,7 @@ class _Stream:
 
     def __init__(self, path: Path) -> None:
         self.file = GrowingFile(path)
+        self.counted = 0
         self._at = self._size = 0
         self._error: OSError | None = None
 
@@ -147,6 +154,7 @@ class _Stream:
             bits = (first[0] & 0xF0) << 32 | samples
             self.file.put(bits.to_bytes(5, "big"), COUNT_AT)
             self.file.sync()
+        self.counted = samples
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

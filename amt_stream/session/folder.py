@@ -38,6 +38,21 @@ DATABASE = "rows.sqlite"
 LARGEST_DESCRIPTION = 1 << 24
 
 
+def refuse_no_session(path: Path) -> None:
+    """Raise SessionError for what is there already and is no session."""
+    with told(path, "written"):
+        if not os.path.lexists(path):
+            return
+        if not path.is_dir():
+            raise SessionError(f"{path} is no folder: give a new one, or one of a session")
+        names = os.listdir(path)  # noqa: PTH208 (names, and there may be many)
+    if names and CHAIN not in names:
+        raise SessionError(
+            f"{path} holds something else than a session ({min(names)}): give a new folder, or one "
+            "of a session"
+        )
+
+
 class Folder:
     """The folder of a session that is written.
 
@@ -50,17 +65,10 @@ class Folder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.repaired: list[str] = []
+        refuse_no_session(self.path)
         with told(self.path, "written"):
-            if os.path.lexists(self.path) and not self.path.is_dir():
-                raise SessionError(f"{self.path} is no folder: give a new one, or one of a session")
             self.path.mkdir(parents=True, exist_ok=True)
-            names = os.listdir(self.path)  # noqa: PTH208 (names, and there may be many)
             self._device = self.path.stat().st_dev
-        if names and CHAIN not in names:
-            raise SessionError(
-                f"{self.path} holds something else than a session ({min(names)}): give a new "
-                "folder, or one of a session"
-            )
         self.chain = Chain(self.path)
         self._description: str | None = None
         try:

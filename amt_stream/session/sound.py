@@ -66,7 +66,8 @@ class Recording:
 
     @property
     def there(self) -> bool:
-        return self._part is None or self._part.there
+        finished = self._finished is None or self._finished.kept
+        return finished and (self._part is None or self._part.there)
 
     @property
     def cut(self) -> bool:
@@ -98,11 +99,14 @@ class Recording:
                 if hour:
                     break
                 together.append(chunk)
+            before = self._part.sound.frames
             try:
                 self._part.write(together, self._next)
             except OSError:
                 if isinstance(self._part.sound, FlacFile):
-                    # What it took and has not written is lost; the next part tells of it.
+                    # What it took before and has not written is lost; the next part tells of it.
+                    if self._next is not None:
+                        self._next -= before - self._part.sound.frames
                     self._finish_part()
                 raise
             self._next = together[-1].sample + len(together[-1])
@@ -114,6 +118,8 @@ class Recording:
         if self._part is not None and not self._part.there:
             self._part.abandon()
             self._part = None
+        if self._finished is not None and not self._finished.kept:
+            self._finished = None
 
     def close(self) -> None:
         self.flush()
@@ -160,6 +166,11 @@ class _Part:
     @property
     def there(self) -> bool:
         return self.sound.there and self._lines.there
+
+    @property
+    def kept(self) -> bool:
+        """Whether both files are there, once they are finished."""
+        return self.sound.path.exists() and self._lines.path.exists()
 
     def write(self, chunks: list[Chunk], expected: int | None) -> None:
         """The lines first: of sound without them nobody would know where it stands."""

@@ -8,6 +8,7 @@ import pytest
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
+from amt_stream.frames import Chunk
 from amt_stream.presets import Preset
 from amt_stream.session import SessionLog
 from amt_stream.table import Sound, Table
@@ -95,3 +96,11 @@ def until():
             time.sleep(0.01)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def noise_chunks():
+    """3 s of noise of 16 bits in blocks of 10 ms."""
+    rng = np.random.default_rng(1)
+    x = (rng.integers(-3000, 3000, (3 * FS, 2)) / 32768).astype(np.float32)
+    return [Chunk(x[at : at + 480], at, HOUR + at / FS) for at in range(0, len(x), 480)]

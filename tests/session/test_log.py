@@ -146,19 +146,6 @@ def test_a_damaged_database_is_kept_and_another_begun(written, new_log, at, tmp_
     assert verify(folder).word == "gapped"
 
 
-def test_what_waits_is_bounded_and_counted(new_log, at, tmp_path, monkeypatch):
-    """A disk that takes nothing: the last rows wait, what was dropped is counted and said."""
-    monkeypatch.setattr("amt_stream.session.log.WAITING_ROWS", 20)
-    folder = tmp_path / "night"
-    log = new_log(folder, "csv")
-    log._store.write = lambda *_: None  # the writer is not what is tried here
-    log._trouble = "the disk is full"
-    for one in at(lambda s: HOUR + s):
-        log(one)
-    assert log.dropped >= 30
-    log.close()
-
-
 def test_a_log_is_closed_by_its_engine(table, tmp_path):
     from amt_stream.engine import Engine, demo_source
     from amt_stream.presets import Preset

@@ -1,0 +1,68 @@
+"""The log that --log asks for."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from amt_stream.cli.inputs import Input
+from amt_stream.cli.messages import WrongUsage, say
+from amt_stream.engine.sources import FileSource
+from amt_stream.session import LOG_FORMATS, SessionLog, SoundLog
+from amt_stream.session.folder import refuse_no_session
+from amt_stream.table import Table
+
+
+def refuse_log_options(args: argparse.Namespace) -> None:
+    """Raise WrongUsage for options of a log that is not asked for, SessionError for its folder."""
+    typed = {
+        "--log-format": args.log_format,
+        "--log-sound": args.log_sound,
+        "--quiet": args.quiet or None,
+    }
+    for name, value in typed.items():
+        if value is not None and args.log is None:
+            raise WrongUsage(f"{name} is of a log: add --log PATH")
+    if args.quiet and (args.format or args.terminal):
+        shown = "--terminal" if args.terminal else "--format"
+        raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")
+    if args.log is not None:
+        refuse_no_session(Path(args.log))  # before anything takes its time
+
+
+def open_log(
+    args: argparse.Namespace, table: Table, given: Input, engine: Mapping[str, Any]
+) -> SessionLog:
+    """The log of a measurement with these settings of the engine; raises SessionError.
+
+    What a sudden end of the run before has left in its folder is said.
+    """
+    source = given.source
+    identity: dict[str, Any] = {
+        "kind": type(source).__name__,
+        "name": source.name,
+        "fs": source.fs,
+        "channels": source.channels,
+        "live": source.live,
+        "picked": None if given.pick is None else list(given.pick),
+    }
+    if isinstance(source, FileSource) and args.source is not None:
+        identity["path"] = str(Path(args.source).absolute())
+    settings = {"engine": dict(engine), "source": identity}
+    format = args.log_format or LOG_FORMATS[0]
+    log: SessionLog
+    if args.log_sound is None:
+        log = SessionLog(args.log, table, format=format, settings=settings)
+    else:
+        log = SoundLog(
+            args.log,
+            table,
+            fs=source.fs,
+            channels=source.channels,
+            sound=args.log_sound,
+            format=format,
+            settings=settings,
+        )
+    for sentence in log.folder.repaired:
+        say(f"{args.log}: {sentence}")
+    return log

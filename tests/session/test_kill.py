@@ -1,0 +1,72 @@
+"""What is left of a log when its meter is killed."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from amt_stream.session import LOG_FORMATS, Session, verify
+
+COMMAND = [sys.executable, "-m", "amt_stream.cli", "meter", "--source", "demo", "--quiet"]
+LOST_S = 5.0
+
+
+def killed(folders, formats, delay):
+    """Start a meter for each folder and kill it some seconds after its first rows; gives when."""
+    meters, ends = [], []
+    for folder, format in zip(folders, formats, strict=True):
+        wanted = ["--log", str(folder), "--log-format", format, "--log-sound", "wav"]
+        meters.append(subprocess.Popen([*COMMAND, *wanted, "--model", "spl"]))
+    try:
+        for meter, folder in zip(meters, folders, strict=True):
+            give_up = time.monotonic() + 60
+            while not is_begun(folder):
+                assert meter.poll() is None
+                assert time.monotonic() < give_up, f"{folder} was not begun"
+                time.sleep(0.05)
+            time.sleep(delay())
+            meter.send_signal(signal.SIGKILL)
+            ends.append(time.time())
+    finally:
+        for meter in meters:
+            meter.kill()
+            meter.wait()
+    return ends
+
+
+def is_begun(folder):
+    try:
+        return any(True for _ in Session(folder).rows())
+    except RuntimeError:
+        return False
+
+
+def check(folder, killed_at, go_on):
+    """Everything until shortly before can be read, nothing is torn, and it can be gone on with."""
+    rows = list(Session(folder).rows())
+    assert [row["sample"] for row in rows] == [4800 * n for n in range(len(rows))]
+    last = datetime.fromisoformat(rows[-1]["utc"]).astimezone(UTC).timestamp()
+    assert killed_at - LOST_S < last < killed_at + 0.5
+    heard = list(Session(folder).sound())
+    samples = np.concatenate([chunk.samples for chunk in heard])
+    assert abs(len(samples) / 48000 - rows[-1]["time_s"]) < LOST_S
+    verdict = verify(folder)
+    assert (verdict.word, verdict.running) == ("intact", False)
+    assert 1 <= len(verdict.open) <= 4
+    with go_on(folder):
+        pass
+    again = verify(folder)
+    assert (again.word, again.open) == ("intact", [])
+    assert list(Session(folder).rows(1)) == rows
+    return killed_at - last
+
+
+@pytest.mark.parametrize("format", LOG_FORMATS)
+def test_a_meter_that_is_killed_leaves_a_log(new_log, tmp_path, format):
+    (end,) = killed([tmp_path / "night"], [format], lambda: random.uniform(0.0, 1.0))
+    check(tmp_path / "night", end, new_log)
