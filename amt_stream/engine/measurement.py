@@ -378,20 +378,25 @@ class Measurement(Resumable):
         In an overload a gap is jumped too, or its zeros would cost what the sound would have.
         """
         fault, end = flags | Fault.GAP, self.position + lost
-        self.lost += lost
         self._gaps.append(Gap(fault, self.position, end))
         self.marks.add(fault, self.position, end)
         long = lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs
         if long or flags & Fault.OVERLOAD:
             # What the model still holds of the sound before it.
-            self._fill(min(lost, max(0, math.ceil(self.ready.clock.latency))))
-            self._fill(min(end - self.position, self.wanted % self.ready.block))
+            self._miss(min(lost, max(0, math.ceil(self.ready.clock.latency))))
+            self._miss(min(end - self.position, self.wanted % self.ready.block))
             skipped = (end - self.position) // self.ready.block * self.ready.block
             self.position += skipped
+            self.lost += skipped
             self._index += int(skipped * self.ready.clock.ratio)
         if long:
             self.ready.stream.reset()
-        self._fill(end - self.position)
+        self._miss(end - self.position)
+
+    def _miss(self, count: int) -> None:
+        # The position first: whoever reads both meanwhile must not find more lost than there was.
+        self._fill(count)
+        self.lost += count
 
     def _fill(self, count: int) -> None:
         while count > 0:

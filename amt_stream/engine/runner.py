@@ -459,13 +459,14 @@ class Engine:
         """How it is doing just now [any-thread]."""
         ready, source, measurement = self._measurement.ready, self.source, self._measurement
         queue_s = self._queue_s
+        lost = measurement.lost
         median, p99, highest = self._load.shares()
         ppm, uncertainty, observed_s = self._arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
         return Health(
             device_state=self._device_state(),
             note=self._note(),
-            samples=measurement.samples - measurement.lost,
+            samples=measurement.samples - lost,
             frames=measurement.rows,
             load=self._load.smoothed,
             load_max=self._load.highest,
@@ -475,7 +476,7 @@ class Engine:
             queue_s=queue_s,
             overruns=self._overruns + self._ring.overflows,
             overloaded=self._ladder.active,
-            lost_samples=measurement.lost,
+            lost_samples=lost,
             device_overflows=source.overflows,
             callbacks=self._arrivals.callbacks,
             late_callbacks=self._arrivals.late if source.live else 0,
