@@ -173,15 +173,17 @@ class _Captured:
         self._lost_at: float | None = None
         self._placement: Placement | None = None
         self._place = source.device.behind
-        process = CaptureProcess(self._settings)
+        process: CaptureProcess | None = CaptureProcess(self._settings)
+        assert process is not None
+        source.state = "running"
         try:
             self._open(process)
         except BaseException as error:
             self._close(process, kill=True)
-            if isinstance(error, NoAnswer):
-                raise SourceError(f"{source.name!r} cannot be opened: {error}") from error
-            raise
-        source.state = "running"
+            if not (isinstance(error, NoAnswer) and source._wait):
+                raise
+            self._lose(str(error))
+            process = None
         self._thread = threading.Thread(target=self._run, args=(process,), name=source.name)
         self._thread.daemon = True
         self._thread.start()
@@ -227,6 +229,7 @@ class _Captured:
         source = self._source
         lost = 0
         try:
+            process = process or self._come_back()
             while process is not None:
                 reason = self._listen(process)
                 self._close(process, kill=not self._stopping.is_set())

@@ -1,16 +1,22 @@
 """Where a sound server has put a recording, and whether it moved it to another microphone."""
 
 import contextlib
+import math
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 from amt_stream.engine.identity import pactl, pactl_settings
 
 WATCH = "pactl subscribe & read nothing; kill $!"
 """Prints what changes until its input is closed, as it is when this program is killed."""
+
+LOOK_S = 1.0
 
 _OWN = re.compile(r'^\tSource: (\d+)$.*^\t\tapplication\.process\.id = "(\d+)"$', re.M | re.S)
 
@@ -35,8 +41,12 @@ class Placement:
 
     def __init__(self, process: int) -> None:
         self._process = process
+        self._seen = False
         self._changed = threading.Event()
+        self._look_at = time.monotonic() + LOOK_S  # it may have been moved before it was watched
         self._watcher: Any = None
+        if not sys.platform.startswith("linux"):
+            return
         with contextlib.suppress(OSError):
             self._watcher = subprocess.Popen(
                 ["sh", "-c", WATCH],
@@ -56,16 +66,21 @@ class Placement:
 
     def moved_from(self, place: str | None) -> str | None:
         """Another source than `place`, where the process records from that by now."""
-        if not self._changed.is_set():
+        if not self._changed.is_set() and time.monotonic() < self._look_at:
             return None
         self._changed.clear()
         now = source_of(self._process)
+        self._seen = self._seen or now is not None
+        no_answer_for_once = now is None and self._seen
+        self._look_at = time.monotonic() + LOOK_S if no_answer_for_once else math.inf
         return None if now == place else now
 
     def close(self) -> None:
         """Watch no more."""
         if self._watcher is not None:
             self._watcher.stdin.close()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._watcher.pid, signal.SIGKILL)
             self._watcher.wait()
             self._thread.join()
             self._watcher.stdout.close()

@@ -1,5 +1,6 @@
 """Which device is meant, and which one is the same as before."""
 
+import math
 import subprocess
 from dataclasses import replace
 
@@ -141,7 +142,7 @@ def test_a_stream_that_the_server_moves_is_taken_back(virtual_mic, until):
     source.tell = lambda kind, text: told.append((kind, text))
     source.start(deliver)
     try:
-        until(lambda: source.latency_s > 0 and outputs(pactl))
+        until(lambda: source._running._placement._look_at == math.inf)  # it is watched by now
         (mine,) = [line.split("\t")[0] for line in outputs(pactl) if "protocol-native" in line]
         pactl("move-source-output", mine, "other")
         until(lambda: "back" in [kind for kind, _ in told])
