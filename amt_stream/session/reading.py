@@ -155,13 +155,19 @@ class opened:
     """A database to be read, also where nothing may be written beside it."""
 
     def __init__(self, folder: Path) -> None:
-        uri = (folder / DATABASE).absolute().as_uri()
-        self.connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=2.0)
+        path = folder / DATABASE
+        uri = path.absolute().as_uri()
+        # Where nobody writes there is no log beside it, and none is to be made by reading.
+        closed = not path.with_name(f"{DATABASE}-wal").exists()
+        self.connection = self._connected(f"{uri}?immutable=1" if closed else f"{uri}?mode=ro")
         try:
             self._look()
         except sqlite3.OperationalError:
             self.connection.close()
-            self.connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
+            self.connection = self._connected(f"{uri}?immutable=1")
+
+    def _connected(self, uri: str) -> sqlite3.Connection:
+        return sqlite3.connect(uri, uri=True, timeout=2.0)
 
     def _look(self) -> None:
         self.connection.execute("PRAGMA trusted_schema = OFF")

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from amt_stream.session import LOG_FORMATS
-from tests.session.conftest import new_log, table
+from tests.session.conftest import at, frames, new_log, noise_chunks, table
+from tests.session.test_damage import attack, whole
 from tests.session.test_kill import check, killed
 
-__all__ = ["new_log", "table"]
+__all__ = ["at", "frames", "new_log", "noise_chunks", "table", "whole"]
 
 pytestmark = pytest.mark.soak
 KILLS = 50
 AT_ONCE = 2
+DAMAGED = 3400
 
 
 def test_every_log_of_a_killed_meter_is_readable(new_log, tmp_path, record):
@@ -32,6 +34,12 @@ def test_every_log_of_a_killed_meter_is_readable(new_log, tmp_path, record):
         for folder in folders:
             shutil.rmtree(folder)
     record(f"{KILLS} meters killed: what the log lost", f"{max(lost):.1f} s at most")
+
+
+@pytest.mark.parametrize("format", LOG_FORMATS)
+def test_many_damaged_sessions_are_told_in_sentences(whole, new_log, record, format):
+    seen = attack(whole, new_log, DAMAGED, 2, format)
+    record(f"damaged sessions, {format}: each a verdict or a sentence", str(seen))
 
 
 MOUNTED = """
