@@ -19,6 +19,7 @@ def refuse_log_options(args: argparse.Namespace) -> None:
         "--log-format": args.log_format,
         "--log-sound": args.log_sound,
         "--quiet": args.quiet or None,
+        "--resume": args.resume or None,
     }
     for name, value in typed.items():
         if value is not None and args.log is None:
@@ -26,6 +27,10 @@ def refuse_log_options(args: argparse.Namespace) -> None:
     if args.quiet and (args.format or args.terminal):
         shown = "--terminal" if args.terminal else "--format"
         raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")
+    if args.resume and args.source == "-":
+        raise WrongUsage(
+            "--resume goes on in a file, or with what sounds now, and standard input is neither"
+        )
     if args.log is not None:
         refuse_no_session(Path(args.log))  # before anything takes its time
 
@@ -52,7 +57,7 @@ def open_log(
     format = args.log_format or LOG_FORMATS[0]
     log: SessionLog
     if args.log_sound is None:
-        log = SessionLog(args.log, table, format=format, settings=settings)
+        log = SessionLog(args.log, table, format=format, settings=settings, resume=args.resume)
     else:
         log = SoundLog(
             args.log,
@@ -62,7 +67,10 @@ def open_log(
             sound=args.log_sound,
             format=format,
             settings=settings,
+            resume=args.resume,
         )
+    if args.resume and log.engine_state is None:
+        say(f"{args.log}: nothing to go on from, so run {log.run} begins anew")
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
     return log

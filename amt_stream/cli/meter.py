@@ -142,10 +142,17 @@ def make_table(
 
 
 def latest_readings(
-    args: argparse.Namespace, preset: Preset, given: Input, models: "Mapping[str, Stage]"
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    logs: Sequence[SessionLog] = (),
 ) -> LatestReadings:
-    """A sink for whoever looks at them."""
-    return LatestReadings(make_table(args, preset, given, models, SHOWN_MS).rows)
+    """A sink for whoever looks at them; it begins where the logs do."""
+    rows = make_table(args, preset, given, models, SHOWN_MS).rows
+    for log in logs:
+        log.go_on_with(rows)
+    return LatestReadings(rows)
 
 
 def make_engine(
@@ -155,9 +162,10 @@ def make_engine(
     sinks: Sequence[Callable[["Frames"], None]] = (),
     blocksize: int | None = None,
 ) -> "Engine":
-    """An engine for an input, not yet started."""
+    """An engine for an input, not yet started; where a log among the sinks goes on, it does too."""
     from amt_stream.engine.runner import Engine
 
+    logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
     try:
         return Engine(
             given.source,
@@ -165,9 +173,12 @@ def make_engine(
             sinks,
             calibration=given.calibration,
             channels=given.pick,
+            resume=next((log.engine_state for log in logs), None),
             **engine_settings(given, preset, blocksize),
         )
-    except ValueError as error:
+    except (ValueError, SourceError) as error:
+        for log in logs:
+            log.close()
         raise Mistake(error) from error
 
 
@@ -184,7 +195,7 @@ def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict
     return settings
 
 
-def logs(
+def open_logs(
     args: argparse.Namespace,
     preset: Preset,
     given: Input,
@@ -207,7 +218,9 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
         return FORMATS[args.format](sys.stdout, table.header(host=socket.gethostname()))
 
     rows = LiveRows(sys.stdout, begin, table.rows)
-    log = logs(args, preset, given, models, args.blocksize)
+    log = open_logs(args, preset, given, models, args.blocksize)
+    for one in log:
+        one.go_on_with(table.rows)
     engine = make_engine(given, preset, models, [rows, *log], args.blocksize)
     watch = _measure(engine, rows.done, args.duration)
     if rows.writing:
@@ -226,7 +239,7 @@ def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
     """Measure for the log alone."""
     given = metered_input(args, preset)
     models = make_models(given, preset)
-    (log,) = logs(args, preset, given, models, args.blocksize)
+    (log,) = open_logs(args, preset, given, models, args.blocksize)
     engine = make_engine(given, preset, models, [log], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
     return _ended(engine, args.duration, watch.note)
@@ -256,9 +269,11 @@ def _engine_to_see(
     """An engine whose readings a person sees, and the sink that keeps them, if there is one."""
     models = make_models(given, preset, asks)
     end_s = math.inf if args.duration is None else args.duration
-    sink = VIEWS[preset.view].sink(lambda: latest_readings(args, preset, given, models), end_s)
-    sinks = [] if sink is None else [sink]
-    sinks += logs(args, preset, given, models, blocksize)
+    logs = open_logs(args, preset, given, models, blocksize)
+    sink = VIEWS[preset.view].sink(
+        lambda: latest_readings(args, preset, given, models, logs), end_s
+    )
+    sinks: list[Any] = [*([] if sink is None else [sink]), *logs]
     return make_engine(given, preset, models, sinks, blocksize), sink
 
 

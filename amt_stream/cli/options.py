@@ -161,6 +161,12 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         help=f"keep the sound in it too, by the hour: {SOUND_FORMATS[0]} (default; 24 bits), or "
         "wav (32-bit float, exactly what was heard)",
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where the log's last run stands, as after a power cut: in a file at that "
+        "place; of a microphone the time between is a gap, and averages go on. A new log begins",
+    )
     parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
     _rows(parser)
 

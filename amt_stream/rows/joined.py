@@ -99,18 +99,18 @@ class JoinedRows(Resumable):
         self.start_utc = None if given is None else np.datetime64(given, "ms")
 
     @property
-    def _form(self) -> str:
+    def form(self) -> str:
         """What rows there are, in words."""
         return f"{' '.join(self.names)} every {self.step_ms} ms at {self.fs:g} Hz"
 
     def state_dict(self) -> SavedState:
-        return {"rows": self._form, **super().state_dict()}
+        return {"rows": self.form, **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         saved = dict(state)
         form = saved.pop("rows", None)
-        if form != self._form:
-            raise Unfitting(f"the state is of the rows {form!r}, and these are {self._form!r}")
+        if form != self.form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
         super().load_state_dict(saved)
 
     def begin(self, time_s: float) -> None:

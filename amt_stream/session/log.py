@@ -20,7 +20,7 @@ from amt_stream import __version__
 from amt_stream.calibration import utc_now
 from amt_stream.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.resumable import SavedState, Unfitting
-from amt_stream.rows import Rows
+from amt_stream.rows import JoinedRows, Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
@@ -118,7 +118,7 @@ class SessionLog:
         self.done = threading.Event()
         self.dropped = 0
         self.engine_state: SavedState | None = None
-        self._from: dict[str, int] | None = None
+        self._saved: Saved | None = None
         self._written_to = -1
         self._host = socket.gethostname()
         self.folder = Folder(path)
@@ -176,7 +176,12 @@ class SessionLog:
             self.done.set()
 
     def snapshot(self, snapshot: Snapshot) -> None:
-        """Keep where the measurement stands, once all before it is on the disk [sink-thread]."""
+        """Keep where the measurement stands, once all before it is on the disk [sink-thread].
+
+        Not behind the part of the sound that rows cover: from what they left out none goes on.
+        """
+        if snapshot.sample > self.table.rows.to_s * self.table.sound.fs:
+            return
         saved = Saved(
             self.run,
             snapshot.sample,
@@ -185,6 +190,18 @@ class SessionLog:
             self.table.rows.state_dict(),
         )
         self.afterwards(partial(write_snapshot, self.path, saved))
+
+    def go_on_with(self, rows: JoinedRows) -> None:
+        """Let other rows of this measurement begin where the log does [before start].
+
+        Where they are the same rows, as a screen may have them, what they count goes on too.
+        """
+        if self._saved is None:
+            return
+        if self._saved.rows.get("rows") == rows.form:
+            rows.load_state_dict(self._saved.rows)
+        else:
+            rows.begin(self._saved.sample / self.table.sound.fs)
 
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""
@@ -227,10 +244,11 @@ class SessionLog:
         return self.table.header(host=self._host)
 
     def _description(self, format: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        saved = self._saved
         return {
             "format": format,
             "began_utc": utc_now(),
-            "resumed": self._from,
+            "resumed": None if saved is None else {"run": saved.run, "sample": saved.sample},
             "header": self._header(),
             **self.table.settings,
             **settings,
@@ -241,7 +259,10 @@ class SessionLog:
     @property
     def _settings(self) -> dict[str, Any]:
         """What has to be the same for a run to go on where another stopped."""
-        return {"source": self.table.sound.told, **self.table.settings}
+        same = {"source": self.table.sound.told, **self.table.settings}
+        # It may go on for longer.
+        same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
+        return same
 
     def _go_on(self) -> None:
         """From the last snapshot, if there is one."""
@@ -254,7 +275,7 @@ class SessionLog:
         except Unfitting as refusal:
             raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
         self._written_to = Session(self.path).last_sample(saved.run)
-        self._from = {"run": saved.run, "sample": saved.sample}
+        self._saved = saved
         self.engine_state = saved.engine
 
     def _keep(self, rows: Rows) -> None:
