@@ -175,6 +175,20 @@ class RollingHistogram(Resumable):
             self._taken += len(part)
             at += len(part)
 
+    def skip(self, count: int) -> None:
+        """So many values are not there: as that many NaN, at the cost of the slots they fill."""
+        if count >= self._slot_size * self._most_slots:
+            self._slots.clear()
+            self.histogram.counts[:] = self._newest.counts[:] = 0
+            self._taken = (self._taken + count) % self._slot_size
+            return
+        while count:
+            if self._taken == self._slot_size:
+                self._begin_slot()
+            passed = min(count, self._slot_size - self._taken)
+            self._taken += passed
+            count -= passed
+
     def _begin_slot(self) -> None:
         used = np.flatnonzero(self._newest.counts)
         self._slots.append((used.astype(np.int32), self._newest.counts[used].astype(np.int32)))

@@ -100,6 +100,11 @@ class LoudnessMeter(Meter):
         found["max_ltl_phon"] = self.max_ltl.add(time_s, ltl)
         return self.in_order(found, len(time_s))
 
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in phon and seconds; None where there is none yet."""
         found = [*self.events.events, *([self.events.present] if self.events.present else [])]

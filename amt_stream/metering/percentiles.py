@@ -77,6 +77,11 @@ class Percentiles(Resumable):
         self.histogram = Histogram(**self._classes)
         self._held[None] = np.full(len(self._percents[None]), np.nan)
 
+    def skip(self, count: int) -> None:
+        """So many values are not there: windows move on."""
+        for histogram in self.rolling.values():
+            histogram.skip(count)
+
     def add(self, measured: Values, heard: Values, due: Sequence[int]) -> Values:
         """Take values (n,) into account; gives the percentiles (k, n), in the order of `names`.
 

@@ -245,6 +245,14 @@ class ProgrammeLoudness(Meter):
             told["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
         return self.in_order(told, count)
 
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and no block reaches across."""
+        unknown = np.full(min(count, len(self._past)), np.nan)
+        self._past = np.concatenate([self._past, unknown])[len(unknown) :]
+        self._count += count
+        self._unmeasured = self._count
+        self._excluded += 0 if self.paused else count
+
     def _renew(
         self,
         blocks: GatedEnergies,

@@ -87,9 +87,23 @@ class RollingLevel(Resumable):
             self._begun = begun[:, -1]
             self._taken += size
             at += size
-            if self._taken == self._length:
-                self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
-                self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0
+            self._turn()
         if len(mean_square):
             self._covered = float(sums[1, -1])
         return level_db(sums[0] / np.where(sums[1] > 0, sums[1], np.nan))
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: as that many NaN, at next to no cost."""
+        if count >= 2 * self._length:
+            count = count % self._length + self._length
+        while count:
+            passed = min(count, self._length - self._taken)
+            self._taken += passed
+            count -= passed
+            self._turn()
+
+    def _turn(self) -> None:
+        """Begin another stretch where one is full."""
+        if self._taken == self._length:
+            self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
+            self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0

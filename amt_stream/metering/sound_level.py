@@ -26,6 +26,16 @@ TIME_CONSTANTS_S = np.array([0.125, 0.125, 0.125, 1.0, 1.0, 1.0, 0.035])
 SETTLED = np.ceil(5 * TIME_CONSTANTS_S / FRAME_S).astype(int)[:, None]
 """Frames (7, 1) with the last of which a level tells of the sound and not of silence before it."""
 
+MEMORY_S, DECAY_S = 0.12, 1.5
+"""In which the frequency weightings forget a sound 50 dB louder; time constant of what I holds."""
+
+FORGOTTEN_S = MEMORY_S + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
+FORGOTTEN_S[-1] += np.log(1e5) * DECAY_S
+"""Seconds after a fault until a level (7,) that has fallen by 50 dB is within 0.05 dB."""
+
+FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(int)[:, None]
+"""The same in frames (7, 1)."""
+
 LOWEST = 6
 """The first levels, of which the lowest is told; that of I is of no use."""
 
@@ -98,10 +108,10 @@ class SoundLevelMeter(Meter):
     `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms, from the start of the
     sound. Levels of the moment and of a rolling window are of the sound: they go on through a pause
     and a reset. All others are of the measurement: of frames after the last reset, outside pauses,
-    that are valid. A time-weighted level rises from silence, and so it does where the sound begins
-    and after what was not heard. That time is in none of its statistics: five time constants, for F
-    0.63 s, for S 5 s, for I (by its attack) 0.18 s. Equivalent levels, exposure and peak have no
-    such time.
+    that are valid. A time-weighted level rises from silence where the sound begins. That time is in
+    none of its statistics: five time constants, for F 0.63 s, for S 5 s, for I (by its attack)
+    0.18 s. After what was not heard it may have to fall as well: they wait for 16 time constants,
+    F 2.1 s, S 16 s, I 18 s. Equivalent levels, exposure and peak have no such times.
 
     Percentile levels are of A-weighted F levels, every 10 ms, in classes of 0.05 dB from 0 to
     150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below 0 dB counts in the
@@ -111,7 +121,7 @@ class SoundLevelMeter(Meter):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
-    kept += ("_running", "_taken", "_sounding", "_excluded")
+    kept += ("_running", "_taken", "_invalid", "_excluded")
 
     def __init__(self, columns: Sequence[str] = (), after_silence: bool = False) -> None:
         super().__init__(columns)
@@ -126,9 +136,9 @@ class SoundLevelMeter(Meter):
         self.refuse_unknown([*RUNNING, *self.rolling, *self.percentiles.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
         self._rolled = dict.fromkeys(self.rolling, math.nan)
-        self._taken = 0
-        # Frames since the sound began, or since one that was not heard.
-        self._sounding = int(SETTLED.max()) if after_silence else 0
+        self._after_silence = after_silence
+        # Frames so far, and the number of the last that was not valid.
+        self._taken, self._invalid = 0, -math.inf
         self.reset()
 
     def reset(self) -> None:
@@ -146,14 +156,14 @@ class SoundLevelMeter(Meter):
         lowest: Powers,
         c_peak: Powers,
         valid: NDArray[np.bool_] | None = None,
-        heard: NDArray[np.bool_] | None = None,
+        since_s: Values | None = None,
     ) -> Values:
         """Take frames into account; gives the columns (column, n) after each.
 
         mean_square: (3, n) in Pa^2; power, highest, lowest: (7, n) in Pa^2; c_peak: (n,) in pascal
         valid: (n,) which frames may count; all, where it is not given
-        heard: (n,) in which frames the sound was there; those that are valid, where it is not given
-            (frames may be left out that were heard well; after others levels have to settle)
+        since_s: (n,) how long ago the last fault ended, which levels have to forget; where it is
+            not given, each frame that is not valid is one
 
         A column is NaN where there is nothing yet, and not finite for silence.
         """
@@ -162,14 +172,10 @@ class SoundLevelMeter(Meter):
             return np.empty((len(self.columns), 0))
         known = np.asarray(np.isfinite(mean_square).all(0))
         valid = known if valid is None else known & valid
-        there = valid if heard is None else known & heard
-        frames = np.arange(count)
-        broken = np.maximum.accumulate(np.where(there, -1 - self._sounding, frames))
-        sounding = frames - broken
-        settled = valid & (sounding >= SETTLED)
+        settled = valid & self._settled(valid, since_s)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = np.where(valid[-1], power[:, -1], np.nan)
-        self._sounding, self._taken = int(sounding[-1]), self._taken + count
+        self._taken += count
 
         measured = np.zeros(count, bool) if self.paused else valid
         counted = settled & measured if self.paused else settled
@@ -186,6 +192,28 @@ class SoundLevelMeter(Meter):
             self._rolled[name] = float(found[name][-1])
         found |= {name: RUNNING[name](running) for name in self.columns if name in RUNNING}
         return self.in_order(found, count)
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        for level in self.rolling.values():
+            level.skip(count)
+        self._taken += count
+        self._excluded += 0 if self.paused else count
+
+    def _settled(self, valid: NDArray[np.bool_], since_s: Values | None) -> NDArray[np.bool_]:
+        """Which levels (7, n) have risen from the start, and have forgotten the last fault."""
+        number = self._taken + np.arange(len(valid))
+        if since_s is None:
+            last = np.maximum.accumulate(np.where(valid, self._invalid, number))
+            self._invalid = float(last[-1])
+            since = np.asarray(number - last, np.float64)
+        else:
+            # Whole frames, but for what floats do.
+            since = np.rint(since_s / FRAME_S)
+        risen = (number + 1 >= SETTLED) | self._after_silence
+        forgotten: NDArray[np.bool_] = since >= FORGOTTEN
+        return risen & forgotten
 
     def _measure(
         self,

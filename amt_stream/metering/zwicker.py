@@ -76,6 +76,11 @@ class ZwickerMeter(Meter):
         found["nmax_sone"] = self.maximum.add(time_s, np.where(measured, sone, np.nan))
         return self.in_order(found, len(time_s))
 
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in sone and seconds; None where there is none yet."""
         histogram = self.percentiles.histogram

@@ -67,8 +67,10 @@ class Glasberg2002(Chain):
         self.fixed_axes = {-2: (1, 2)}
         self.shape_remedy = ONE_CHANNEL
         self.fs = fs
-        # Four time constants of the long-term release: 2 % of what a fault left behind remains.
+        # Four time constants of the long-term release: 2 % of what was before remains.
         self.settle_s = 4 / (FRAME_RATE * ltl_release)
+        # Nearly ten of them and of the short-term release: a fourteen-thousandth.
+        self.forget_s = 9.6 / (FRAME_RATE * ltl_release) + 0.8
 
 
 class Glasberg2002Steady(NamedTuple):

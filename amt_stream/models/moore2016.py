@@ -40,8 +40,10 @@ class Moore2016(Chain):
 
     frame_rate = FRAME_RATE
     edition = "iso532-3"  # the table of its phon: of `sone_to_phon`
-    # Four time constants of the long-term release: 2 % of what a fault left behind remains.
+    # Four time constants of the long-term release: 2 % of what was before remains.
     settle_s = 3.0
+    # Nearly ten of them and of the short-term release: a fourteen-thousandth.
+    forget_s = 7.5
 
     def __init__(
         self,

@@ -42,8 +42,10 @@ class ZwickerTimeVarying(Chain):
 
     frame_rate = 500
     per_channel = True
-    # After a gap the reading of a tone of 25 Hz is within 1 % again, of higher ones sooner.
+    # From silence the reading of a tone of 25 Hz is then within 1 %, of higher ones sooner.
     settle_s = 0.5
+    # After a tone of 25 Hz, which is 50 dB louder, 1.2 s; of higher ones 0.7 s.
+    forget_s = 1.5
 
     def __init__(
         self, fs: int = FS, field: ZwickerField = "free", specific_loudness: bool = False

@@ -12,14 +12,18 @@ from amt_stream.rows.words import FAULT_NAMES
 BEFORE = ("time_s", "utc", "sample")
 """Columns before the readings: the row's time, when that was, the sample of input it stands at."""
 
-AFTER = ("fault", "settling", "calibrated")
+AFTER = ("fault", "settling", "settling_columns", "calibrated")
 """Columns after them, of all that was heard since the row before."""
+
+ALL = "all"
+"""What stands for the names of all readings."""
 
 KINDS = {
     "utc": "datetime64[ms]",
     "sample": "int64",
     "fault": "uint8",
     "settling": "bool",
+    "settling_columns": "O",
     "calibrated": "bool",
 }
 """Types of these columns; the others are float64."""
@@ -41,8 +45,9 @@ class Rows:
 
     A column of readings is (row,) in float64, in seven digits, NaN where there is no reading.
     `time_s` is float64, `utc` datetime64[ms] with NaT where it is not known, `sample` int64,
-    `fault` uint8 with the bits of `Fault`, `settling` and `calibrated` bool. In a dict a value that
-    there is not is None, `utc` is text (RFC 3339), and so are the names of the faults.
+    `fault` uint8 with the bits of `Fault`, `settling` and `calibrated` bool, `settling_columns`
+    text. In a dict a value that there is not is None, `utc` is text (RFC 3339), and so are the
+    names of the faults.
     """
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -96,6 +101,18 @@ def told(name: str, column: NDArray[Any]) -> list[Any]:
     if column.dtype.kind == "f" and np.isnan(column).any():
         return [None if value != value else value for value in values]
     return values
+
+
+def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:
+    """In each row (n, name) the names that are marked, with spaces between, or `ALL`."""
+    texts = np.full(len(marked), "", dtype=object)
+    texts[marked.all(axis=1)] = ALL
+    some = np.flatnonzero(marked.any(axis=1) & ~marked.all(axis=1))
+    if len(some):
+        kinds, which = np.unique(marked[some], axis=0, return_inverse=True)
+        found = [" ".join(name for name, one in zip(names, k, strict=True) if one) for k in kinds]
+        texts[some] = np.array(found, dtype=object)[which.reshape(-1)]
+    return texts
 
 
 def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:

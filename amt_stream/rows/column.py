@@ -2,8 +2,10 @@
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from amt_stream.metering.window import window_s
 
 RENEWED = "renewed every 0.1 s of sound, held between"
 """Of a statistic that is dear to tell."""
@@ -23,6 +25,10 @@ class Column:
 
     `statistic` is "instantaneous" for what a model gives at that time, or what was made of all that
     is counted until then. `note` tells what else has to be known, such as how often it is renewed.
+
+    settle_s: seconds of sound after a fault until what was heard before moves the column by no more
+        than 0.05 dB or phon, also where the level has fallen by 50 dB; without, as the model says
+    window_s: of a rolling window, the part of it that has to be there whole
     """
 
     name: str
@@ -31,10 +37,25 @@ class Column:
     model: str = ""
     statistic: str = "instantaneous"
     note: str = ""
+    settle_s: float | None = None
+    window_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """As a header tells it."""
-        return {key: value for key, value in asdict(self).items() if value or key != "note"}
+        untold = {"window_s"} | {name for name in ("note", "settle_s") if not getattr(self, name)}
+        return {key: value for key, value in asdict(self).items() if key not in untold}
+
+
+def counting(column: Column, settle_s: float, window: str | None = None) -> Column:
+    """The column of a statistic, of what settles within `settle_s`.
+
+    One that goes on for ever leaves that out and never settles itself; that of a window does, until
+    the window is whole again. Raises ValueError for a window that is too short or too long.
+    """
+    if window is None:
+        return replace(column, settle_s=0.0)
+    seconds = window_s(window)
+    return replace(column, settle_s=round(settle_s + seconds, 2), window_s=seconds)
 
 
 def no_such_column(name: str, offered: Sequence[str]) -> str:

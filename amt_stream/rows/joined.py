@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Event, Fault, Frames
 from amt_stream.resumable import Resumable, SavedState, Unfitting
-from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc
+from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
 from amt_stream.rows.readings import Readings, Summary
 
@@ -19,8 +19,9 @@ SAME_TIME_S = 1e-6
 FOR_EVER = 2**62
 """Steps."""
 
-ANY_FAULT, SETTLING, UNCALIBRATED = np.uint8(sum(Fault)), np.uint8(64), np.uint8(128)
-"""Marks of a frame in one number: the bits of `Fault`, and two more."""
+ANY_FAULT = np.uint8(sum(Fault))
+UNCALIBRATED = np.uint8(128)
+"""Marks of a frame in one number: the bits of `Fault`, and this one."""
 
 
 class JoinedRows(Resumable):
@@ -160,12 +161,13 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        marks = np.bitwise_or.reduce([of_model for _, of_model in found])
+        marks = np.bitwise_or.reduce([of_model for _, of_model, _ in found])
+        settling = np.concatenate([of_model for *_, of_model in found], axis=1)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The sample whose time is not after the row's, in whole numbers.
         sample = (steps * self.step_ms * round(self.fs)) // 1000
-        values = np.concatenate([of_model for of_model, _ in found], axis=1)
-        table = self._table(time_s, utc, sample.astype(np.int64), values, marks)
+        values = np.concatenate([of_model for of_model, *_ in found], axis=1)
+        table = self._table(time_s, utc, sample.astype(np.int64), values, marks, settling)
         return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
 
     def _first_step(self, time_s: float) -> int:
@@ -205,23 +207,21 @@ class JoinedRows(Resumable):
         sample: NDArray[np.int64],
         values: NDArray[np.float64],
         marks: NDArray[np.uint8],
+        settling: NDArray[np.bool_],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = next(iter(self.readings.values())).cells
-        fault, settling = marks & ANY_FAULT, (marks & SETTLING) != 0
-        calibrated = (marks & UNCALIBRATED) == 0
+        names = [column.name for column in self.columns[len(self.keys) :]]
+        marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
+        given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
         if len(cells) > 1:
-            given = (time_s, utc, sample, fault, settling, calibrated)
-            time_s, utc, sample, fault, settling, calibrated = (
-                np.repeat(column, len(cells)) for column in given
-            )
-        found: dict[str, NDArray[Any]] = dict(zip(BEFORE, (time_s, utc, sample), strict=True))
+            given = [np.repeat(column, len(cells)) for column in given]
+        found: dict[str, NDArray[Any]] = dict(zip(BEFORE, given[: len(BEFORE)], strict=True))
         for key, of_cells in zip(self.keys, zip(*cells, strict=True), strict=True):
             found[key.name] = np.tile(np.array(of_cells), len(marks))
-        names = [column.name for column in self.columns[len(self.keys) :]]
-        table = in_seven_digits(values).reshape(len(time_s), len(names))
+        table = in_seven_digits(values).reshape(len(given[0]), len(names))
         found |= dict(zip(names, table.T, strict=True))
-        found |= dict(zip(AFTER, (fault, settling, calibrated), strict=True))
+        found |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows(found)
 
     def summary(self) -> Summary:
@@ -250,7 +250,7 @@ class JoinedRows(Resumable):
 class _Track(Resumable):
     """What one model has given, from the frame of the last row on."""
 
-    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks", "holes")
+    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks", "_settling", "_hole_s", "holes")
     growing = kept
 
     def __init__(self, readings: Readings) -> None:
@@ -261,6 +261,11 @@ class _Track(Resumable):
         self._time_s = np.array([-math.inf])
         self._values = np.full((1, readings.width), math.nan)
         self._marks = np.zeros(1, np.uint8)
+        self._settling = np.zeros((1, len(readings.columns)), np.bool_)
+        self._hole_s = -math.inf
+        settle_s = [column.settle_s for column in readings.columns]
+        self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
+        self._window_s = np.array([column.window_s for column in readings.columns])
         # Between which times there are no rows: of frames that are not there, and of gaps.
         self.holes = np.zeros((0, 2))
 
@@ -273,27 +278,42 @@ class _Track(Resumable):
         if frames.skipped or frames.missed:
             hole = [[self.reached_s, float(frames.time_s[0])]]
             self.holes = np.append(self.holes, hole, axis=0)
+            self._hole_s = float(frames.time_s[0])
+            self._readings.skip(frames.skipped + frames.missed)
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
         if math.isinf(self.reached_s):
             self._marks |= known
         values = self._readings.take(frames).reshape(len(frames), -1)
-        marks = frames.fault | frames.settling * SETTLING | known
+        marks = frames.fault | known
+        self._settling = np.concatenate([self._settling, self._settling_of(frames)])
         self._values = np.concatenate([self._values, values])
         self._time_s = np.concatenate([self._time_s, frames.time_s])
         self._marks = np.concatenate([self._marks, marks])
         self.reached_s = float(frames.time_s[-1])
         self.epoch_s = float(frames.utc[-1]) - self.reached_s
 
-    def until(self, time_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Values and marks for rows at `time_s`; what they pass is forgotten."""
+    def until(
+        self, time_s: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
+        """Values, marks, and which columns settle, for rows at `time_s`; these are forgotten."""
         places = np.searchsorted(self._time_s, time_s, side="right") - 1
         last = int(places[-1])
         values, marks = self._values[places], self._marks[places]
         faults = self._marks[: last + 1] & ANY_FAULT
         for at in faults.nonzero()[0]:
             marks[np.searchsorted(places, at)] |= faults[at]
+        settling = self._settling[places]
         self._time_s, self._values = self._time_s[last:], self._values[last:]
+        self._settling = self._settling[last:]
         self._marks = self._marks[last:].copy()
         # Told by now.
         self._marks[0] &= ~ANY_FAULT
-        return values, marks
+        return values, marks, settling
+
+    def _settling_of(self, frames: Frames) -> NDArray[np.bool_]:
+        """Which columns (frame, column) remember silence or a fault, or have no whole window."""
+        found = frames.since_s[:, None] < self._settle_s
+        found |= frames.settling[:, None] & np.isnan(self._settle_s)
+        found |= frames.time_s[:, None] < self._hole_s + self._window_s
+        starting: NDArray[np.bool_] = frames.time_s < frames.start_s
+        return found | starting[:, None]

@@ -1,6 +1,7 @@
 """Readings of models of the Moore family: short-term and long-term loudness."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,20 @@ from numpy.typing import NDArray
 from amt_stream.frames import Frames
 from amt_stream.metering import LoudnessMeter, Maximum
 from amt_stream.metering.percentiles import PERCENTS
-from amt_stream.metering.window import WINDOW, window_s
-from amt_stream.rows.column import QUANTITIES, RENEWED, Column
+from amt_stream.metering.window import WINDOW
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
 from amt_stream.rows.readings import Readings, Summary
 from amt_stream.scales import sone_to_phon
 
 LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
 """Outputs of a model that is told the uncertainty of the level."""
+
+SETTLE_S = {"stl": 0.4, "ltl": 7.5}
+"""Seconds after a fault. From 10 phon on, loudness 50 dB higher is up to 14,000 times 0.05 phon:
+9.6 time constants of a release, of 30 ms and after that of 0.75 s."""
+SETTLE_2002_S = {"stl": 0.6, "ltl": 20.0}
+"""The same with releases of 50 ms and 2 s."""
 
 WORDS = {"stl": "short-term", "ltl": "long-term"}
 BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
@@ -27,6 +34,7 @@ class LoudnessReadings(Readings):
 
     prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
     band: the model gives their band too, from the uncertainty of the level
+    settle_s: of short-term and long-term loudness, after a fault
     """
 
     kept = (*Readings.kept, "_maxima", "_meter")
@@ -40,8 +48,9 @@ class LoudnessReadings(Readings):
         prefix: str = "",
         edition: str = "iso532-3",
         band: bool = False,
+        settle_s: Mapping[str, float] = SETTLE_S,
     ) -> None:
-        self._prefix, self._edition = prefix, edition
+        self._prefix, self._edition, self._settle_s = prefix, edition, settle_s
         self._outputs = (*LOUDNESS, *EDGES) if band else LOUDNESS
         ordered = [
             (name, unit)
@@ -50,14 +59,29 @@ class LoudnessReadings(Readings):
             for name in names
         ]
         of_the_moment = [
-            Column(f"{prefix}{name}_{unit}", unit, _quantity(name, unit), model)
+            Column(
+                f"{prefix}{name}_{unit}",
+                unit,
+                _quantity(name, unit),
+                model,
+                settle_s=settle_s[_base(name)],
+            )
             for name, unit in ordered
         ]
         maxima = [
-            Column(f"{prefix}max_{name}_{unit}", unit, _quantity(name, unit), model, "maximum")
+            Column(
+                f"{prefix}max_{name}_{unit}",
+                unit,
+                _quantity(name, unit),
+                model,
+                "maximum",
+                settle_s=0.0,
+            )
             for name, unit in ordered
         ]
-        percentiles = [_percentile(f"{prefix}ltl_n{p}_phon", model, p) for p in PERCENTS]
+        percentiles = [
+            _percentile(f"{prefix}ltl_n{p}_phon", model, p, settle_s["ltl"]) for p in PERCENTS
+        ]
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
         usual = [column.name for column in of_the_moment]
@@ -69,9 +93,7 @@ class LoudnessReadings(Readings):
         found = re.fullmatch(pattern, name)
         if found is None:
             return None
-        if found[2] is not None:
-            window_s(found[2])
-        return _percentile(name, self.model, int(found[1]), found[2])
+        return _percentile(name, self.model, int(found[1]), self._settle_s["ltl"], found[2])
 
     def renew(self) -> None:
         names = [column.name.removeprefix(self._prefix) for column in self.columns]
@@ -86,18 +108,22 @@ class LoudnessReadings(Readings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         sone = {name: getattr(frames.values, name) for name in self._outputs}
         phon = {name: self._phon(values) for name, values in sone.items()}
-        counted = self.counted(frames)
+        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
         self._meter.paused = self.paused
-        told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted)
+        told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
         found: dict[str, Any] = dict(zip(self._meter.columns, told, strict=True))
-        counted = counted & (not self.paused)
         for name in self._outputs:
             found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
+            there = counted[_base(name)] & (not self.paused)
             highest = self._maxima[name].add(
-                frames.time_s, np.where(counted, sone[name], np.float32(np.nan))
+                frames.time_s, np.where(there, sone[name], np.float32(np.nan))
             )
             found[f"max_{name}_sone"] = highest
         return self.stacked([self._column(column, found) for column in self.columns], frames)
+
+    def skip(self, count: int) -> None:
+        self._meter.paused = self.paused
+        self._meter.skip(count)
 
     def _column(self, column: Column, found: dict[str, Any]) -> Any:
         """Of what was found (n,), by name; a maximum in phon is that in sone."""
@@ -134,7 +160,12 @@ def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
 
 def gm2002_readings(channels: int) -> LoudnessReadings:
     """Of Glasberg2002, in sum over both ears."""
-    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4")
+    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", settle_s=SETTLE_2002_S)
+
+
+def _base(name: str) -> str:
+    """Of which loudness a bound is."""
+    return name.partition("_")[0]
 
 
 def _quantity(name: str, unit: str) -> str:
@@ -142,7 +173,10 @@ def _quantity(name: str, unit: str) -> str:
     return f"{WORDS[output]} {QUANTITIES[unit]}{BOUNDS.get(bound, '')}"
 
 
-def _percentile(name: str, model: str, percent: int, window: str | None = None) -> Column:
+def _percentile(
+    name: str, model: str, percent: int, settle_s: float, window: str | None = None
+) -> Column:
     of = "" if window is None else f", last {window}"
     statistic = f"exceeded {percent} % of the time{of}"
-    return Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)
+    column = Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)
+    return counting(column, settle_s, window)

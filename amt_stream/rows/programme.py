@@ -14,9 +14,12 @@ from amt_stream.rows.readings import Readings, Summary
 DUAL_MONO = 2.0
 """Of the energy: a mono programme that is played by two loudspeakers, 3.01 LU more."""
 
+SETTLE_S = 0.1
+"""Seconds after a fault: the high-pass at 38 Hz has then forgotten a sound 50 dB louder."""
+
 COLUMNS = (
-    Column("momentary_lufs", "LUFS", "momentary loudness, 0.4 s"),
-    Column("short_term_lufs", "LUFS", "short-term loudness, 3 s"),
+    Column("momentary_lufs", "LUFS", "momentary loudness, 0.4 s", settle_s=SETTLE_S + 0.4),
+    Column("short_term_lufs", "LUFS", "short-term loudness, 3 s", settle_s=SETTLE_S + 3.0),
     Column("integrated_lufs", "LUFS", "loudness", "", "integrated, gated", RENEWED),
     Column("lra_lu", "LU", "loudness range", "", "range, gated", RENEWED),
     Column("max_momentary_lufs", "LUFS", "momentary loudness, 0.4 s", "", "maximum"),
@@ -62,7 +65,9 @@ class ProgrammeReadings(Readings):
         self._gain = DUAL_MONO if dual_mono else 1.0
         self._zero_lufs = target_lufs or 0.0
         self._relative: dict[str, str] = {}
-        offered = [replace(column, model="bs1770") for column in COLUMNS]
+        offered = [
+            replace(column, model="bs1770", settle_s=column.settle_s or 0.0) for column in COLUMNS
+        ]
         usual = list(USUAL)
         if target_lufs is not None:
             for column in tuple(offered):
@@ -85,14 +90,19 @@ class ProgrammeReadings(Readings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         given = frames.values
         self._meter.paused = self.paused
+        counted = self.counted(frames, SETTLE_S)
         told = self._meter.update(
-            given.energy * self._gain, given.true_peak, given.sample_peak, self.counted(frames)
+            given.energy * self._gain, given.true_peak, given.sample_peak, counted
         )
         found = dict(zip(self._meter.columns, told, strict=True))
         for name, of in self._relative.items():
             if of in found:
                 found[name] = found[of] - self._zero_lufs
         return self.stacked([found[column.name] for column in self.columns], frames)
+
+    def skip(self, count: int) -> None:
+        self._meter.paused = self.paused
+        self._meter.skip(count)
 
     def summary(self) -> Summary:
         left_out = ("momentary_lufs", "short_term_lufs", "measured_s", "excluded_s")

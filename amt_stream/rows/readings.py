@@ -16,8 +16,6 @@ from amt_stream.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
-UNHEARD = Fault.GAP | Fault.NON_FINITE | Fault.STALL
-"""Faults of frames that heard what was no sound, or may not have been."""
 RISEN_S = 1e-6
 """Two times that differ by less are the same."""
 
@@ -32,8 +30,8 @@ class Readings(Resumable, ABC):
 
     What accumulates counts frames that heard sound which was there, and from `rise_s` on: a steady
     sound that begins out of silence is then told to within 1 %, 0.1 phon or 0.1 dB. After a fault,
-    or a reset of the model, frames count once they have settled. `cover` takes another part of the
-    sound. Neither a pause nor a reset of what was counted touches a filter.
+    or a reset of the model, each value counts once it has settled. `cover` takes another part of
+    the sound. Neither a pause nor a reset of what was counted touches a filter.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused",)
@@ -124,6 +122,9 @@ class Readings(Resumable, ABC):
         NaN or an infinity where there is no reading. Frames are counted unless `paused`.
         """
 
+    def skip(self, count: int) -> None:
+        """So many frames are not there, before the next: their time passes, and is left out."""
+
     @abstractmethod
     def summary(self) -> Summary:
         """What was counted since the last `reset`, by name."""
@@ -142,14 +143,19 @@ class Readings(Resumable, ABC):
             return np.empty((len(frames), 0))
         return np.stack(columns, axis=1, dtype=np.float64, casting="same_kind")
 
-    def counted(self, frames: Frames) -> NDArray[np.bool_]:
-        """Which frames count, pauses apart."""
+    def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
+        """Which frames count, pauses apart: from so long after a fault on, or as the model says."""
         time_s, after_s = frames.time_s, self.covered_from_s
-        disturbed = np.isfinite(frames.since_s)
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         there = time_s > after_s + RISEN_S if after_s else time_s > -RISEN_S
         there &= time_s <= self.to_s + RISEN_S
-        return heard(frames) & there & ~(disturbed & frames.settling)
+        # Where sound stood still there may be a hole.
+        there &= (frames.fault & Fault.STALL) == 0
+        if settle_s is None:
+            there &= ~(frames.settling & np.isfinite(frames.since_s))
+        else:
+            there &= frames.since_s >= settle_s
+        return heard(frames) & there
 
 
 class Uncounted(Readings):
@@ -169,7 +175,7 @@ class Uncounted(Readings):
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames have heard only sound that was there."""
-    return (frames.fault & UNHEARD) == 0
+    return (frames.fault & (Fault.GAP | Fault.NON_FINITE)) == 0
 
 
 def readings_of(

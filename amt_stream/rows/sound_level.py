@@ -1,6 +1,7 @@
 """Readings of sound level, of each channel and of the louder one."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +10,16 @@ from amt_stream.frames import Frames
 from amt_stream.metering import SoundLevelMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import FRAME_S, LEVELS, LOWEST, SETTLED
-from amt_stream.metering.window import WINDOW, window_s
-from amt_stream.rows.column import RENEWED, Column
+from amt_stream.metering.sound_level import (
+    FORGOTTEN,
+    FRAME_S,
+    LEVELS,
+    LOWEST,
+    MEMORY_S,
+    SETTLED,
+)
+from amt_stream.metering.window import WINDOW
+from amt_stream.rows.column import RENEWED, Column, counting
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, heard, higher, of_side
 
 NAME = re.compile(
@@ -26,8 +34,9 @@ class SoundLevelReadings(Readings):
     """Sound levels: the higher of two channels, which stands for both, and each of them.
 
     A level that rises with a time constant is in no statistic for the first five of these, of F for
-    0.63 s and of S for 5 s (`SoundLevelMeter`); equivalent levels, exposure and peak count from the
-    beginning. With `cover(0.0)` the sound truly comes after silence, and all levels count.
+    0.63 s and of S for 5 s, and after a fault for longer (`SoundLevelMeter`); equivalent levels,
+    exposure and peak count from the beginning. With `cover(0.0)` the sound truly comes after
+    silence, and all levels count.
     """
 
     kept = (*Readings.kept, "_meters")
@@ -68,8 +77,6 @@ class SoundLevelReadings(Readings):
         windowed = found["percent"] or re.fullmatch(r"l[acz]eq", found["what"].partition("_")[0])
         if not windowed or not (found["percent"] or found["window"]):
             return None
-        if found["window"] is not None:
-            window_s(found["window"])
         return _column(name, self._channels)
 
     def renew(self) -> None:
@@ -88,16 +95,21 @@ class SoundLevelReadings(Readings):
             meter.reset()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        there, counted = heard(frames), self.counted(frames)
-        now = level_db(np.where(there, frames.values.power, np.nan))
+        counted = self.counted(frames, MEMORY_S)
+        now = level_db(np.where(heard(frames), frames.values.power, np.nan))
         each = {level: [channel[k] for channel in now] for k, level in enumerate(LEVELS)}
         for meter, *values in zip(self._meters, *frames.values, strict=True):
             meter.paused = self.paused
-            told = meter.update(*values, counted, there)
+            told = meter.update(*values, counted, frames.since_s)
             for name, column in zip(meter.columns, told, strict=True):
                 each.setdefault(name.removesuffix("_db"), []).append(column)
         found = [of_side(each[what], side) for what, side in self._parts]
         return self.stacked(found, frames)
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
@@ -123,7 +135,15 @@ def _column(name: str, channels: int) -> Column:
         statistic = f"{statistic}, last {found['window']}"
     side = found["side"]
     quantity += f", {side[1:]} channel" if side else higher(channels)
-    return Column(name, "dB", quantity, "spl", statistic, note)
+    column = Column(name, "dB", quantity, "spl", statistic, note)
+    if found["what"] in LEVELS:
+        return replace(column, settle_s=_forgotten_s(found["what"]))
+    settle_s = _forgotten_s("laf") if found["percent"] else MEMORY_S
+    return counting(column, settle_s, found["window"])
+
+
+def _forgotten_s(level: str) -> float:
+    return round(float(FORGOTTEN[LEVELS.index(level), 0]) * FRAME_S, 2)
 
 
 def _meaning(name: str) -> tuple[str, str, str]:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from amt_stream.frames import Frames
 from amt_stream.metering import ZwickerMeter
 from amt_stream.metering.percentiles import PERCENTS
-from amt_stream.metering.window import WINDOW, window_s
-from amt_stream.rows.column import QUANTITIES, RENEWED, Column
+from amt_stream.metering.window import WINDOW
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, higher, of_side
 from amt_stream.scales import zwicker_phon
 
@@ -17,6 +17,10 @@ NAME = re.compile(
     rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
     r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
 )
+
+SETTLE_S = 1.5
+"""Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,
+of a tone of 25 Hz, whose filter rings, 1.2 s."""
 
 
 class ZwickerReadings(Readings):
@@ -46,8 +50,6 @@ class ZwickerReadings(Readings):
         found = NAME.fullmatch(name)
         if found is None or (found["side"] and self._channels < 2):
             return None
-        if found["window"] is not None:
-            window_s(found["window"])
         return _column(name, self._channels)
 
     def renew(self) -> None:
@@ -68,7 +70,7 @@ class ZwickerReadings(Readings):
             meter.reset()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        counted = self.counted(frames)
+        counted = self.counted(frames, SETTLE_S)
         each: dict[str | None, list[NDArray[np.floating]]] = {None: list(frames.values.n)}
         for meter, sone in zip(self._meters, frames.values.n, strict=True):
             meter.paused = self.paused
@@ -80,6 +82,11 @@ class ZwickerReadings(Readings):
             sone = of_side(each[of_meter], side)
             found.append(sone if unit == "sone" else zwicker_phon(sone))
         return self.stacked(found, frames)
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
 
     def summary(self) -> Summary:
         told: Summary = {}
@@ -109,4 +116,5 @@ def _column(name: str, channels: int) -> Column:
     elif found["percent"]:
         of = f", last {found['window']}" if found["window"] else ""
         statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
-    return Column(name, unit, quantity, "zwicker", statistic, note)
+    column = Column(name, unit, quantity, "zwicker", statistic, note, SETTLE_S)
+    return counting(column, SETTLE_S, found["window"]) if found["statistic"] else column

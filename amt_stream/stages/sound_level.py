@@ -84,8 +84,10 @@ class SoundLevel(Stage):
     frame_rate = FRAME_RATE
     frames_stand_for_end = True
     per_channel = True
-    # After a gap F is within 0.03 dB again; S takes 5 s.
+    # From silence F is then within 0.03 dB; S takes 5 s.
     settle_s = 5 * FAST
+    # What I holds falls by 50 dB in 11.5 time constants.
+    forget_s = 18.0
 
     coefficients: Tensor
     phases: Tensor

@@ -21,7 +21,16 @@ from amt_stream.models import Moore2016
 from amt_stream.rows import LoudnessReadings
 
 LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
-COLUMNS = ["time_s", "utc", "sample", *LOUDNESS, "fault", "settling", "calibrated"]
+COLUMNS = [
+    "time_s",
+    "utc",
+    "sample",
+    *LOUDNESS,
+    "fault",
+    "settling",
+    "settling_columns",
+    "calibrated",
+]
 
 
 def noise(samples, channels=2):

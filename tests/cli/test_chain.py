@@ -68,7 +68,14 @@ def test_rows_are_what_the_chain_gives(rows_of, noise):
     bank = GammatoneFilterbank([500.0, 1000.0, 2000.0], fs=FS)
     y = aligned(Chain(bank=bank, hair_cells=IHCEnvelope(fs=FS)), pascal)
     keys = ["time_s", "utc", "sample", "channel", "band"]
-    assert list(got.columns) == [*keys, "value", "fault", "settling", "calibrated"]
+    assert list(got.columns) == [
+        *keys,
+        "value",
+        "fault",
+        "settling",
+        "settling_columns",
+        "calibrated",
+    ]
     assert got.groupby("sample").size().unique().tolist() == [6]
     for (sample, channel, band), rows in got.groupby(["sample", "channel", "band"]):
         if sample < y.shape[-1]:

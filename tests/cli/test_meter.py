@@ -15,7 +15,16 @@ from amt_stream.presets import load_preset
 
 FS = 48000
 LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
-COLUMNS = ["time_s", "utc", "sample", *LOUDNESS, "fault", "settling", "calibrated"]
+COLUMNS = [
+    "time_s",
+    "utc",
+    "sample",
+    *LOUDNESS,
+    "fault",
+    "settling",
+    "settling_columns",
+    "calibrated",
+]
 ROWS = ["--format", "csv", "--step-ms", 1]
 
 

@@ -5,59 +5,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 
-from amt_stream.calibration import Calibration
-from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.outlet import Outlet
 from amt_stream.frames import Event, Fault
-from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
-from amt_stream.rows import JoinedRows, Rows, readings_of
-from amt_stream.stages import BS1770, SoundLevel
-
-FS = 48000
-FULL_SCALE = Calibration(120.0, source="test")
-MODELS = {
-    "moore2016": lambda: Moore2016(fs=FS),
-    "gm2002": lambda: Glasberg2002(fs=FS),
-    "zwicker": lambda: ZwickerTimeVarying(FS),
-    "bs1770": lambda: BS1770(FS, 1),
-    "spl": lambda: SoundLevel(FS),
-}
-
-
-class Meters:
-    """Models by name on one channel of sound, and their rows: an engine without its threads."""
-
-    def __init__(self, names, step_ms=10, pass_on=lambda frames: [frames]):
-        self.table = JoinedRows(readings_of(names, 1), step_ms, FS)
-        self.parts, self.pass_on = [], pass_on
-        self.measurements = [
-            Measurement(
-                ReadyModel(MODELS[name](), FS, 10.0, 1),
-                FULL_SCALE,
-                slice(0, 1),
-                emit=self.emit,
-                epoch=lambda audio_s: math.nan,
-                model_changed=lambda ready: None,
-                name=name,
-            )
-            for name in names
-        ]
-
-    def emit(self, frames):
-        self.parts += [self.table(one) for one in self.pass_on(frames)]
-
-    def take(self, x, lost=0, flags=0):
-        with torch.inference_mode():
-            for at in range(0, max(1, len(x)), 480):
-                for one in self.measurements:
-                    one.take(x[at : at + 480, None], lost, flags)
-                lost = flags = 0
-
-    @property
-    def rows(self):
-        return Rows.concatenated(self.parts, self.table.names)
+from tests.rows.threadless import FS, MODELS, Meters
 
 
 @pytest.fixture
@@ -66,13 +17,13 @@ def noise():
     return lambda seconds: rng.standard_normal(round(seconds * FS)).astype(np.float32) * 0.01
 
 
-@pytest.mark.parametrize("lost", [5, 480, 2399, 24_000, 48_480, 72_000, 2**33])
+@pytest.mark.parametrize("lost", [5, 480, 2399, 48_480, 2**33])
 def test_no_row_stands_in_a_gap_and_the_next_one_tells_it(noise, lost):
     """At steps of 1 ms, of which some fall into a gap in which no frame of 10 ms stands."""
     meters = Meters(list(MODELS), step_ms=1)
-    meters.take(noise(0.7))
-    start = 33_600
-    meters.take(noise(0.5), lost)
+    meters.take(noise(0.5))
+    start = 24_000
+    meters.take(noise(0.3), lost)
     rows, stop = meters.rows, start + lost
     sample = rows["sample"]
     assert not ((sample >= start) & (sample < stop)).any()
@@ -122,6 +73,50 @@ def test_a_gap_of_six_hours_costs_nothing(noise):
     rows = meters.rows
     assert len(rows) - before < 100 + 600
     assert rows["time_s"][-1] > 6 * 3600
+
+
+def test_statistics_leave_gaps_out_and_what_settles_after_them(noise):
+    """Five gaps of 1 s in 25 s of steady noise: the extremes of what smooths are not theirs."""
+    names = ("lafmin_db", "lafmax_db", "l99_db", "laeq_db", "zwicker_n99_phon", "zwicker_nmax_phon")
+    names += ("integrated_lufs", "max_momentary_lufs")
+    x, told = noise(25), []
+    for lost in (0, FS):
+        meters = Meters(["spl", "zwicker", "bs1770"], 100, names, 100.0)
+        for at in range(0, 25 * FS, 5 * FS):
+            meters.take(x[at + lost : at + 5 * FS], lost)
+        told.append(meters.table)
+    free, table = (one.summary() for one in told)
+    for name in names:
+        assert table[name] == pytest.approx(free[name], abs=0.3), name
+    for name, settle_s in (("spl", 0.12), ("zwicker", 1.5), ("bs1770", 0.1)):
+        counted = told[1].readings[name].counted_s()
+        assert sum(counted.values()) == pytest.approx(25, abs=0.02)
+        assert counted["measured_s"] == pytest.approx(5 * (4 - settle_s), abs=0.1)
+
+
+def test_where_sound_stood_still_nothing_counts_and_nothing_settles(noise):
+    meters = Meters(["spl"])
+    meters.take(noise(1.0))
+    meters.take(noise(0.5), 0, Fault.STALL)
+    rows = meters.rows
+    assert rows["fault"][rows["fault"] > 0].tolist() == [Fault.STALL]
+    assert not rows["settling"][rows["time_s"] > 0.7].any()
+    assert np.isfinite(rows["laf_db"][1:]).all()
+    counted = meters.table.readings["spl"].counted_s()
+    assert counted["excluded_s"] == pytest.approx(0.01)
+
+
+def test_a_clipped_sample_settles_as_an_invalid_one_does(noise):
+    marks = []
+    for value in (1.0, np.nan):
+        x = noise(1.2)
+        x[24_123] = value
+        meters = Meters(["spl", "bs1770"])
+        meters.take(x)
+        marks.append(meters.rows["settling_columns"].tolist())
+    assert marks[0] == marks[1]
+    assert "laf_db" in marks[0][-1]
+    assert "momentary_lufs" not in marks[0][-1]
 
 
 def test_a_reader_that_pauses_misses_rows_and_gets_no_old_ones(noise):

@@ -1,0 +1,95 @@
+"""Frames that are not there pass as that many that do not count, at no cost."""
+
+import numpy as np
+import pytest
+
+from amt_stream.metering import (
+    LoudnessMeter,
+    ProgrammeLoudness,
+    RollingHistogram,
+    RollingLevel,
+    SoundLevelMeter,
+    ZwickerMeter,
+)
+
+COUNTS = [0, 1, 7, 99, 100, 101, 350, 399, 400, 401, 1234]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("before", [0, 50, 100, 730])
+def test_windows_move_on(count, before):
+    """Windows of 400 values, in slots of 4, and of 100."""
+    rng = np.random.default_rng(count)
+    values = rng.uniform(30, 90, before + 500)
+    for make in (lambda: RollingHistogram(0.01, 4.0), lambda: RollingLevel(1.0, 0.01)):
+        skipping, counting = make(), make()
+        for one in (skipping, counting):
+            one.add(values[:before])
+        skipping.skip(count)
+        counting.add(np.full(count, np.nan))
+        for at in range(before, before + 500, 20):
+            given = [one.add(values[at : at + 20]) for one in (skipping, counting)]
+            if given[0] is not None:
+                np.testing.assert_array_equal(*given)
+            else:
+                counts = [one.histogram.counts for one in (skipping, counting)]
+                np.testing.assert_array_equal(*counts)
+
+
+def of_loudness(meter, n, rng, valid):
+    phon = rng.uniform(40, 60, (2, n)) if rng else np.full((2, n), 50.0)
+    return meter.update(np.zeros(n), *phon, valid)
+
+
+def of_zwicker(meter, n, rng, valid):
+    sone = rng.uniform(1, 9, n) if rng else np.ones(n)
+    return meter.update(np.zeros(n), sone, valid)
+
+
+def of_programme(meter, n, rng, valid):
+    energy = rng.uniform(0.001, 0.01, n) if rng else np.zeros(n)
+    return meter.update(energy, energy[None], energy[None], valid)
+
+
+def of_sound_level(meter, n, rng, valid):
+    """What is left out was heard: whoever missed it missed no sound."""
+    power = rng.uniform(0.001, 0.01, n) if rng else np.zeros(n)
+    timed = np.tile(power, (7, 1))
+    return meter.update(timed[:3], timed, timed, timed, np.sqrt(power), valid, np.full(n, np.inf))
+
+
+METERS = {
+    of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
+    of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
+    of_programme: ProgrammeLoudness,
+    of_sound_level: lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"]),
+}
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("update", METERS)
+def test_meters_leave_them_out(update, paused):
+    """As frames that are not valid."""
+    readings = []
+    for skips in (False, True):
+        rng, meter = np.random.default_rng(3), METERS[update]()
+        update(meter, 900, rng, None)
+        meter.paused = paused
+        if skips:
+            meter.skip(333)
+        else:
+            update(meter, 333, None, np.zeros(333, bool))
+        meter.paused = False
+        update(meter, 901, rng, None)
+        readings.append(meter.reading())
+    assert readings[0] == readings[1]
+    assert readings[1]["excluded_s"] > 0 or paused
+
+
+@pytest.mark.parametrize("update", METERS)
+def test_a_year_costs_nothing(update):
+    meter = METERS[update]()
+    update(meter, 900, np.random.default_rng(0), None)
+    meter.skip(365 * 86400 * 1000)
+    update(meter, 900, np.random.default_rng(0), None)
+    assert meter.reading()["excluded_s"] > 86400

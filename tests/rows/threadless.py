@@ -1,0 +1,60 @@
+"""Models and their rows as an engine has them, without its threads."""
+
+import math
+
+import torch
+
+from amt_stream.calibration import Calibration
+from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
+from amt_stream.rows import JoinedRows, Rows, choose, readings_of
+from amt_stream.stages import BS1770, SoundLevel
+
+FS = 48000
+FULL_SCALE = Calibration(120.0, source="test")
+MODELS = {
+    "moore2016": lambda: Moore2016(fs=FS),
+    "gm2002": lambda: Glasberg2002(fs=FS),
+    "zwicker": lambda: ZwickerTimeVarying(FS),
+    "bs1770": lambda: BS1770(FS, 1),
+    "spl": lambda: SoundLevel(FS),
+}
+
+
+class Meters:
+    """Models by name on one channel of sound, and their rows: an engine without its threads."""
+
+    def __init__(
+        self, names, step_ms=10, columns=None, block_ms=10.0, pass_on=lambda frames: [frames]
+    ):
+        readings = readings_of(names, 1)
+        if columns is not None:
+            choose(readings, columns)
+        self.table, self.size = JoinedRows(readings, step_ms, FS), round(block_ms * FS / 1000)
+        self.parts, self.pass_on = [], pass_on
+        self.measurements = [
+            Measurement(
+                ReadyModel(MODELS[name](), FS, block_ms, 1),
+                FULL_SCALE,
+                slice(0, 1),
+                emit=self.emit,
+                epoch=lambda audio_s: math.nan,
+                model_changed=lambda ready: None,
+                name=name,
+            )
+            for name in names
+        ]
+
+    def emit(self, frames):
+        self.parts += [self.table(one) for one in self.pass_on(frames)]
+
+    def take(self, x, lost=0, flags=0):
+        with torch.inference_mode():
+            for at in range(0, max(1, len(x)), self.size):
+                for one in self.measurements:
+                    one.take(x[at : at + self.size, None], lost, flags)
+                lost = flags = 0
+
+    @property
+    def rows(self):
+        return Rows.concatenated(self.parts, self.table.names)
