@@ -15,7 +15,7 @@ from amt_stream.engine.capture import CaptureProcess, Message, NoAnswer
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import InputDevice, chosen, described, listed, same_device
 from amt_stream.engine.identity import has_source, pinned
-from amt_stream.engine.placement import Placement, source_of
+from amt_stream.engine.placement import Placement
 from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError, channel_slice
 
 PREFERRED_FS = 48000
@@ -213,14 +213,13 @@ class _Captured:
         except SourceError as error:
             raise source._refused(error) from error
         source._claimed = answer["latency"]
-        self._placement = Placement(process.pid)
-        place = source_of(process.pid)
-        self._place = self._place or place
-        if place not in (None, self._place):
+        self._placement = Placement(process.pid, self._place)
+        if place := self._placement.moved_to():
             raise SourceError(f"{source.name!r} is {place} now, and was {self._place}")
 
     def _close(self, process: CaptureProcess, kill: bool) -> None:
         if self._placement is not None:
+            self._place = self._placement.place
             self._placement.close()
             self._placement = None
         process.close(kill)
@@ -262,13 +261,13 @@ class _Captured:
             now = time.monotonic()
             if now - turn_at > OWN_PAUSE_S:
                 sound_at = beat_at = now  # it was this program that stood still
-            turn_at = now
             if message is None:
                 return "what held it has ended"
             if message.kind == b"E":
                 return message.data.decode()
-            if self._placement is not None and (place := self._placement.moved_from(self._place)):
+            if self._placement is not None and (place := self._placement.moved_to()):
                 return f"the sound server has moved it to {place}"
+            turn_at = time.monotonic()  # to ask the server takes its time too
             if message is not _NOTHING:
                 beat_at = now
             if message.kind == b"B":

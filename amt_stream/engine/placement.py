@@ -39,11 +39,13 @@ class Placement:
     Servers do that without a word when a microphone goes: the stream is moved to the next one.
     """
 
-    def __init__(self, process: int) -> None:
+    def __init__(self, process: int, place: str | None) -> None:
+        """Of a process that is to record from `place`; None takes the first one that is known."""
+        self.place = place
         self._process = process
         self._seen = False
         self._changed = threading.Event()
-        self._look_at = time.monotonic() + LOOK_S  # it may have been moved before it was watched
+        self._look_at = -math.inf
         self._watcher: Any = None
         if not sys.platform.startswith("linux"):
             return
@@ -64,16 +66,19 @@ class Placement:
             if b"'change' on source-output" in line:
                 self._changed.set()
 
-    def moved_from(self, place: str | None) -> str | None:
-        """Another source than `place`, where the process records from that by now."""
+    def moved_to(self) -> str | None:
+        """Another source that the process records from by now; asks where something changed."""
         if not self._changed.is_set() and time.monotonic() < self._look_at:
             return None
+        first = self._look_at == -math.inf  # and it may be moved before it is watched: look again
         self._changed.clear()
         now = source_of(self._process)
         self._seen = self._seen or now is not None
-        no_answer_for_once = now is None and self._seen
-        self._look_at = time.monotonic() + LOOK_S if no_answer_for_once else math.inf
-        return None if now == place else now
+        self._look_at = time.monotonic() + LOOK_S
+        if not first and (now is not None or not self._seen):
+            self._look_at = math.inf
+        self.place = self.place or now
+        return None if now == self.place else now
 
     def close(self) -> None:
         """Watch no more."""

@@ -1,5 +1,6 @@
 """A real capture device, through PortAudio."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -131,7 +132,7 @@ def test_sound_that_piles_up_in_the_system_is_told(virtual_mic, power_meter, unt
     source = MicrophoneSource("virtual_mic")
     with Engine(source, Slow(48), run_in="callback") as engine:
         until(lambda: source.latency_growth_s > 0.5)
-        assert "delivers sound later and later: +" in engine.health.note
+        assert re.search("later and later: \\+|cannot keep up", engine.health.note)
 
 
 def test_a_device_opened_in_this_process_is_lost_and_found_again(virtual_mic, power_meter, until):
