@@ -21,6 +21,12 @@ def plain(text: object) -> str:
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
 
 
+def sentence(text: object) -> str:
+    """`text` as `plain` gives it, cut where it is longer than any sentence."""
+    shown = plain(text)
+    return shown if len(shown) <= _SENTENCE else f"{shown[: _SENTENCE - 3]}..."
+
+
 def brief(value: object) -> str:
     """`value` in so few letters that a sentence can hold it, whatever it is."""
     try:
@@ -30,4 +36,4 @@ def brief(value: object) -> str:
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
 
 
-_BRIEF = 100
+_BRIEF, _SENTENCE = 100, 1500

@@ -1,4 +1,6 @@
 import json
+import math
+import os
 
 import numpy as np
 import pytest
@@ -139,6 +141,9 @@ GOOD = json.loads(json.dumps(vars(record())))
         (json.dumps({**GOOD, "measured_dbfs": -400.0}), "0 to 250 dB SPL"),
         (json.dumps({**GOOD, "calibrator_uncertainty_db": "1"}), "calibrator_uncertainty_db is '1"),
         (json.dumps({**GOOD, "calibrator_uncertainty_db": -1}), "give 0 to 20 dB"),
+        ("[" * 5000, "nested too deeply"),
+        (json.dumps({**GOOD, "channel": 10**399}), "channel is 1000*[.][.][.], which is no such"),
+        (json.dumps({**GOOD, "frequency_hz": math.nan}), "frequency_hz is nan, which is no such"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_kept(tmp_path, line, said):
@@ -149,6 +154,21 @@ def test_a_broken_file_is_named_with_its_line_and_kept(tmp_path, line, said):
         with pytest.raises(CalibrationError, match=rf"calibrations.jsonl, line 2: .*{said}"):
             use()
     assert path.read_text() == text
+
+
+def test_a_file_is_read_within_its_bound_and_written_through_no_link(tmp_path):
+    path, victim = tmp_path / "calibrations.jsonl", tmp_path / "victim"
+    path.write_bytes(b" " * ((1 << 20) + 1))
+    with pytest.raises(CalibrationError, match="has more than 1048576 bytes"):
+        read_records(path)
+    with pytest.raises(CalibrationError, match="is a folder"):
+        read_records(tmp_path)
+    victim.write_text("kept")
+    path.unlink()
+    (tmp_path / f"calibrations.jsonl.{os.getpid()}").symlink_to(victim)
+    write_records([record(device="\ud800\x1b[2J")], path)
+    assert victim.read_text() == "kept"
+    assert read_records(path) == [record(device="\ud800\x1b[2J")]
 
 
 @pytest.mark.parametrize("fs", [16000, 44100, 48000, 192000])

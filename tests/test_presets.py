@@ -214,3 +214,31 @@ def test_a_model_and_a_preset_of_it_give_rows_at_the_same_step(name):
     assert chosen.step_ms == 100
     if name != "low-power":  # which is there to show less often
         assert preset.step_ms == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = " + "[" * 2000 + "]" * 2000, "is nested too deeply for a preset"),
+        (f"{GOOD}[meter]\nstep_ms = {'9' * 400}\n", "meter.step_ms is 99.*[.][.][.] and must be a"),
+        (f"{GOOD}[meter]\nstep_ms = {'9' * 5000}\n", "is not TOML: Exceeds the limit"),
+        (f"{GOOD}[meter]\nstep_ms = 0x{'f' * 9000}\n", "is a int too long to be shown and must be"),
+        (GOOD + "#" * (1 << 20), "has more than 1048576 bytes"),
+    ],
+)
+def test_a_preset_that_nobody_wrote_is_refused_in_one_sentence(preset_file, text, said):
+    with pytest.raises(PresetError, match=said) as refused:
+        load_preset(str(preset_file(text)))
+    assert len(str(refused.value)) < 500
+
+
+def test_a_preset_that_is_no_file_is_refused(tmp_path):
+    for name, said in (
+        (str(tmp_path), "is a folder"),
+        ("/dev/zero", "is a device"),
+        ("", "no pre"),
+    ):
+        with pytest.raises(PresetError, match=said):
+            load_preset(name)
+    with pytest.raises(PresetError, match="File name too long"):
+        load_preset("n" * 300)

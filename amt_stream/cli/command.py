@@ -19,7 +19,7 @@ from amt_stream.cli import options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.engine.sources import DeviceLost, SourceError
-from amt_stream.plain import plain
+from amt_stream.plain import sentence
 from amt_stream.presets import PresetError
 from amt_stream.session.files import SessionError
 
@@ -152,7 +152,7 @@ class _Parser(argparse.ArgumentParser):
     """One that repeats what was typed so that it does nothing to the terminal."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(plain(message))
+        super().error(sentence(message))
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -4,7 +4,7 @@ import contextlib
 import re
 import sys
 
-from amt_stream.plain import plain
+from amt_stream.plain import sentence
 
 
 class Mistake(Exception):
@@ -19,7 +19,7 @@ def say(message: object) -> None:
     """One line to standard error."""
     # Where nobody can be told, the exit status still tells.
     with contextlib.suppress(OSError):
-        print(f"amt-stream: {plain(message)}", file=sys.stderr, flush=True)
+        print(f"amt-stream: {sentence(message)}", file=sys.stderr, flush=True)
 
 
 def matter(note: str) -> str:

@@ -1,5 +1,6 @@
 """Names, files and terminals that a command did not choose."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -62,14 +63,27 @@ def test_a_name_that_standard_output_has_no_letters_for(run, sound_file, tone):
     assert done.out.startswith(r"\xe9preuve.wav channel 1: full-scale sine")
 
 
+@contextlib.contextmanager
+def drawing(call, terminal, **settings):
+    """A command at a terminal; it is killed if it has not ended by itself."""
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    pipes = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+    with subprocess.Popen(call, env=environment | settings, **pipes) as process:
+        try:
+            yield
+            assert process.wait(20) == 0
+        finally:
+            process.kill()  # it may wait for somebody to read what it draws
+
+
 @POSIX
 def test_a_screen_shows_a_name_as_its_letters(typist, command, sound_file, tone, tmp_path):
     person, terminal = typist
     path = tmp_path / "\x1b]0;owned\x07.wav"
     sound_file(tone(60.0, 20.0), name="a.wav").rename(path)
     call = [*command, "meter", "--terminal", "--source", path, "--model", "spl"]
-    with subprocess.Popen(call, stdin=terminal, stdout=terminal, stderr=terminal):
-        person.wait_for(r"\x1b]0;owned\x07.wav")
+    with drawing(call, terminal):
+        person.wait_for(r"\x1b]0;owned\x07.wav", timeout=60)
         person.press("q")
         person.wait_for("measured")
     assert "\x1b]0" not in person.seen
@@ -79,11 +93,8 @@ def test_a_dumb_terminal_gets_lines(typist, command):
     person, terminal = typist
     call = [*command, "meter", "--terminal", "--source", "demo", "--fast", "--duration", "1.5"]
     call += ["--model", "spl"]
-    environment = {**os.environ, "TERM": "dumb"}
-    pipes = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
-    with subprocess.Popen(call, env=environment, **pipes) as meter:
-        person.wait_for("measured")
-    assert meter.returncode == 0
+    with drawing(call, terminal, TERM="dumb"):
+        person.wait_for("measured", timeout=60)
     assert "laf_db" in person.seen
     assert "\x1b" not in person.seen
 
@@ -94,13 +105,10 @@ def test_a_narrow_terminal_gets_narrow_lines(typist, command):
     person, terminal = typist
     termios.tcsetwinsize(terminal, (24, 20))
     call = [*command, "meter", "--terminal", "--source", "am-tone", "--model", "spl"]
-    pipes = {"stdin": terminal, "stdout": terminal, "stderr": subprocess.PIPE}
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    with subprocess.Popen(call, env=environment, **pipes) as meter:
-        person.wait_for("\x1b[J", since=person.wait_for("\x1b[J"))
+    with drawing(call, terminal):
+        person.wait_for("\x1b[J", since=person.wait_for("\x1b[J", timeout=60))
         person.press("q")
-        person.wait_for("\x1b[?1049l")
-        meter.communicate()
+        person.wait_for("measured")
     screens = person.seen.partition("\x1b[?1049l")[0]
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", screens).split("\n")
     assert 0 < max(map(len, lines)) <= 20
