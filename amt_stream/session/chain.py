@@ -80,6 +80,8 @@ def first_break(entries: Sequence[Entry]) -> str:
 class Chain:
     """The chain of a session that is written; it holds the session's lock.
 
+    entries: those that were there at the start; of later ones the names alone are kept, `closed`
+
     Raises SessionError for a session that is written already, or whose chain cannot be read.
     """
 
@@ -104,6 +106,8 @@ class Chain:
         except BaseException:
             self.close()
             raise
+        self.closed = {entry["part"] for entry in self.entries}
+        self.last_run = max((entry["run"] for entry in self.entries), default=0)
         self._number = len(self.entries)
         self._before = self.entries[-1]["hash"] if self.entries else BEGINNING
 
@@ -120,7 +124,8 @@ class Chain:
         entry["hash"] = hash_of(entry)
         self._file.write((canonical(entry) + "\n").encode())
         self._before, self._number = entry["hash"], self._number + 1
-        self.entries.append(entry)
+        self.closed.add(part)
+        self.last_run = max(self.last_run, run)
 
     def begin_again(self) -> None:
         """Go on in a new file, because the old one is gone; it tells how much is missing."""

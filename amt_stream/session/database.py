@@ -145,9 +145,8 @@ class Database:
     def _close_what_is_open(self) -> None:
         """Close what a run that came to a sudden end has left open."""
         last = dict.fromkeys(TABLES, 0)
-        run = 0
+        run = self._folder.chain.last_run
         for entry in self._folder.chain.entries:
-            run = max(run, entry["run"])
             if entry["part"] == DATABASE:
                 last[entry["table"]] = max(last.get(entry["table"], 0), entry["last"])
         assert self._connection is not None

@@ -78,7 +78,7 @@ class Folder:
         except BaseException:
             self.chain.close()
             raise
-        self.run = 1 + max((entry["run"] for entry in self.chain.entries), default=0)
+        self.run = 1 + self.chain.last_run
 
     def _writable(self) -> None:
         """Raise SessionError where no file can be made."""
@@ -91,19 +91,18 @@ class Folder:
     @property
     def closed(self) -> set[str]:
         """Names of the parts in the chain."""
-        return {entry["part"] for entry in self.chain.entries}
+        return self.chain.closed
 
     def _close_what_is_open(self) -> None:
         """Put right and close what a run that came to a sudden end has left open."""
         if self.chain.repaired is not None:
             self.repaired.append(f"a torn line of {CHAIN} is now in {self.chain.repaired.name}")
-        last = max((entry["run"] for entry in self.chain.entries), default=0)
-        closed = self.closed
-        for name in sorted(os.listdir(self.path)):  # noqa: PTH208
+        names = os.listdir(self.path)  # noqa: PTH208
+        for name in sorted(names, key=lambda name: (not DESCRIBED.fullmatch(name), name)):
             path = self.path / name
-            if name.startswith("."):
-                continue  # the draft of a file that was not complete
-            if name in closed or not PART.fullmatch(name) or not path.is_file():
+            if DRAFT.fullmatch(name):
+                path.unlink()
+            if name in self.closed or not PART.fullmatch(name) or not path.is_file():
                 continue
             size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
             torn = path.stat().st_size - size
@@ -111,9 +110,8 @@ class Folder:
                 aside = set_aside(path, size)
                 self.repaired.append(f"{torn} bytes of a torn last row of {name} in {aside.name}")
             if size:
-                found = DESCRIBED.match(name)
-                run = last + 1 if found else max(1, last)
-                last = max(last, run)
+                last = self.chain.last_run
+                run = last + 1 if DESCRIBED.fullmatch(name) else max(1, last)
                 self.chain.add(run, name, sha256_of(path), bytes=size, recovered=True)
 
     def describe(self, description: Mapping[str, Any]) -> None:
@@ -158,6 +156,7 @@ class Folder:
 
 LINES = (".csv", ".jsonl")
 DESCRIBED = re.compile(r"session(-\d+)?\.json")
+DRAFT = re.compile(r"\.(probe|(session|summary)(-\d+)?\.json)\.\d+")
 
 
 def whole_lines(path: Path) -> int:

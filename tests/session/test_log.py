@@ -134,6 +134,15 @@ def test_a_torn_row_is_moved_aside_and_said(written, new_log, tmp_path, format):
     assert verify(folder).word == "intact"
 
 
+def test_drafts_of_a_run_that_was_killed_are_removed(written, new_log, tmp_path):
+    folder = written(tmp_path / "night", "csv")
+    for name in (".session-2.json.123", ".probe.7", ".mine"):
+        (folder / name).write_text("{")
+    with new_log(folder, "csv"):
+        pass
+    assert [path.name for path in folder.glob(".*")] == [".mine"]
+
+
 def test_a_damaged_database_is_kept_and_another_begun(written, new_log, at, tmp_path):
     folder = written(tmp_path / "night")
     (folder / "rows.sqlite").write_bytes(b"not a database at all" * 100)
