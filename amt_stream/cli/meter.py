@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 TURN_S = 0.05
 HANGS = "whoever reads it has stopped reading"
+DISK_S = 10
 SHOWN_MS = 100
 """Between the rows that a display takes its numbers from."""
 
@@ -296,6 +297,10 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
 
     `told` is the note that has been said already.
     """
+    for sink in engine.sinks:
+        # The engine leaves a slow disk behind; here it may take its time.
+        if isinstance(sink, SessionLog) and not sink.close(DISK_S):
+            say(f"the log in {sink.path} is not complete: its disk has not taken it in {DISK_S} s")
     if engine.error is not None:
         if engine.error is engine.source.error and _is_message(engine.error):
             raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error

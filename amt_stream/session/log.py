@@ -221,13 +221,17 @@ class SessionLog:
             self._keep(self.table.rows.rest(end_s))
         self.close()
 
-    def close(self) -> None:
-        """Write what waits, sum up, and let the folder go; more than once does no harm."""
+    def close(self, timeout: float | None = None) -> bool:
+        """Write what waits, sum up, and let the folder go; more than once does no harm.
+
+        False where the disk has not taken it in `timeout` seconds.
+        """
         with self._changed:
             self._ending = True
             self._changed.notify_all()
         if self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def __enter__(self) -> Self:
         return self

@@ -34,4 +34,4 @@ def test_a_log_costs_little(tmp_path, format):
         heard_s = engine.health.samples / source.fs
         rows_s, disk_s = cpu_s("sink SessionLog"), cpu_s("log ")
     print(f"\n{format}: {rows_s / heard_s:.5f} for its rows, {disk_s / heard_s:.5f} for the disk")
-    assert disk_s / heard_s < 0.005
+    assert disk_s / heard_s < 0.01  # with a snapshot each second
