@@ -1,0 +1,93 @@
+"""Hours of sound as fast as they go, with every kind of sink, across powers of two of the count."""
+
+import gc
+import resource
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amt_stream.calibration import Calibration
+from amt_stream.engine import Engine, RowSink, ThreadedSource
+from amt_stream.presets import Preset
+from amt_stream.session import SessionLog
+from amt_stream.session.verify import verify
+from amt_stream.table import Sound, Table
+
+pytestmark = pytest.mark.soak
+
+FS = 48000
+NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
+CALIBRATION = Calibration(100.0, source="test")
+YEAR = 365 * 86400 * FS
+PLACES = {"2^31": (2**31, 7200), "2^32": (2**32, 1200), "one year": (YEAR, 1200)}
+MOST_MB = 5.0
+
+
+class Noise(ThreadedSource):
+    """Ten seconds of noise whose level changes twice a second, over and over; it can wait."""
+
+    calibration = CALIBRATION
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__("noise", FS, 2, live=False)
+        self.seconds = seconds
+        rng = np.random.default_rng(2)
+        level = np.repeat(10 ** rng.uniform(-3, -1, 20), FS // 2)[:, None]
+        self.sound = (level * rng.standard_normal((10 * FS, 2))).astype(np.float32)
+
+    def blocks(self):
+        for second in range(self.seconds):
+            at = second % 10 * FS
+            yield self.sound[at : at + FS]
+
+
+def resident_mb() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * resource.getpagesize() / 2**20
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_memory_is_flat_once_the_meters_are_full(place, tmp_path, record):
+    """Rows at two steps, one of them in a log, a feed, the newest row, and history."""
+    count, seconds = PLACES[place]
+    first = (count - 10 * FS) // 480 * 480
+    preset = Preset(NAMES)
+    models = preset.models(FS, 2)
+    table = Table(preset, models, Sound("noise", FS, (1, 2), [CALIBRATION], None), 1000)
+    table.rows.begin(first / FS)
+    seen, told = {}, []
+
+    def count_row(row) -> None:
+        told.append(row["sample"])
+        at = len(told) // 10
+        if len(told) % 600 == 0:
+            gc.collect()
+            seen[at] = resident_mb()
+
+    with SessionLog(tmp_path / "session", table) as log:
+        sinks = [log, RowSink(count_row, columns=["*"])]
+        engine = Engine(Noise(seconds), models, sinks, block_ms=50.0, first_sample=first)
+        feed = engine.rows(step_ms=500)
+        read = threading.Thread(target=lambda: [len(rows) for rows in feed])
+        read.start()
+        with engine:
+            engine.latest()
+            assert engine.wait(4 * seconds), engine.error
+        read.join()
+    assert len(told) - 10 * seconds in (0, 1)
+    assert np.all(np.diff(told) == 4800)
+    assert engine.histories["spl"].read().sample[-1] == first + FS * seconds
+    assert engine.health.lost_samples == 0
+    verdict = verify(tmp_path / "session")
+    assert verdict.word == "intact", verdict
+    full_s = seconds // 4
+    before = [mb for at, mb in seen.items() if at <= full_s]
+    after = [mb for at, mb in seen.items() if at > full_s]
+    growth = max(after) - before[-1]
+    record(
+        f"resident memory over {seconds / 60:.0f} min, five models, all sinks, from {place}",
+        f"{growth:+.1f} MB after the first quarter, {after[-1]:.0f} MB in all",
+    )
+    assert growth < MOST_MB
