@@ -1,8 +1,10 @@
 """`amt-stream verify`: whether a session is as it was written."""
 
 import argparse
+import math
 from datetime import UTC, datetime
 
+from amt_stream.plain import plain
 from amt_stream.session import Verdict, verify
 
 INTACT, NOT = 0, 1
@@ -11,7 +13,7 @@ INTACT, NOT = 0, 1
 def run_verify(args: argparse.Namespace) -> int:
     """Print what was found; 1 where something was edited or is missing."""
     verdict = verify(args.session)
-    print("\n".join(lines(verdict)))
+    print("\n".join(map(plain, lines(verdict))))
     return INTACT if verdict.word == "intact" else NOT
 
 
@@ -24,9 +26,18 @@ def lines(verdict: Verdict) -> list[str]:
     why = "a meter writes it" if verdict.running else "it was not ended in order"
     found += [f"open: {one}, which no hash covers yet: {why}" for one in verdict.open]
     for run, fs, gap in verdict.gaps:
-        when = datetime.fromtimestamp(gap.utc, UTC).isoformat(timespec="milliseconds")
+        seconds = gap.samples / fs if fs else math.nan  # a rate that was edited may be 0
         found.append(
-            f"gap of sound: {gap.samples / fs:.3f} s ({gap.samples} samples) at {gap.time_s:.3f} s "
-            f"of run {run}, {when.replace('+00:00', 'Z')}"
+            f"gap of sound: {seconds:.3f} s ({gap.samples} samples) at {gap.time_s:.3f} s "
+            f"of run {run}, {_utc(gap.utc)}"
         )
     return found
+
+
+def _utc(seconds: float) -> str:
+    """A time in words; one that was edited may be none."""
+    try:
+        told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError):
+        return f"UTC {seconds}"
+    return told.replace("+00:00", "Z")

@@ -1,6 +1,7 @@
 """Names, files and terminals that a command did not choose."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -202,3 +203,40 @@ def test_one_file_that_is_none_does_not_end_the_batch(said, sound_file, tmp_path
     status, out, err = said("analyze", *names, "--model", "bs1770", "--summary")
     assert (status, out.count("\n"), err.count("\n")) == (1, 1, 6)
     assert '"name": "sound.wav"' in out
+
+
+@POSIX
+def test_a_folder_that_may_not_be_searched_is_one_sentence(said, sound_file, tmp_path):
+    path = sound_file(np.zeros((4800, 2)))
+    chosen = ["--model", "bs1770", "--format", "csv"]
+    assert said("analyze", path, *chosen)[0] == 0  # all that is imported later is there
+    (tmp_path / "closed").mkdir(mode=0)
+    there, user = "closed/x", os.geteuid()
+    if user == 0:  # who may search any folder
+        os.chown(tmp_path, 65534, -1)
+        os.seteuid(65534)
+    try:
+        for call in (
+            ["analyze", "closed/x.wav", *chosen],
+            ["analyze", path, "--out", "closed/x.csv", *chosen],
+            ["analyze", path, "--calibrations", there, *chosen],
+            ["analyze", path, "--calibrator", there, *chosen],
+            ["meter", "--source", there, *chosen],
+            ["meter", "--source", "demo", "--preset", there],
+            ["selftest", "--report", there],
+        ):
+            status, out, err = said(*call)
+            assert (status, out, err.count("\n")) == (1, "", 1), (call, err)
+            assert err.endswith("Permission denied\n") or "Permission denied: give" in err, call
+    finally:
+        os.seteuid(user)
+
+
+def test_what_stands_in_a_session_does_nothing_to_a_terminal(said, tmp_path):
+    (tmp_path / "night").mkdir()
+    entry = {"n": 0, "run": 1, "part": "x", "sha256": "", "before": "", "hash": "\x1b[2J"}
+    (tmp_path / "night" / "chain.jsonl").write_text(json.dumps(entry) + "\n")
+    status, out, err = said("verify", "night")
+    assert (status, err) == (1, "")
+    assert r"the last hash is \x1b[2J" in out
+    assert harmless(out)

@@ -391,6 +391,7 @@ def said(*words: str) -> int:
 
 
 def sessions() -> Trial:
+    from amt_stream.cli.verify import lines
     from amt_stream.session import Session, SessionError, verify
 
     made = {format: _session(format) for format in ("sqlite", "csv", "jsonl")}
@@ -407,6 +408,7 @@ def sessions() -> Trial:
             (place / each).write_bytes(changed if each == name else content)
         with refused_by(SessionError) as refused:
             verdict = verify(place)
+            lines(verdict)
             closed = name.endswith((".csv", ".json", ".jsonl")) and name != "chain.jsonl"
             if closed and changed != files[name] and verdict.word == "intact" and not verdict.open:
                 raise Wrong(f"{name} was changed and is called intact")
