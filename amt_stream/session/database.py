@@ -49,6 +49,7 @@ class Database:
         self._steps: deque[Callable[[], None]] = deque()
         self._columns: tuple[str, ...] = ()
         self._hour = ""
+        self._began = False
         self._next = dict.fromkeys(TABLES, 1)
         self._connection: sqlite3.Connection | None = None
         try:
@@ -67,12 +68,13 @@ class Database:
         return self._connection is not None and same_name(self.path, self._inode)
 
     def write(self, rows: Rows | None, events: Sequence[Event]) -> None:
-        for begins, piece in self._hours.pieces(rows):
-            if begins:
-                self._steps.append(self._close_parts)
-            self._steps.append(partial(self._put_rows, piece, self._hours.name))
-        if events:
+        if events:  # first: rows with a hole in them are never without what tells of it
             self._steps.append(partial(self._put_events, list(events)))
+        for begins, piece in self._hours.pieces(rows):
+            if begins and self._began:
+                self._steps.append(self._close_parts)
+            self._began = True
+            self._steps.append(partial(self._put_rows, piece, self._hours.name))
         self.flush()
 
     def flush(self) -> None:

@@ -105,18 +105,19 @@ class TextParts:
         return all(file.there for file in (self._rows, self._events) if file is not None)
 
     def write(self, rows: Rows | None, events: Sequence[Event]) -> None:
+        if events:  # first: rows with a hole in them are never without what tells of it
+            lines = "".join(map(event_line, events)).encode()
+            self._steps.append(partial(self._put_events, lines))
         for begins, piece in self._hours.pieces(rows):
             if begins:
-                self._steps.append(self._close_parts)
+                if self._writer is not None:
+                    self._steps.append(self._close_parts)
                 self._writer = FORMATS[self._format](self._text, self._header())
                 self._writer.write(piece.where(slice(0)))
                 self._steps.append(partial(self._begin, self._hours.name, self._taken()))
             assert self._writer is not None
             self._writer.write(piece)
             self._steps.append(partial(self._put_rows, self._taken()))
-        if events:
-            lines = "".join(map(event_line, events)).encode()
-            self._steps.append(partial(self._put_events, lines))
         self.flush()
 
     def flush(self) -> None:
