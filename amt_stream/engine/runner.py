@@ -600,12 +600,13 @@ class Engine:
 
     def _deliver(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Copy into the ring [audio-thread]."""
-        if block is None:
-            self._ring.write(self._no_sound, lost, flags)
-            self._ended.set()
-            return
         try:
-            block, lost = as_block(block, self.source.channels), as_lost(lost)
+            lost = as_lost(lost)
+            if block is None:
+                self._ring.write(self._no_sound, lost, flags)
+                self._ended.set()
+                return
+            block = as_block(block, self.source.channels)
         except (TypeError, ValueError) as error:
             self._fail(error)
             raise

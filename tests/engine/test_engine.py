@@ -466,6 +466,7 @@ def test_an_exit_in_the_callback_ends_the_engine_and_says_why(power_meter):
     [
         (np.zeros((480, 2)), -1, ValueError, "lost is -1: give 0 or more samples"),
         (np.zeros((480, 2)), 0.5, TypeError, "lost is 0.5: give a whole number of samples"),
+        (None, -2, ValueError, "lost is -2: give 0 or more samples"),
         (np.zeros((480, 3)), 0, ValueError, r"shape \(480, 3\): give \(time, channel\) with 2 ch"),
         (np.zeros(480), 0, ValueError, r"shape \(480,\): give \(time, channel\) with 2 channels"),
         (np.zeros((480, 2), np.uint8), 0, TypeError, "holds uint8: give fractions of full scale"),
