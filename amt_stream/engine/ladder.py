@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,6 +12,7 @@ from amt_stream.engine.pace import Pace
 from amt_stream.functional.threads import work_alone
 
 LAG_S = 0.1
+WAIT_S = 0.005
 CALM_S = 10.0
 SOON_S = 60.0
 LONGEST_CALM_S = 600.0
@@ -177,6 +179,11 @@ class Ladder:
             self._step_down(now)
         elif self.active and self._pace.calm_s >= self._calm_s:
             self._step_up(now)
+
+    def end(self, until: float) -> None:
+        """Wait for a model that is being made: no thread is cut off in torch [engine-thread]."""
+        while any(rung.busy for rung in self._down) and time.monotonic() < until:
+            time.sleep(WAIT_S)
 
     def _step_down(self, now: float) -> None:
         if now - self._rose_at < SOON_S:

@@ -713,6 +713,7 @@ class Engine:
             self._intake.join(until - time.monotonic())
             for outlet in outlets:
                 outlet.close()
+            self._ladder.end(until)
             self._gone.set()
 
     def _drain_ring(self) -> None:

@@ -1,5 +1,6 @@
 """Overload: what is done without, in which order, what it does to numbers, and how it ends."""
 
+import threading
 import time
 
 import numpy as np
@@ -338,3 +339,11 @@ def test_what_is_saved_in_an_overload_goes_on_in_a_model_as_usual(collector, spe
     np.testing.assert_allclose(collector.column("ltl"), expected, rtol=0.005)
     with pytest.raises(ValueError, match="block"):
         measured(collector, Moore2016(fs=48000)).load_state_dict({**state, "block": 2401})
+
+
+def test_no_model_is_still_being_made_when_the_engine_has_stopped(until):
+    models = {"moore2016": Moore2016(fs=48000), "slow": Sleeper(2.0)}
+    with Engine(SignalSource(TONE), models, ladder=("accuracy",)) as engine:
+        until(lambda: engine.health.overloaded)
+    names = [thread.name for thread in threading.enumerate()]
+    assert "cheaper models" not in names
