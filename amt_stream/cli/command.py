@@ -39,9 +39,14 @@ def run_command(argv: Sequence[str] | None = None) -> int:
     with contextlib.redirect_stdout(Output(sys.stdout)):
         try:
             try:
-                return _chosen_command(argv)
-            finally:
+                status = _chosen_command(argv)
+            except OutputFailed:
+                raise  # a flush would hang where its reader has stopped to read
+            except BaseException:
                 sys.stdout.flush()
+                raise
+            sys.stdout.flush()
+            return status
         except OutputFailed as error:
             # Python would complain once more when it flushes at exit.
             with contextlib.suppress(OSError):  # one that is closed has no number

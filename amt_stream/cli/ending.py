@@ -105,11 +105,12 @@ class Ending:
     def status(self, status: int) -> int:
         """The exit status of a command that gave this one.
 
-        The process ends here where a thread was left behind: it may hold what the interpreter
-        takes at its end.
+        The process ends here where a signal has asked for it, as the interpreter would take its
+        time; and where a thread was left behind, which may hold what the interpreter wants then.
         """
-        status = 128 + self.asked if self.asked else status
         left = set(threading.enumerate()) - self._others
+        if self.asked:
+            self.leave(128 + self.asked)
         if self._begun and any(t.daemon and not isinstance(t, _UNKNOWN) for t in left):
             self.leave(status)
         return status
