@@ -109,6 +109,8 @@ class Folder:
             if torn:
                 aside = set_aside(path, size)
                 self.repaired.append(f"{torn} bytes of a torn last row of {name} in {aside.name}")
+            elif not size:
+                path.unlink()  # made, and nothing written yet
             if size:
                 last = self.chain.last_run
                 run = last + 1 if DESCRIBED.fullmatch(name) else max(1, last)

@@ -118,6 +118,8 @@ class Session:
             if path.suffix == ".jsonl":
                 continue
             lines = path.with_suffix(".jsonl")
+            if not lines.exists() or not lines.stat().st_size:
+                continue  # it came to a sudden end before its first sound
             try:
                 with told(path, "read"), soundfile.SoundFile(path) as file:
                     yield from _chunks(file, [*_json_lines(lines)])

@@ -102,6 +102,21 @@ def test_a_recording_that_came_to_a_sudden_end_can_be_read(new_log, chunks, tmp_
     np.testing.assert_array_equal(samples, expected[: len(samples)])
 
 
+@pytest.mark.parametrize("made", [(".wav",), (".wav", ".jsonl")])
+def test_a_part_without_its_first_sound_is_nothing(new_log, tmp_path, made):
+    """Its files were made, and then the meter was killed."""
+    with new_log(tmp_path / "night", "wav"):
+        pass
+    for ending in made:
+        (tmp_path / "night" / f"sound-20261122T14Z{ending}").write_bytes(b"")
+    assert list(Session(tmp_path / "night").sound()) == []
+    assert verify(tmp_path / "night").word == "intact"
+    with new_log(tmp_path / "night", "wav"):
+        pass
+    verdict = verify(tmp_path / "night")
+    assert (verdict.word, verdict.open) == ("intact", [])
+
+
 def test_what_flac_cannot_hold_is_said_and_wav_holds_it(new_log, chunks, tmp_path):
     x = np.array([[1.5, np.nan], [-1.0, 1.0], [1e-9, -np.inf]], np.float32)
     strange = replace(chunks[0], samples=x)
