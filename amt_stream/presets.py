@@ -148,7 +148,7 @@ class StageSettings:
 
     def kind(self) -> "type[nn.Module]":
         """The class; raises PresetError where there is none, or an argument is not one of its."""
-        name = f'type = "{self.name}"'
+        name = f'type = "{brief(self.name)}"'
         found = stage_types().get(self.name) or _torch_module(self.name)
         if found is None:
             near = difflib.get_close_matches(self.name, stage_types(), n=1)
@@ -159,7 +159,8 @@ class StageSettings:
             if key not in allowed:
                 near = difflib.get_close_matches(key, allowed, n=1)
                 remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(allowed)}"
-                raise self.refusal(f"{name}: {key} = {_shown(value)} is not an argument: {remedy}")
+                shown = f"{brief(key)} = {_shown(value)}"
+                raise self.refusal(f"{name}: {shown} is not an argument: {remedy}")
         return found
 
     def build(self, fs: Fraction) -> "nn.Module":
@@ -426,7 +427,7 @@ def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
         rule = allowed.get(key)
         if rule is None:
             near = _nearest(key, allowed)
-            raise PresetError(f"{path}: {key} = {_shown(value)} is not a setting: {near}")
+            raise PresetError(f"{path}: {brief(key)} = {_shown(value)} is not a setting: {near}")
         if not rule.allows(value):
             raise PresetError(f"{path}: {key} is {_shown(value)} and must be {rule}")
         found[key] = value
@@ -468,7 +469,7 @@ def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[s
             flat |= {f"{key}.{inner}": v for inner, v in value.items()}
         elif isinstance(value, dict):
             names = ", ".join(f"[{name}]" for name in sections)
-            raise PresetError(f"{path}: [{key}] is not a section: allowed are {names}")
+            raise PresetError(f"{path}: [{brief(key)}] is not a section: allowed are {names}")
         else:
             flat[key] = value
     return flat
