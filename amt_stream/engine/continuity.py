@@ -131,9 +131,8 @@ class Continuity:
             return Verdict("pass")
         if math.isnan(self._since):
             self._since, self._pending, self._grown = time_s, math.inf, math.inf
-        if time_s - self._since > PATIENCE_S / 2:
-            self._pending = min(self._pending, excess)
-            self._grown = min(self._grown, age_s - self._age)
+        self._pending = min(self._pending, excess)
+        self._grown = min(self._grown, age_s - self._age)
         if time_s - self._since < PATIENCE_S:
             return Verdict("pass", 0, Fault.STALL)
         self._since = math.nan

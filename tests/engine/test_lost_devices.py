@@ -98,11 +98,13 @@ def test_what_is_away_at_the_end_counts_too(trouble, until, power_meter):
     one = trouble("module")
     with Engine(MicrophoneSource("virtual_mic"), power_meter()) as engine:
         until(lambda: engine.history.count > 200)
+        began = time.monotonic()
         one.begin()
         until(lambda: engine.health.device_state == "lost")
         time.sleep(1.0)
-        assert engine.health.lost_samples == 0
-    assert engine.health.lost_samples / FS == pytest.approx(1.0, abs=0.3)
+        before = engine.health.lost_samples
+    lost_s = (engine.health.lost_samples - before) / FS
+    assert 0.9 < lost_s < time.monotonic() - began + 0.2
     assert engine.events[-1].kind == "gap"
 
 
