@@ -72,7 +72,9 @@ def test_however_the_same_sound_is_given(sound):
         measure(x.astype(np.float64), FS, "zwicker,spl", calibration=Calibration(100.0)),
     ):
         for name in expected.columns:
-            assert np.array_equal(m[name], expected[name], equal_nan=name != "fault"), name
+            assert np.array_equal(
+                m[name], expected[name], equal_nan=name not in ("fault", "settling_columns")
+            ), name
     # In float64 a sample times the scale, and not in float32.
     pascal = measure(x.astype(np.float64) * scale, FS, "zwicker,spl", calibration="pascal")
     for name in ("zwicker_n_sone", "laf_db", "lcpeak_db"):
