@@ -58,7 +58,7 @@ def test_every_second_sample_clipped_costs_little_more(record):
         costs = [[cost_of(models, x) for x in (clean, clipped, broken, sparse)] for _ in range(3)]
     finally:
         torch.set_num_threads(threads)
-    plain, *others = np.median(costs, axis=0)
+    plain, *others = np.min(costs, axis=0)
     ratios = [float(one / plain) for one in others]
     record(
         "cost of five models against clean sound: every second sample clips, NaN too, one in 149",
