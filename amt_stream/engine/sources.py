@@ -271,6 +271,7 @@ class FileSource(ThreadedSource):
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
         known = not loop and self._file.frames < UNKNOWN_FRAMES
         self.duration_s = self._file.frames / self.fs if known else None
+        self._first = 0
         self._note_cut_off(missing)
 
     def seek(self, sample: int) -> None:
@@ -280,11 +281,11 @@ class FileSource(ThreadedSource):
                 f"{self.name} has {length} samples, and {sample} of it were heard before: it is "
                 "not the same sound"
             )
-        self._file.seek(sample % length if self.loop else sample)
+        self._first = self._file.seek(sample % length if self.loop else sample)
 
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))
-        came = 0
+        came = self._first
         with self._file as file:
             while True:
                 block = file.read(size, dtype="float32", always_2d=True)

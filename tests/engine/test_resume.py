@@ -101,7 +101,9 @@ def test_a_file_goes_on_in_its_middle(tmp_path, run_in):
     # The last one was taken before the models gave what was still in them.
     last = told.kept[-1]
     assert last[0].sample == 3 * FS
-    assert ran(source(), ["spl"], last).rows.summary() == told.rows.summary()
+    again = source()
+    assert ran(again, ["spl"], last).rows.summary() == told.rows.summary()
+    assert (again.cut_off, again.note) == ("", "")
 
 
 def test_a_file_that_is_shorter_than_it_was_is_refused(tmp_path):
