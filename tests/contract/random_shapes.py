@@ -312,7 +312,7 @@ FUNCTIONS = {
 """Every function with a compiled form, and what gives arguments that it takes."""
 
 
-OF_ANY_LENGTH = {"first_order": 2, "peaks": 1, "polyphase": 1, "sound_levels": 2}
+OF_ANY_LENGTH = {"first_order": 2, "gammatone": 2, "peaks": 1, "polyphase": 1, "sound_levels": 2}
 """Place of a tensor beside the signal that no other one limits: a huge one would be worked off."""
 
 
