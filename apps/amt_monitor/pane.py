@@ -1,7 +1,6 @@
 """What the parts of the window have in common: colors, a title, and the mark of doubt."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +67,10 @@ class Badge(QtWidgets.QWidget):
 
 
 class Pane(QtWidgets.QWidget):
-    """A part of the window with a title and a badge."""
+    """A part of the window with a title and a badge.
+
+    title, about: rich text of this program; whoever has them from elsewhere escapes them
+    """
 
     def __init__(self, name: str, title: str, about: str = "") -> None:
         super().__init__()
@@ -76,7 +78,7 @@ class Pane(QtWidgets.QWidget):
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.badge = Badge()
-        heading = QtWidgets.QLabel(f"<b>{escape(title)}</b>&nbsp; {escape(about)}")
+        heading = QtWidgets.QLabel(f"<b>{title}</b>&nbsp; {about}")
         heading.setObjectName(f"{name}_title")
         self.head = QtWidgets.QHBoxLayout()
         self.head.addWidget(heading)
