@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.calibration import UNCALIBRATED, Calibration, in_words
 from amt_stream.contract import takes_pascal
 from amt_stream.engine.clock import STEP_S, UtcScale
 from amt_stream.engine.feed import (
@@ -353,15 +353,17 @@ class Engine:
         """All models back to silence at their next block; the clock goes on [any-thread]."""
         for measurement in self._measurements.values():
             measurement.commands.put(measurement.reset)
+        self._tell_once_done("reset", "all models are back to silence")
 
     def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
         """Read with another calibration from the next block on [any-thread].
 
         The band of a model that gives one stays that of the uncertainty it was made with.
         """
-        each_ear(calibration)
+        ears = each_ear(calibration)
         for measurement in self._measurements.values():
             measurement.commands.put(partial(measurement.recalibrate, calibration))
+        self._tell_once_done("calibrated", f"read from here on with {in_words(ears)}")
 
     def swap(self, model: Stage, name: str | None = None) -> None:
         """Go on with another model, built and warmed here while the present one runs [any-thread].
@@ -896,6 +898,10 @@ class Engine:
         for outlet in listeners:
             outlet.hear(chunk)
 
+    def _tell_once_done(self, kind: str, text: str) -> None:
+        """Tell of what models were commanded to do, when the first one does it [any-thread]."""
+        self._measurement.commands.put(partial(self._tell_here, kind, text))
+
     def _tell_here(self, kind: str, text: str) -> None:
         self._tell(kind, self._measurement.position, text=text)
 
@@ -918,6 +924,8 @@ class Engine:
         return self._intake.began_utc - self.first_sample / self.source.fs
 
     def _renew_history(self, name: str, ready: ReadyModel) -> None:
+        what = f"{name} is" if name else "the model is"
+        self._tell_here("swapped", f"{what} another from here on: {type(ready.model).__name__}")
         with self._outlets_lock:
             # What another model gave is not read as what this one gives.
             self._recent = deque(one for one in self._recent if one.model != name)

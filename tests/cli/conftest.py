@@ -195,3 +195,11 @@ def typist():
     assert termios.tcgetattr(theirs) == before
     os.close(ours)
     os.close(theirs)
+
+
+@pytest.fixture
+def nothing_to_hear(tmp_path):
+    """Settings in which there is no microphone."""
+    speaker = tmp_path / "speaker_only.conf"
+    speaker.write_text("pcm.!default { type asym playback.pcm { type null } }")
+    return {"ALSA_CONFIG_PATH": str(speaker), "PULSE_SERVER": "none"}

@@ -87,7 +87,7 @@ def test_what_cannot_be_logged_is_refused(run, tmp_path, typed, said, status):
     assert len(done.lines) == 1
 
 
-def test_no_demo_sound_is_logged_unasked(run):
-    done = run("meter", "--quiet", "--log", "night", "--no-wait", PULSE_SERVER="none")
+def test_no_demo_sound_is_logged_unasked(run, nothing_to_hear):
+    done = run("meter", "--quiet", "--log", "night", "--no-wait", **nothing_to_hear)
     assert done.status != 0
     assert "demo" in done.lines[-1]

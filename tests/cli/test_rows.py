@@ -260,15 +260,15 @@ def test_a_summary_goes_where_it_is_told(printed, refused, sound_file, tone, tmp
 def test_without_a_row_there_is_a_header_and_a_summary(printed, sound_file, tone, command):
     path = sound_file(tone(60.0, 0.1))
     sound = (path,) if command == "analyze" else ("--source", path, "--fast")
-    wanted = [command, *sound, "--model", "spl", "--from", 100]
+    wanted = [command, *sound, "--model", "spl", "--from", 0.05, "--step-ms", 1000]
     rows = read_csv(printed(*wanted, "--format", "csv"))
     assert (len(rows), *rows.columns[:2], rows.columns[-1]) == (0, "time_s", "utc", "calibrated")
     lines = printed(*wanted, "--format", "jsonl").splitlines()
     header, summary = map(json.loads, lines)
     for line in (header, summary):
         VALIDATOR.validate(line)
-    assert header["header"]["statistics"]["spl"]["from_s"] == 100
-    assert summary["summary"]["laeq_db"] is None
+    assert header["header"]["statistics"]["spl"]["from_s"] == 0.05
+    assert summary["summary"]["statistics"]["spl"]["measured_s"] == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(

@@ -391,6 +391,31 @@ def test_sound_is_heard_as_it_was_let_in(power_meter, scripted, noise, run_in, u
     assert told == ["the disk is full"]
 
 
+def test_what_a_program_changes_is_an_event(power_meter, scripted):
+    def script(deliver) -> None:
+        block = np.full((480, 2), 0.1, np.float32)
+        deliver(block)
+        for change in (
+            engine.reset,
+            partial(engine.calibrate, Calibration(94.0)),
+            partial(engine.swap, power_meter()),
+        ):
+            change()
+            deliver(block)
+        deliver(None)
+
+    engine = Engine(scripted(script, live=False), power_meter(), run_in="callback")
+    with engine:
+        assert engine.wait(30)
+    assert [(e.kind, e.sample) for e in engine.events] == [
+        ("reset", 480),
+        ("calibrated", 960),
+        ("swapped", 1440),
+    ]
+    assert "94" in engine.events[1].text
+    assert "PowerMeter" in engine.events[2].text
+
+
 def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, collector, caplog):
     calls = []
 
