@@ -95,7 +95,10 @@ class Forked:
 def asked():
     ours, theirs = socket.socketpair()
     call = [sys.executable, "-c", FORKS, str(theirs.fileno())]
-    with subprocess.Popen(call, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL) as forks:
+    # OpenMP's pool of threads is not there in a fork, which would wait for it for ever.
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipes = {"pass_fds": [theirs.fileno()], "stdout": subprocess.DEVNULL, "env": alone}
+    with subprocess.Popen(call, **pipes) as forks:
         theirs.close()
         yield ours
         ours.close()
