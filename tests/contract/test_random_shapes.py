@@ -22,7 +22,7 @@ from amt_stream.stages import Excitation
 from tests.contract.random_shapes import FUNCTIONS
 
 ONE_FORM = {
-    *("band_passes", "blocks", "cascade_blocks", "first_order_gain"),
+    *("band_passes", "blocks", "cached_njit", "cascade_blocks", "first_order_gain"),
     *(
         "fit",
         "framed",
@@ -34,7 +34,7 @@ ONE_FORM = {
         "plain_loops",
     ),
     *("plain_relax", "run", "signal_axes", "state_space", "states", "svf_blocks", "whole_blocks"),
-    "whole_frames",
+    *("whole_frames", "work_alone"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
