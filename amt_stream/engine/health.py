@@ -106,7 +106,8 @@ class Arrivals:
     Blocks come in bursts, so an arrival tells little; but the delay of the promptest block in two
     seconds hardly varies, and its trend is the difference of the two clocks. A block is late where
     its delay exceeds the greatest of the last seconds: whoever hands in much at once is early, and
-    what comes in its time after that is not late.
+    what comes in its time after that is not late. While sound that was held up is made good, faster
+    than it lasts, no delay is the promptest yet: the two seconds begin when that is over.
     """
 
     def __init__(self, fs: int, begin: int = 0) -> None:
@@ -116,7 +117,7 @@ class Arrivals:
         self.last: float | None = None
         self._windows = np.zeros((WINDOWS, 2))
         self._closed = 0
-        self._first_delay = self._base = self._least = 0.0
+        self._first_delay = self._base = self._least = self._made_good = 0.0
         self._usual = self._greatest = -math.inf
         self._usual_until = -math.inf
         self._window_end = begin / fs + WINDOW_S
@@ -128,7 +129,7 @@ class Arrivals:
         audio_s = self.samples / self.fs
         delay = now - audio_s
         if not self.callbacks:
-            self._first_delay = self._base = self._least = delay
+            self._first_delay = self._base = self._least = self._made_good = delay
         self.callbacks += 1
         self.last = time.monotonic()
         self._least = min(self._least, delay)
@@ -139,11 +140,13 @@ class Arrivals:
             self._usual, self._greatest = self._greatest, -math.inf
             self._usual_until = now + WINDOW_S
         self._greatest = max(self._greatest, delay)
-        if audio_s >= self._window_end:
+        if delay < self._made_good - LATE_S:
+            self._made_good, self._window_end = delay, audio_s + WINDOW_S
+        elif audio_s >= self._window_end:
             self._windows[self._closed % WINDOWS] = audio_s, self._least
             self._closed += 1
             self._base, self._least = self._least, delay
-            self._window_end = audio_s + WINDOW_S
+            self._made_good, self._window_end = delay, audio_s + WINDOW_S
         return late
 
     def heard_at(self, audio_s: float) -> float:

@@ -278,6 +278,21 @@ def test_bursts_are_not_late_and_what_comes_in_its_time_after_one_neither(monkey
     assert arrivals.late == 1
 
 
+@pytest.mark.parametrize("held_s", [5, 60])
+def test_sound_that_was_held_up_and_is_made_good_was_heard_in_its_time(monkeypatch, held_s):
+    now = 0.0
+    monkeypatch.setattr(health_module, "since_boot_s", lambda: now)
+    arrivals, heard = Arrivals(48000), []
+    for block in range(2000 + 100 * held_s):
+        now = max((block + 1) / 100, now + 0.001)
+        if block == 450:
+            now += held_s
+        arrivals.note(480)
+        heard.append(arrivals.heard_at(0.0))
+    assert now == pytest.approx(arrivals.samples / 48000)  # all was made good
+    assert np.ptp(heard) < 0.02
+
+
 def test_a_callback_that_overruns_its_block_is_counted_and_marked(
     scripted, power_meter, collector, noise
 ):
