@@ -1,6 +1,5 @@
 """A whole sound in one call: its readings as arrays."""
 
-import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -252,6 +251,8 @@ def measure(
         return list(each(partial(_measured_or_why, wanted=wanted), x, jobs))
     if jobs != 1:
         raise ValueError(f"jobs is {jobs}: it is for a list of several paths")
+    from amt_stream.functional.threads import flushing_denormals
+
     with flushing_denormals():
         return _measured(x, fs, wanted)
 
@@ -453,19 +454,6 @@ def _axis(name: str, size: int) -> Axis:
     return Axis(name, np.arange(1.0, size + 1.0) / tenths)
 
 
-@contextlib.contextmanager
-def flushing_denormals() -> Iterator[None]:
-    """In this thread, as the engine does, read numbers below 1e-38 as 0: they are slow."""
-    import torch
-
-    flushed = not (np.array([1e-310]) * 1.0).any()
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(flushed)
-
-
 def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) -> Iterator[Found]:
     """What `function` gives for each item, in their order, by so many processes at once.
 
@@ -474,6 +462,8 @@ def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) ->
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
     if min(jobs, len(items)) <= 1:
+        from amt_stream.functional.threads import flushing_denormals
+
         with flushing_denormals():
             yield from map(function, items)
         return

@@ -51,7 +51,7 @@ from amt_stream.engine.sources import (
     refuse_no_source,
 )
 from amt_stream.frames import Chunk, Event, Fault, Frames, HearsEnd, Snapshot
-from amt_stream.functional.threads import work_alone
+from amt_stream.functional.threads import flushing_denormals, work_alone
 from amt_stream.streaming import Stage
 
 POLL_S = 0.003
@@ -188,7 +188,6 @@ class Engine:
         self._ladder = Ladder(ladder, self._measurements, self._tell_here)
         self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._measured_samples = 0
-        self._callback_thread: int | None = None
         self._intake = Intake(
             source, self._deliver if run_in == "engine" else self._deliver_in_callback
         )
@@ -631,10 +630,8 @@ class Engine:
             if self._is_over() or self._ended.is_set():
                 return
             try:
-                if self._callback_thread != threading.get_ident():
-                    work_alone()
-                    self._callback_thread = threading.get_ident()
-                with torch.inference_mode():
+                # The thread is not ours: it goes on as it was.
+                with flushing_denormals(), torch.inference_mode():
                     self._hear(block, as_lost(lost), flags)
             except BaseException as error:
                 self._fail(error)
@@ -766,7 +763,7 @@ class Engine:
         with contextlib.suppress(IndexError):
             while True:
                 kind, text = self._told.popleft()
-                self._tell(kind, self._measurement.position, 0, text)
+                self._tell_here(kind, text)
 
     def _watch(self) -> None:
         self._pass_on_told()
@@ -876,13 +873,13 @@ class Engine:
     def _tell_failures(self) -> None:
         """Of sinks, noticed in their own threads; and what they say of themselves."""
         while not self._failures.empty():
-            self._tell("sink", self._measurement.position, text=self._failures.get())
+            self._tell_here("sink", self._failures.get())
         for outlet, told in self._notes.items():
             note = outlet.note
             if note != told:
                 self._notes[outlet] = note
                 if note:
-                    self._tell("sink", self._measurement.position, text=note)
+                    self._tell_here("sink", note)
 
     def _tell_sound(self, block: Block, lost: int, flags: int) -> None:
         """Hand a copy of the sound to every sink that hears it [engine-thread]."""

@@ -6,9 +6,10 @@ that does not run. `torch.set_num_threads` would also decide for every thread of
 meets torch meanwhile, so the limit is set where it belongs to one thread: in OpenMP and in MKL.
 """
 
+import contextlib
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import torch
@@ -17,6 +18,9 @@ from torch import Tensor
 SMALL = 2**15
 """Numbers in a block up to which one thread does it: below this torch parts no addition either."""
 
+TINY = 5e-324
+"""The least number above 0 that arithmetic knows where it knows denormal numbers."""
+
 Setter = Callable[[int], int]
 
 
@@ -24,6 +28,17 @@ def work_alone() -> None:
     """From now on the calling thread has one core, and no slow arithmetic on tiny numbers."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+
+
+@contextlib.contextmanager
+def flushing_denormals() -> Iterator[None]:
+    """In the calling thread, numbers below 1e-38 are 0, which would be slow; then as before."""
+    flushed = TINY * 1.0 == 0.0
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(flushed)
 
 
 class one_thread:

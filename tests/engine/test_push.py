@@ -53,6 +53,15 @@ def measured(source, model, sink, push=None, **options) -> Engine:
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
+def test_the_thread_that_pushes_stays_as_it_was(power_meter, collector, noise, run_in):
+    threads = torch.get_num_threads()
+    source = PushSource(FS, 2)
+    measured(source, power_meter(), collector, lambda: source.push(noise(FS)), run_in=run_in)
+    assert torch.get_num_threads() == threads
+    assert np.float64(1e-310) * 1.0 > 0
+
+
+@pytest.mark.parametrize("run_in", ["engine", "callback"])
 @pytest.mark.parametrize("live", [True, False])
 def test_random_blocks_from_two_threads_give_what_the_file_gives(
     tmp_path, collector, noise, live, run_in
