@@ -106,7 +106,7 @@ def whole_text_file(
                 draft.replace(target)
         if sys.platform == "win32":
             draft.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
@@ -159,8 +159,8 @@ def _locked(number: int) -> bool:
     return os.fstat(number).st_nlink > 0
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder last, where a system can."""
+def sync_folder(folder: Path) -> None:
+    """Keep the names in a folder through a loss of power, where the system can."""
     with contextlib.suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

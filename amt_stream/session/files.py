@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from amt_stream.files import sync_folder, why
+
 TORN = ".torn"
 """Ending of what was moved out of a file because its last line was not whole."""
 
@@ -27,8 +29,7 @@ def told(path: Path, cannot: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # a ValueError is of a name that is none
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SessionError(f"{path} cannot be {cannot}: {why}") from error
+        raise SessionError(f"{path} cannot be {cannot}: {why(error)}") from error
 
 
 class GrowingFile:
@@ -90,16 +91,6 @@ def same_file(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:
         return False
-
-
-def sync_folder(folder: Path) -> None:
-    """Keep the names in a folder through a loss of power, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def new_name(folder: Path, stem: str, ending: str) -> Path:

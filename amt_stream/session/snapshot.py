@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from amt_stream.files import sync_folder
 from amt_stream.resumable import SavedState, part_of, under
-from amt_stream.session.files import GrowingFile, SessionError, sync_folder, told
+from amt_stream.session.files import GrowingFile, SessionError, told
 
 SNAPSHOT = "snapshot.state"
 DRAFT = f".{SNAPSHOT}"

@@ -12,6 +12,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, FaultSource, SignalSource
 from amt_stream.signals import Noise
 from tests.engine.conftest import Collector, PowerMeter
+from tests.engine.test_ends import fail, leave, spoil
 
 SOUND_S = 0.4
 END_S = 20.0
@@ -27,18 +28,6 @@ STOPS = st.one_of(st.none(), st.none(), st.integers(0, 40))
 
 def dawdle(frames) -> None:
     time.sleep(0.001)
-
-
-def fail(frames) -> None:
-    raise ValueError("no")
-
-
-def leave(frames) -> None:
-    raise SystemExit
-
-
-def spoil(frames) -> None:
-    frames.time_s[:] = frames.values.stl[:] = np.nan
 
 
 SINKS = st.lists(st.sampled_from([dawdle, fail, leave, spoil]), unique=True, max_size=2)
