@@ -3,6 +3,7 @@ from . import faults as faults
 from . import feed as feed
 from . import frames as frames
 from . import health as health
+from . import keeping as keeping
 from . import microphone as microphone
 from . import push as push
 from . import ring as ring

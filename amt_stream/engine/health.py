@@ -153,6 +153,11 @@ class Arrivals:
         """When, by `since_boot_s`, the sample at `audio_s` came, or would have come promptly."""
         return self._base + audio_s
 
+    def silent_for_s(self, began_at: float | None) -> float:
+        """Seconds since the last block, or since the source began, if it has [any-thread]."""
+        last = self.last or began_at
+        return time.monotonic() - last if last is not None else 0.0
+
     @property
     def behind_s(self) -> float:
         return self._base - self._first_delay

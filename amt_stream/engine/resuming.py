@@ -72,3 +72,24 @@ class Standing(Resumable):
         super().load_state_dict(state)
         if len({one.position for one in self.models.values()}) > 1:
             raise Unfitting("the models of the state stand at different samples")
+
+
+class BrokenOff:
+    """The time between the stop of one engine and the first sound of the next, counted once."""
+
+    def __init__(self, fs: int, since: Moment | None) -> None:
+        self._fs, self._since = fs, since
+        self._why = ""
+
+    def before(self, count: int) -> int:
+        """Samples that nobody heard before the first block, of `count` samples [audio-thread]."""
+        if self._since is None:
+            return 0
+        missing, self._why = self._since.samples_until(Moment(count / self._fs), self._fs)
+        self._since = None
+        return missing
+
+    def told(self) -> str:
+        """Why, in words, to be asked once; "" where it is told already [engine-thread]."""
+        why, self._why = self._why, ""
+        return why

@@ -9,7 +9,7 @@ import soundfile
 import amt_stream
 from amt_stream import Engine, FileSource, Moore2016, PushSource, SignalSource
 from amt_stream.calibration import Calibration
-from amt_stream.engine import SourceError, runner
+from amt_stream.engine import SourceError, keeping
 from amt_stream.engine.resuming import Moment
 from amt_stream.engine.sources import StdinSource
 from amt_stream.presets import load_preset
@@ -25,7 +25,7 @@ NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     """Snapshots come every few blocks."""
-    monkeypatch.setattr(runner, "SNAPSHOT_S", 0.02)
+    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.02)
 
 
 class Table:
@@ -171,7 +171,7 @@ def test_a_program_that_asks_for_rows_gets_those_from_there_on():
 @pytest.fixture(scope="module")
 def saved():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "SNAPSHOT_S", 0.02)
+        patch.setattr(keeping, "SNAPSHOT_S", 0.02)
         told = ran(SignalSource(demo_sound(), FS, 1.0, paced=False), ["spl", "zwicker"])
     return told.kept[len(told.kept) // 2]
 

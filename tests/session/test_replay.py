@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, Event, Fault, PushSource, runner
+from amt_stream.engine import Engine, Event, Fault, PushSource, keeping
 from amt_stream.presets import Preset
 from amt_stream.session import LOG_FORMATS, Session, SessionError, SessionLog, SoundLog, log
 from amt_stream.session.replay import replay_session
@@ -22,7 +22,7 @@ NAMES = ("moore2016", "bs1770", "spl")
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(log, "FLUSH_S", 0.1)
-    monkeypatch.setattr(runner, "SNAPSHOT_S", 0.1)
+    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.1)
 
 
 def blocks_of(seconds, seed=0):

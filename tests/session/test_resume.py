@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, FileSource, PushSource, runner
+from amt_stream.engine import Engine, FileSource, PushSource, keeping
 from amt_stream.presets import Preset
 from amt_stream.session import Session, SessionError, SessionLog, log, verify
 from amt_stream.session.snapshot import SNAPSHOT, read_snapshot
@@ -34,13 +34,13 @@ test_resume.measured(sys.argv[2], sys.argv[3])
 
 
 def hurry():
-    log.FLUSH_S = runner.SNAPSHOT_S = 0.1
+    log.FLUSH_S = keeping.SNAPSHOT_S = 0.1
 
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(log, "FLUSH_S", 0.1)
-    monkeypatch.setattr(runner, "SNAPSHOT_S", 0.1)
+    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.1)
 
 
 def table_of(source, names, step_ms=100):

@@ -1,0 +1,70 @@
+"""Sound that waits for the models."""
+
+from amt_stream.engine.ring import SampleRing
+from amt_stream.engine.sources import Block, Source
+from amt_stream.frames import Fault
+
+
+class Backlog:
+    """What waits in the ring, or in the callback that runs the models, and what is left out of it.
+
+    Only one of the two ways is gone: of a callback the ring stays empty and its length is how far
+    the models may lag.
+    """
+
+    def __init__(self, source: Source, ring: SampleRing) -> None:
+        self.ring = ring
+        self.behind_s = 0.0
+        self.overran = False
+        self.skipped = 0
+        self._overruns = 0
+        self._skips = False
+        self._source = source
+
+    @property
+    def seconds(self) -> float:
+        """How much sound waits [any-thread]."""
+        return self.ring.fill / self._source.fs + self.behind_s
+
+    @property
+    def overruns(self) -> int:
+        """How often it was too much [any-thread]."""
+        return self._overruns + self.ring.overflows
+
+    def worked(self, wall_s: float, audio_s: float) -> None:
+        """The models took `wall_s` of a callback [engine-thread]."""
+        # A long block is made good by those after it, as long as the device can wait.
+        self.behind_s = max(0.0, self.behind_s + wall_s - audio_s)
+        self.overran = self.behind_s > self._source.slack_s
+        self._overruns += self.overran
+
+    def skip(self, samples: int) -> bool:
+        """Leave out what comes once the models lag by what a ring holds, until they lag no more.
+
+        Of a callback [engine-thread].
+        """
+        fs = self._source.fs
+        longest_s = 0.0 if self._skips else self.ring.capacity / fs
+        if not self._source.live or self.behind_s <= longest_s:
+            self._skips = False
+            return False
+        self._overruns += not self._skips
+        self._skips = True
+        self.skipped += samples
+        self.behind_s = max(0.0, self.behind_s - samples / fs)
+        return True
+
+    def drop(self, buffer: Block) -> tuple[int, int]:
+        """Leave out what waits, in pieces of a buffer, where it is more than half a ring.
+
+        It costs less, and less delay, than to lose a little at the end of the ring for ever.
+        Gives how many samples that were, and their faults [engine-thread].
+        """
+        lost, flags = 0, 0
+        if self.ring.fill > self.ring.capacity // 2:
+            self._overruns += 1
+            flags = Fault.OVERLOAD
+            while self.ring.fill >= len(buffer):
+                read = self.ring.read(buffer)
+                lost, flags = lost + read.copied + read.lost, flags | read.flags
+        return lost, flags

@@ -1,0 +1,79 @@
+"""What happens in an engine, told as events."""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+
+from amt_stream.engine.outlets import Outlets
+from amt_stream.engine.resuming import BrokenOff
+from amt_stream.engine.sources import Source
+from amt_stream.frames import Event, Fault
+
+EVENTS = 1000
+
+
+class Telling:
+    """Tells every sink that hears events, and keeps the last thousand.
+
+    position: gives the sample that the models have reached
+    epoch: gives UTC of the first sample, as known at a time of the sound
+    resumed_at: the sample where it goes on with what another engine began, else None
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        outlets: Outlets,
+        broken_off: BrokenOff,
+        position: Callable[[], int],
+        epoch: Callable[[float], float],
+        resumed_at: int | None,
+    ) -> None:
+        self._source, self._outlets, self._broken_off = source, outlets, broken_off
+        self._position, self._epoch, self._resumed_at = position, epoch, resumed_at
+        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._told: deque[tuple[str, str]] = deque()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """[any-thread]"""
+        return tuple(self._events.copy())
+
+    def by_source(self, kind: str, text: str) -> None:
+        """Keep what the source says for the engine's own thread [any-thread]."""
+        self._told.append((kind, text))
+
+    def pass_on(self) -> None:
+        """Tell what the source has said meanwhile [engine-thread]."""
+        # Of a callback, two threads may do this.
+        with contextlib.suppress(IndexError):
+            while True:
+                kind, text = self._told.popleft()
+                self.here(kind, text)
+
+    def sinks(self) -> None:
+        """Tell of failures of sinks, and what they say of themselves [engine-thread]."""
+        for text in self._outlets.told():
+            self.here("sink", text)
+
+    def gap(self, lost: int, flags: int) -> None:
+        """Tell that samples are missing, if some are [engine-thread]."""
+        if self._resumed_at is not None:
+            at, self._resumed_at = self._resumed_at, None
+            self._tell("resumed", at, text="it goes on where it stopped")
+        if lost:
+            cause = f"{self._source.name} lost it"
+            if flags & Fault.OVERLOAD:
+                cause = "it found no room"
+            self._tell("gap", self._position(), lost, self._broken_off.told() or cause)
+
+    def here(self, kind: str, text: str) -> None:
+        """Tell of something at the sample that the models have reached [engine-thread]."""
+        self._tell(kind, self._position(), text=text)
+
+    def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
+        time_s = sample / self._source.fs
+        utc = self._epoch(time_s) + time_s
+        event = Event(kind, sample, time_s, utc, samples, text)
+        self._events.append(event)
+        self._outlets.tell(event)
