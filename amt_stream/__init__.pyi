@@ -10,6 +10,7 @@ from . import data as data
 from . import design as design
 from . import engine as engine
 from . import files as files
+from . import formats as formats
 from . import frames as frames
 from . import functional as functional
 from . import measuring as measuring
@@ -19,6 +20,7 @@ from . import outputs as outputs
 from . import plain as plain
 from . import pointwise as pointwise
 from . import presets as presets
+from . import refusal as refusal
 from . import resumable as resumable
 from . import rows as rows
 from . import scales as scales

@@ -12,7 +12,7 @@ from typing import Any
 
 from amt_stream.files import NotThatFile, small_text, whole_text_file, why
 from amt_stream.plain import brief
-from amt_stream.scales import pascal_per_unit
+from amt_stream.refusal import Refusal
 
 COVERAGE = 2
 """Factor k of all uncertainties here: about 95 % of levels lie within them."""
@@ -124,6 +124,8 @@ class Calibration:
     @property
     def pascal_per_unit(self) -> float:
         """Pascal that a sample of 1.0 stands for: the peak of the full-scale sine."""
+        from amt_stream.scales import pascal_per_unit  # numpy takes its time
+
         return pascal_per_unit(self.full_scale_db_spl)
 
 
@@ -144,7 +146,7 @@ def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
     return max(known) if len(known) == len(calibrations) else None
 
 
-class CalibrationError(RuntimeError):
+class CalibrationError(Refusal, RuntimeError):
     """The user's calibration file cannot be used; the message says where and why."""
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.refusal import Refusal
+
 PIECE_S = 0.2
 STABLE_S = 3.0
 STABLE_DB = 0.1
@@ -23,7 +25,7 @@ FULL_SCALE = 32767 / 32768
 LOWEST_DB = -200.0
 
 
-class Refused(RuntimeError):
+class Refused(Refusal, RuntimeError):
     """What was heard is no calibrator tone; the message says why, with the value measured."""
 
 

@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from amt_stream.contract import InputUnit
+from amt_stream.refusal import Refusal
 
 GROUP = "amt_stream.models"
 DEFAULT = "moore2016"
@@ -27,7 +28,7 @@ ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono"]
 View = Literal["loudness", "modulation", "readings"]
 
 
-class CatalogError(ValueError):
+class CatalogError(Refusal, ValueError):
     """An entry cannot be used; the message says which, why, and what to do."""
 
 

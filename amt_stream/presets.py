@@ -16,6 +16,7 @@ from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
 from amt_stream.files import NotThatFile, small_text
 from amt_stream.plain import brief
+from amt_stream.refusal import Refusal
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +31,7 @@ CHAIN = "chain"
 REQUIRED = "model.name"
 
 
-class PresetError(ValueError):
+class PresetError(Refusal, ValueError):
     """A preset cannot be used; the message names file, key, value and what is allowed."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["plain", "files"]
+RANK = ["plain", "refusal", "formats", "files"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]

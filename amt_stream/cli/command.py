@@ -12,20 +12,13 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from amt_stream import __version__, catalog
-from amt_stream.calibration import CalibrationError
-from amt_stream.calibrator import Refused
-from amt_stream.catalog import CatalogError
 from amt_stream.cli import options
-from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.messages import say
 from amt_stream.cli.output import Output, OutputFailed
-from amt_stream.engine.sources import DeviceLost, SourceError
 from amt_stream.plain import sentence
-from amt_stream.presets import PresetError
-from amt_stream.session.files import SessionError
+from amt_stream.refusal import Refusal
 
 ERROR = 1
-USAGE = 2
-DEVICE_LOST = 3
 HUNG_UP = 129
 READER_LEFT = 141
 """As a shell tells of any program whose reader has left: it wrote less than there was."""
@@ -57,23 +50,9 @@ def run_command(argv: Sequence[str] | None = None) -> int:
                 return HUNG_UP
             say(f"standard output cannot be written: {error.strerror}")
             return ERROR
-        except DeviceLost as error:
+        except Refusal as error:
             say(error)
-            return DEVICE_LOST
-        except WrongUsage as error:
-            say(error)
-            return USAGE
-        except (
-            SourceError,
-            PresetError,
-            CatalogError,
-            CalibrationError,
-            Refused,
-            SessionError,
-            Mistake,
-        ) as error:
-            say(error)
-            return ERROR
+            return error.status
 
 
 def _fill_closed_streams() -> None:

@@ -5,14 +5,17 @@ import re
 import sys
 
 from amt_stream.plain import sentence
+from amt_stream.refusal import Refusal
 
 
-class Mistake(Exception):
-    """Something that the user can put right; the message is one sentence."""
+class Mistake(Refusal):
+    """Something asked of a command that cannot be done."""
 
 
 class WrongUsage(Mistake):
     """Options that do not go together."""
+
+    status = 2
 
 
 def say(message: object) -> None:

@@ -13,7 +13,7 @@ from amt_stream.calibration import (
 )
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
-from amt_stream.outputs import FORMATS
+from amt_stream.formats import LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.presets import (
     DEFAULT,
     Preset,
@@ -21,8 +21,6 @@ from amt_stream.presets import (
     settings_of,
     shipped_presets,
 )
-from amt_stream.session.log import LOG_FORMATS
-from amt_stream.session.sound import SOUND_FORMATS
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 PCM_FS = 48000
@@ -116,7 +114,7 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         "--terminal", action="store_true", help="show the meter here and not in a window"
     )
     parser.add_argument(
-        "--format", choices=tuple(FORMATS), help="write rows of numbers and show nothing"
+        "--format", choices=ROW_FORMATS, help="write rows of numbers and show nothing"
     )
     parser.add_argument(
         "--step-ms",
@@ -241,7 +239,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=tuple(FORMATS),
+        choices=ROW_FORMATS,
         help="of rows (default: that of the ending of --out, else csv)",
     )
     parser.add_argument(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.files import NotThatFile, require_file
+from amt_stream.refusal import Refusal
 
 SLOWEST_FS, FASTEST_FS = 1000, 768000
 """Sampling rates in hertz that sound is taken at."""
@@ -38,7 +39,7 @@ _MP3_SLACK = 2 * 1152
 _OGG_HEAD, _OGG_LONGEST, _OGG_LAST = 27, 65307, 4
 
 
-class SourceError(RuntimeError):
+class SourceError(Refusal, RuntimeError):
     """A source cannot be opened or read; the message says why in one sentence."""
 
 

@@ -56,6 +56,8 @@ LARGEST_SAMPLE = 1e6
 class DeviceLost(SourceError):
     """The device went away, or has stopped to deliver."""
 
+    status = 3
+
 
 class Deliver(Protocol):
     """What a `Source` is given by the engine, to be called with each block of sound."""

@@ -1,9 +1,9 @@
 """Sessions: logs of measurements in folders, which survive what happens to whoever writes them."""
 
+from amt_stream.formats import LOG_FORMATS, SOUND_FORMATS, LogFormat, SoundFormat
 from amt_stream.session.files import SessionError
-from amt_stream.session.log import LOG_FORMATS, LogFormat, SessionLog, SoundLog
+from amt_stream.session.log import SessionLog, SoundLog
 from amt_stream.session.reading import Session
-from amt_stream.session.sound import SOUND_FORMATS, SoundFormat
 from amt_stream.session.verify import Verdict, verify
 
 __all__ = ["LOG_FORMATS", "SOUND_FORMATS", "LogFormat", "Session", "SessionError", "SessionLog"]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amt_stream.files import sync_folder, why
+from amt_stream.refusal import Refusal
 
 TORN = ".torn"
 """Ending of what was moved out of a file because its last line was not whole."""
@@ -19,7 +20,7 @@ O_BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_LINE = 1 << 20
 
 
-class SessionError(RuntimeError):
+class SessionError(Refusal, RuntimeError):
     """A session cannot be begun, continued or read; the message says why in one sentence."""
 
 

@@ -14,10 +14,11 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from amt_stream import __version__
 from amt_stream.calibration import utc_now
+from amt_stream.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.resumable import SavedState, Unfitting
 from amt_stream.rows import JoinedRows, Rows
@@ -27,11 +28,8 @@ from amt_stream.session.folder import SUMMARY, Folder
 from amt_stream.session.parts import Store, TextParts
 from amt_stream.session.reading import Session
 from amt_stream.session.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
-from amt_stream.session.sound import Recording, SoundFormat, refuse_sound
+from amt_stream.session.sound import Recording, refuse_sound
 from amt_stream.table import Table
-
-LogFormat = Literal["sqlite", "csv", "jsonl"]
-LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl")
 
 FLUSH_S = 1.0
 """Between two times that what came is brought to the disk."""

@@ -6,10 +6,11 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from amt_stream.formats import SOUND_FORMATS, SoundFormat
 from amt_stream.frames import Chunk
 from amt_stream.rows.block import in_utc
 from amt_stream.session.files import GrowingFile, SessionError, new_name
@@ -18,8 +19,6 @@ from amt_stream.session.folder import Folder
 from amt_stream.session.parts import Hours
 from amt_stream.session.wav import WavFile
 
-SoundFormat = Literal["flac", "wav"]
-SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
 FILES: dict[str, type[FlacFile] | type[WavFile]] = {"flac": FlacFile, "wav": WavFile}
 
 

@@ -1,0 +1,15 @@
+"""Formats of what is written: their names alone, so that a command line knows them at once."""
+
+from typing import Literal
+
+LogFormat = Literal["sqlite", "csv", "jsonl"]
+SoundFormat = Literal["flac", "wav"]
+
+ROW_FORMATS = ("csv", "jsonl")
+"""Of rows, which is also the ending of their files."""
+
+LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl")
+"""Of the rows in a log, the default first."""
+
+SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
+"""Of the sound in a log, the default first."""
