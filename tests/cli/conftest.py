@@ -8,12 +8,14 @@ import select
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import soundfile
 
 from amt_stream.cli.command import build_parser, run_chosen, run_command
+from tests.cli.forks import Forks
 
 FULL_SCALE_DB = 100.0
 
@@ -94,23 +96,31 @@ def command():
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 
 
+@pytest.fixture(scope="session")
+def forks():
+    """The process in whose forks commands run."""
+    if not hasattr(os, "fork"):
+        pytest.skip("commands run in forks, which are POSIX")
+    with Forks() as forks:
+        yield forks
+
+
 @pytest.fixture
-def run(tmp_path):
+def run(forks, tmp_path):
     """Run the command, which sees no screen, in an empty folder, and wait for its end."""
 
     def wait_for(*arguments, stdin=b"", **settings):
         environment = {k: v for k, v in os.environ.items() if k not in SCREENS} | settings
-        process = subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            check=False,
-            cwd=tmp_path,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-        )
-        return Done(process)
+        given = {"stdin": stdin, "environment": environment, "folder": tmp_path}
+        return Done(forks.run(*arguments, **given))
 
     return wait_for
+
+
+@pytest.fixture
+def begin(forks, tmp_path):
+    """Begin the command in an empty folder, for a `with` block; `tests.cli.forks` has the rest."""
+    return partial(forks.begin, folder=tmp_path)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import json
 import re
 import signal
-import subprocess
 import time
 from argparse import Namespace
 from math import ceil
@@ -213,30 +212,28 @@ def test_an_output_that_cannot_be_meant_is_refused(run, sound_file, arguments, s
     assert path.read_bytes() == before
 
 
-def test_nothing_half_written_stays(command, sound_file, tmp_path):
+def test_nothing_half_written_stays(begin, sound_file, tmp_path):
     """Interrupted in the middle of ten minutes of sound, once rows are written."""
     path = sound_file(np.zeros((600 * 8000, 1)), 8000, subtype="PCM_16")
     folder = tmp_path / "rows"
-    arguments = [*command, "analyze", path, "--out", folder / "rows.csv"]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
+    with begin("analyze", path, "--out", folder / "rows.csv") as process:
         while process.poll() is None and not any(f.stat().st_size for f in folder.glob(".*")):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
     assert process.returncode == 130
-    assert b"Traceback" not in errors
+    assert "Traceback" not in errors
     assert list(folder.iterdir()) == []
 
 
-def test_a_reader_that_leaves_is_no_error(command, sound_file):
+def test_a_reader_that_leaves_is_no_error(begin, sound_file):
     path = sound_file(np.zeros((20 * 48000, 2)), subtype="PCM_16")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*command, "analyze", path], **pipes) as process:
+    with begin("analyze", path) as process:
         process.stdout.readline()
         process.stdout.close()
         errors = process.stderr.read()
     assert process.returncode == 141
-    assert errors.count(b"\n") == 1
+    assert errors.count("\n") == 1
 
 
 def test_a_file_whose_rows_are_there_does_not_end_the_batch(run, sound_file, tmp_path):

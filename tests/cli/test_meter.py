@@ -1,7 +1,6 @@
 import io
 import json
 import signal
-import subprocess
 
 import numpy as np
 import pytest
@@ -64,11 +63,10 @@ def test_files_and_pipes_give_what_analyze_gives(run, sound_file, changing_sound
         assert largest_difference(done.rows["ltl_phon"], expected["ltl_phon"]) < 0.02
 
 
-def test_a_microphone_gives_what_analyze_gives(run, command, playing, sound_file, changing_sound):
+def test_a_microphone_gives_what_analyze_gives(run, begin, playing, sound_file, changing_sound):
     path = sound_file(changing_sound)
     expected = run("analyze", path).rows["ltl_phon"][:2800]
-    listen = [*command, "meter", "-d", "virtual_mic", "--duration", "5", *map(str, ROWS)]
-    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as meter:
+    with begin("meter", "-d", "virtual_mic", "--duration", 5, *ROWS) as meter:
         head = iter(meter.stdout.readline, "")
         assert any(line.startswith("0.0,") for line in head)
         with playing(path):
@@ -157,10 +155,8 @@ def test_a_device_chosen_in_the_window_has_its_own_settings(virtual_mic, capsys)
     assert capsys.readouterr().err == ""
 
 
-def test_rows_come_as_they_are_measured_until_interrupted(command):
-    call = [*command, "meter", "--source", "demo", "--format", "csv"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(call, **pipes) as meter:
+def test_rows_come_as_they_are_measured_until_interrupted(begin):
+    with begin("meter", "--source", "demo", "--format", "csv") as meter:
         assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
         assert meter.poll() is None
         meter.send_signal(signal.SIGINT)
@@ -169,21 +165,17 @@ def test_rows_come_as_they_are_measured_until_interrupted(command):
     assert meter.returncode == 130
 
 
-def test_a_reader_that_leaves_ends_the_meter_quietly(command):
-    call = [*command, "meter", "--source", "demo", "--format", "jsonl", "--step-ms", "1"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(call, **pipes) as meter:
+def test_a_reader_that_leaves_ends_the_meter_quietly(begin):
+    with begin("meter", "--source", "demo", "--format", "jsonl", "--step-ms", "1") as meter:
         meter.stdout.readline()
         meter.stdout.close()
-        assert meter.stderr.read() == b""
+        assert meter.stderr.read() == ""
     assert meter.returncode == 141
 
 
-def test_a_lost_device_that_is_not_waited_for_has_its_own_status(command, virtual_mic):
-    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--no-wait"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+def test_a_lost_device_that_is_not_waited_for_has_its_own_status(begin, virtual_mic):
     try:
-        with subprocess.Popen(call, **pipes) as meter:
+        with begin("meter", "-d", "virtual_mic", "--format", "csv", "--no-wait") as meter:
             assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
             virtual_mic.unplug()
             meter.stdout.read()
@@ -195,12 +187,10 @@ def test_a_lost_device_that_is_not_waited_for_has_its_own_status(command, virtua
     assert "Traceback" not in errors
 
 
-def test_rows_go_on_when_a_lost_device_is_back(command, virtual_mic):
+def test_rows_go_on_when_a_lost_device_is_back(begin, virtual_mic):
     """What happens to the device is said at once, and the rows count the time without it."""
-    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--duration", "4"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     try:
-        with subprocess.Popen(call, **pipes) as meter:
+        with begin("meter", "-d", "virtual_mic", "--format", "csv", "--duration", "4") as meter:
             assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))
             virtual_mic.unplug()
             assert "the device 'virtual_mic' was lost" in meter.stderr.readline()
@@ -216,11 +206,9 @@ def test_rows_go_on_when_a_lost_device_is_back(command, virtual_mic):
     assert "4 s measured" in errors
 
 
-def test_a_measurement_ends_in_its_time_though_the_device_stays_away(command, virtual_mic):
-    call = [*command, "meter", "-d", "virtual_mic", "--terminal", "--duration", "3"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+def test_a_measurement_ends_in_its_time_though_the_device_stays_away(begin, virtual_mic):
     try:
-        with subprocess.Popen(call, **pipes) as meter:
+        with begin("meter", "-d", "virtual_mic", "--terminal", "--duration", "3") as meter:
             assert " s  LTL" in meter.stdout.readline()
             virtual_mic.unplug()
             meter.stdout.read()
@@ -248,13 +236,12 @@ def test_without_a_microphone_there_are_no_rows(run, nothing_to_hear):
     assert "--source demo gives rows of the built-in sound" in done.err
 
 
-def test_a_microphone_that_comes_later_is_waited_for(command, virtual_mic):
-    call = [*command, "meter", "-d", "virtual_mic", "--format", "csv", "--duration", "0.5"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+def test_a_microphone_that_comes_later_is_waited_for(run, begin, virtual_mic):
+    call = ["meter", "-d", "virtual_mic", "--format", "csv", "--duration", "0.5"]
     virtual_mic.unplug()
     try:
-        assert subprocess.run(call, check=False, **pipes).returncode == 1
-        with subprocess.Popen([*call, "--wait"], **pipes) as meter:
+        assert run(*call).status == 1
+        with begin(*call, "--wait") as meter:
             assert "waiting for the microphone:" in meter.stderr.readline()
             virtual_mic.plug()
             rows = meter.stdout.read().splitlines()
@@ -264,10 +251,9 @@ def test_a_microphone_that_comes_later_is_waited_for(command, virtual_mic):
     assert rows[-1].startswith("0.5,")
 
 
-def test_the_window_opens_on_a_screen(command, xvfb):
+def test_the_window_opens_on_a_screen(begin, xvfb):
     pytest.importorskip("pyqtgraph.Qt", reason="the window is not installed")
-    call = [*command, "meter", "--source", "demo", "--duration", "1"]
-    done = subprocess.run(call, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert "terminal" not in done.stderr
+    with begin("meter", "--source", "demo", "--duration", "1") as meter:
+        out, errors = meter.communicate()
+    assert (meter.returncode, out) == (0, ""), errors
+    assert "terminal" not in errors

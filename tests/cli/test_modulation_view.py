@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -105,10 +104,10 @@ def test_a_tone_modulated_at_4_hz_is_the_strongest_within_a_second(run):
     assert "uncalibrated" not in last
 
 
-def test_it_is_drawn_in_a_terminal(typist, command):
+def test_it_is_drawn_in_a_terminal(typist, begin):
     person, terminal = typist
-    call = [*command, "meter", "--model", "king2019", "--terminal", "--source", "am-tone"]
-    with subprocess.Popen(call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+    call = ["meter", "--model", "king2019", "--terminal", "--source", "am-tone"]
+    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
         place = person.wait_for(f"strongest: 5.2 Hz in {hz_text(nearest_band(1000.0))} Hz")
         # The line of the band nearest 4 Hz, of the whole screen that comes next.
         row = person.wait_for("5.2 Hz", since=person.wait_for("94 Hz", since=place))

@@ -1,13 +1,16 @@
 """`amt-stream selftest` as a stranger runs it."""
 
+import os
 import platform
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 
 import amt_stream
+from tests.cli.conftest import Done
 
 PACKAGE = Path(amt_stream.__file__).parent
 
@@ -57,8 +60,10 @@ def test_rows_and_report(run, tmp_path):
     assert list(report.parent.iterdir()) == [report]
 
 
-def test_a_wrong_constant_fails_and_is_named(run, wrong, tmp_path):
-    done = run("selftest", "--model", "zwicker", "--report", "out.md", PYTHONPATH=wrong)
+def test_a_wrong_constant_fails_and_is_named(command, wrong, tmp_path):
+    call = [*command, "selftest", "--model", "zwicker", "--report", "out.md"]
+    started = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": wrong}}
+    done = Done(subprocess.run(call, check=False, capture_output=True, **started))
     assert done.status == 1
     failed = [line for line in done.out.splitlines() if line.startswith("FAIL")]
     assert len(done.lines) == len(failed) > 1

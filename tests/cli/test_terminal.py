@@ -1,4 +1,4 @@
-import subprocess
+import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -86,11 +86,11 @@ def test_plain_lines_where_it_is_no_terminal(run, sound_file, tone):
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
 
-def test_it_draws_in_place_and_takes_keys(typist, command, sound_file, tone):
+def test_it_draws_in_place_and_takes_keys(typist, begin, sound_file, tone):
     person, terminal = typist
     path = sound_file(np.concatenate([tone(80.0, 2.0), tone(40.0, 20.0)]))
-    call = [*command, "meter", "--terminal", "--source", path]
-    with subprocess.Popen(call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+    call = ["meter", "--terminal", "--source", path]
+    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
         person.wait_for("uncalibrated", since=person.wait_for(ENTER))
         # Louder than anything that comes after 2 s: only a reset makes the maximum forget it.
         person.wait_for("Hz  3.")
@@ -107,11 +107,11 @@ def test_it_draws_in_place_and_takes_keys(typist, command, sound_file, tone):
     assert float(farewell.split("max LTL")[1].split()[0]) < 1.1
 
 
-def test_a_signal_too_leaves_the_terminal_as_it_was(typist, command):
+def test_a_signal_too_leaves_the_terminal_as_it_was(typist, begin):
     person, terminal = typist
-    call = [*command, "meter", "--terminal", "--source", "demo"]
-    with subprocess.Popen(call, stdin=terminal, stdout=terminal) as meter:
+    call = ["meter", "--terminal", "--source", "demo"]
+    with begin(*call, stdin=terminal, stdout=terminal) as meter:
         person.wait_for("LTL", since=person.wait_for(ENTER))
-        meter.terminate()
+        meter.send_signal(signal.SIGTERM)
         person.wait_for(LEAVE)
     assert meter.returncode == 143

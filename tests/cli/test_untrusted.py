@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -64,25 +63,27 @@ def test_a_name_that_standard_output_has_no_letters_for(run, sound_file, tone):
     assert done.out.startswith(r"\xe9preuve.wav channel 1: full-scale sine")
 
 
-@contextlib.contextmanager
-def drawing(call, terminal, **settings):
-    """A command at a terminal; it is killed if it has not ended by itself."""
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    pipes = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
-    with subprocess.Popen(call, env=environment | settings, **pipes) as process:
-        try:
+@pytest.fixture
+def drawing(begin):
+    """A command at a terminal, in a `with` block; it ends well, or is killed."""
+
+    @contextlib.contextmanager
+    def draw(call, terminal, **settings):
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        pipes = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+        with begin(*call, environment=environment | settings, **pipes) as process:
             yield
             assert process.wait(20) == 0
-        finally:
-            process.kill()  # it may wait for somebody to read what it draws
+
+    return draw
 
 
 @POSIX
-def test_a_screen_shows_a_name_as_its_letters(typist, command, sound_file, tone, tmp_path):
+def test_a_screen_shows_a_name_as_its_letters(typist, drawing, sound_file, tone, tmp_path):
     person, terminal = typist
     path = tmp_path / "\x1b]0;owned\x07.wav"
     sound_file(tone(60.0, 20.0), name="a.wav").rename(path)
-    call = [*command, "meter", "--terminal", "--source", path, "--model", "spl"]
+    call = ["meter", "--terminal", "--source", path, "--model", "spl"]
     with drawing(call, terminal):
         person.wait_for(r"\x1b]0;owned\x07.wav", timeout=60)
         person.press("q")
@@ -90,9 +91,9 @@ def test_a_screen_shows_a_name_as_its_letters(typist, command, sound_file, tone,
     assert "\x1b]0" not in person.seen
 
 
-def test_a_dumb_terminal_gets_lines(typist, command):
+def test_a_dumb_terminal_gets_lines(typist, drawing):
     person, terminal = typist
-    call = [*command, "meter", "--terminal", "--source", "demo", "--fast", "--duration", "1.5"]
+    call = ["meter", "--terminal", "--source", "demo", "--fast", "--duration", "1.5"]
     call += ["--model", "spl"]
     with drawing(call, terminal, TERM="dumb"):
         person.wait_for("measured", timeout=60)
@@ -100,12 +101,12 @@ def test_a_dumb_terminal_gets_lines(typist, command):
     assert "\x1b" not in person.seen
 
 
-def test_a_narrow_terminal_gets_narrow_lines(typist, command):
+def test_a_narrow_terminal_gets_narrow_lines(typist, drawing):
     import termios
 
     person, terminal = typist
     termios.tcsetwinsize(terminal, (24, 20))
-    call = [*command, "meter", "--terminal", "--source", "am-tone", "--model", "spl"]
+    call = ["meter", "--terminal", "--source", "am-tone", "--model", "spl"]
     with drawing(call, terminal):
         person.wait_for("\x1b[J", since=person.wait_for("\x1b[J", timeout=60))
         person.press("q")

@@ -1,0 +1,233 @@
+"""Commands in forks of one process that has imported and compiled everything already.
+
+A command begins at once so, where a program of its own would import for seconds. What is the same:
+its file descriptors, environment, folder, signals, exit status, and how it ends.
+"""
+
+import contextlib
+import gc
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WARM = [
+    "meter",
+    "--source",
+    "demo",
+    "--fast",
+    "--duration",
+    "0.1",
+    "--quiet",
+    "--format",
+    "csv",
+    "--model",
+]
+MODELS = ["moore2016,gm2002,zwicker,bs1770,spl", "king2019"]
+WIDTH = 16  # of the numbers that are reported, so that two stay two
+
+
+class Command:
+    """A command that runs in a fork, as `subprocess.Popen` has one: text comes out of it.
+
+    options: "session" gives it one of its own, "terminal" makes its input the terminal of that,
+        "nohup" has it ignore SIGHUP
+    """
+
+    returncode: int | None = None
+
+    def __init__(
+        self,
+        server: socket.socket,
+        arguments: Sequence[object],
+        environment: dict[str, str],
+        folder: Path,
+        options: Sequence[str] = (),
+        stdin: int | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> None:
+        self._report, report = socket.socketpair()
+        reading, writing = os.pipe()
+        errors, its_errors = os.pipe()
+        given = [os.open(os.devnull, os.O_RDONLY) if stdin is None else os.dup(stdin)]
+        for end, its_own in ((stdout, writing), (stderr, its_errors)):
+            given.append(os.dup(its_own if end is None else end))
+        given.append(report.detach())
+        request = [[*map(str, arguments)], environment, str(folder), [*options]]
+        socket.send_fds(server, [json.dumps(request).encode()], given)
+        for descriptor in (*given, writing, its_errors):
+            os.close(descriptor)
+        self.stdout = os.fdopen(reading, encoding="utf-8")
+        self.stderr = os.fdopen(errors, encoding="utf-8")
+        self.pid = int(self._report.recv(WIDTH))
+
+    def __enter__(self) -> "Command":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self.poll() is None:
+            self.send_signal(signal.SIGKILL)
+        self.wait()
+        self.stdout.close()
+        self.stderr.close()
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(TimeoutError):
+            self.wait(0.001)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status, or minus the number of the signal that ended it."""
+        if self.returncode is None:
+            self._report.settimeout(timeout)
+            self.returncode = int(self._report.recv(WIDTH))
+            self._report.close()
+        return self.returncode
+
+    def communicate(self) -> tuple[str, str]:
+        """All that it still writes, until its end."""
+        errors = io.StringIO()
+        reader = threading.Thread(target=lambda: errors.write(self.stderr.read()))
+        reader.start()
+        out = self.stdout.read()
+        reader.join()
+        self.wait()
+        return out, errors.getvalue()
+
+
+class Forks:
+    """The process that forks, in a `with` block."""
+
+    def __enter__(self) -> "Forks":
+        self._socket, theirs = socket.socketpair()
+        path = os.pathsep.join([str(ROOT), str(ROOT / "apps")])
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.cli.forks", str(theirs.fileno())],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        theirs.close()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._server.wait(20)
+
+    def begin(self, *arguments: object, environment=None, folder=ROOT, **given) -> Command:
+        """Begin a command, with this process's environment unless one is given."""
+        environment = dict(os.environ) if environment is None else environment
+        return Command(self._socket, arguments, environment, folder, **given)
+
+    def run(self, *arguments, stdin: bytes = b"", **given) -> subprocess.CompletedProcess:
+        """Run a command until its end, with `stdin` in a pipe."""
+        reading, writing = os.pipe()
+        with self.begin(*arguments, stdin=reading, **given) as command:
+            os.close(reading)
+            writer = threading.Thread(target=write_all, args=(writing, stdin))
+            writer.start()
+            out, errors = command.communicate()
+            writer.join()
+        return subprocess.CompletedProcess(
+            arguments, command.returncode, out.encode(), errors.encode()
+        )
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write and close; whoever does not read to the end is left with what it has."""
+    with contextlib.suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as pipe:
+        pipe.write(data)
+
+
+def serve(asked: socket.socket) -> None:
+    """Fork whatever is asked for, until nobody can ask."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # OpenMP's pool is not in a fork, which would wait for it for ever
+    import amt_stream.cli.analyze
+    import amt_stream.cli.selftest  # noqa: F401
+    from amt_stream.cli.command import run_command
+
+    with contextlib.redirect_stderr(io.StringIO()):
+        for models in MODELS:
+            run_command([*WARM, models])
+    sys.stdout.flush()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever looks after a command is not waited for
+    while True:
+        request, given, *_ = socket.recv_fds(asked, 1 << 20, 4)
+        if not request:
+            return
+        if os.fork() == 0:
+            asked.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            look_after(request, given, threads)
+        for descriptor in given:
+            os.close(descriptor)
+
+
+def look_after(request: bytes, given: list[int], threads: int) -> None:
+    """Fork the command; tell its process and, once it has ended, its status."""
+    arguments, environment, folder, options = json.loads(request)
+    *standard, report = given
+    if child := os.fork():
+        for descriptor in standard:
+            os.close(descriptor)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(report, f"{child:{WIDTH}}".encode())
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.write(report, f"{status:{WIDTH}}".encode())
+        os._exit(0)
+    os.close(report)
+    for place, descriptor in enumerate(standard):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    if "session" in options:
+        os.setsid()
+    if "terminal" in options:
+        import fcntl
+        import termios
+
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if "nohup" in options:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    become(arguments, environment, folder, threads)
+
+
+def become(arguments: list[str], environment: dict[str, str], folder: str, threads: int) -> None:
+    """Be the command, as if Python had started with it; does not return."""
+    import torch
+
+    from amt_stream.cli import main
+
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    time.tzset()
+    torch.set_num_threads(threads)
+    sys.stdin = os.fdopen(0, closefd=False)
+    encoding, _, errors = environment.get("PYTHONIOENCODING", "").partition(":")
+    letters = {"encoding": encoding or None, "errors": errors or None, "closefd": False}
+    sys.stdout = os.fdopen(1, "w", **letters)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    sys.exit(main(arguments))
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        serve(asked)
