@@ -13,6 +13,8 @@ from . import files as files
 from . import formats as formats
 from . import frames as frames
 from . import functional as functional
+from . import jobs as jobs
+from . import manifest as manifest
 from . import measuring as measuring
 from . import metering as metering
 from . import models as models

@@ -2,11 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -18,6 +16,7 @@ from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
 from amt_stream.catalog import Entry, Output
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
+from amt_stream.jobs import each
 from amt_stream.presets import Preset
 from amt_stream.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.table import Sound, Table
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from amt_stream.analysis import Recording
 
 FilePath = TypeVar("FilePath", str, Path)
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 Level = float | Calibration | Literal["pascal"]
 
 PASCAL = 4096.0
@@ -452,30 +449,3 @@ def _axis(name: str, size: int) -> Axis:
         return Axis(name, erb_number, erb_number_to_hz(erb_number))
     tenths = 10.0 if name == "bark" else 1.0
     return Axis(name, np.arange(1.0, size + 1.0) / tenths)
-
-
-def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) -> Iterator[Found]:
-    """What `function` gives for each item, in their order, by so many processes at once.
-
-    With one job everything happens here. What is given and what comes back is pickled.
-    """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
-    if min(jobs, len(items)) <= 1:
-        from amt_stream.functional.threads import flushing_denormals
-
-        with flushing_denormals():
-            yield from map(function, items)
-        return
-    # A child that was forked would have torch's locks, and not the threads that hold them.
-    pool = ProcessPoolExecutor(min(jobs, len(items)), get_context("spawn"), _prepare)
-    try:
-        yield from pool.map(function, items)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _prepare() -> None:
-    from amt_stream.functional.threads import work_alone
-
-    work_alone()

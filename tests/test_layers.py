@@ -12,7 +12,8 @@ RANK = ["plain", "refusal", "formats", "files"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "pointwise", "compose", "testing", "stages", "models"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
-RANK += ["selftest", "outputs", "presets", "table", "measuring", "session", "cli"]
+RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
+RANK += ["manifest", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
@@ -22,6 +23,9 @@ CLI_RANK = [
     "options",
     "inputs",
     "batch",
+    "targets",
+    "resuming",
+    "progress",
     "watch",
     "terminal",
     "loudness_terminal",

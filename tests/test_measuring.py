@@ -13,7 +13,7 @@ import torch
 from amt_stream import Calibration, Moore2016, aligned, measure
 from amt_stream.catalog import CatalogError
 from amt_stream.engine.sources import SourceError
-from amt_stream.measuring import each
+from amt_stream.jobs import each
 from amt_stream.presets import PresetError
 from amt_stream.rows import NoSuchColumn
 

@@ -4,30 +4,37 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.ending import ending
-from amt_stream.cli.files import atomic_text_file, kind_of, not_to_write
-from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import EACH, chosen_preset
+from amt_stream.cli.files import atomic_text_file
+from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.progress import Progress
+from amt_stream.cli.resuming import part_of, settings_of, sorted_out
 from amt_stream.cli.table import table_of
+from amt_stream.cli.targets import planned, row_format, told_in_file
 from amt_stream.engine.sources import SourceError
-from amt_stream.measuring import each
+from amt_stream.jobs import WorkerLost, as_done
+from amt_stream.manifest import Manifest, ManifestError
 from amt_stream.outputs import FORMATS, Writer
-from amt_stream.plain import plain
 from amt_stream.presets import Preset
 from amt_stream.table import Sound
 
-if TYPE_CHECKING:
-    from amt_stream.analysis import Recording
-    from amt_stream.frames import Frames
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one sound: its summary, or why there is none; and what is to be said of it."""
+
+    summary: Mapping[str, Any] | None = None
+    refusal: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def run_analyze(args: argparse.Namespace) -> int:
@@ -37,126 +44,129 @@ def run_analyze(args: argparse.Namespace) -> int:
     """
     args.format_typed = args.format is not None
     args.format = row_format(args)
-    tasks = planned(tasks_of(args.files, args.channels), args)
-    preset = chosen_preset(args)
     levels = Levels(args)
-    wanted = [task for task in tasks if not task.refusal]
-    if wanted and levels.uncalibrated is not None and preset.in_pascal:
+    tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
+    preset = chosen_preset(args)
+    if levels.uncalibrated is not None and preset.in_pascal and not all(t.refusal for t in tasks):
         say(f"{levels.uncalibrated}: --full-scale-db DB gives the true level")
+    tasks = [_with_levels(task, levels) for task in tasks]
     failed = False
-    summaries = []
-    results = each(partial(_done_or_why, args, preset, levels), wanted, args.jobs)
-    for task in tasks:
-        try:
-            done = task.refusal or next(results)
-        except BrokenProcessPool as error:
-            raise Mistake(
-                "one of the processes of --jobs was ended from outside: try fewer of them"
-            ) from error
-        if isinstance(done, str):
-            say(done)
+    summaries: list[Mapping[str, Any]] = []
+    for outcome in _outcomes(args, preset, tasks, folder):
+        for note in outcome.notes:
+            say(note)
+        if outcome.summary is None:
+            say(outcome.refusal)
             failed = True
             continue
-        failed |= "cut_off" in done
-        if args.summary and not told_in_file(args):
-            print(json.dumps(done), flush=True)
-        summaries.append(done)
-    if told_in_file(args) and summaries:
+        failed |= "cut_off" in outcome.summary
+        if told_in_file(args):
+            summaries.append(outcome.summary)
+        elif args.summary:
+            print(json.dumps(outcome.summary), flush=True)
+    if summaries:
         with atomic_text_file(Path(args.out)) as stream:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return 1 if failed else 0
 
 
-def told_in_file(args: argparse.Namespace) -> bool:
-    """Whether --out names a file for summaries."""
-    return args.summary and args.out is not None and Path(args.out).suffix == ".json"
-
-
-def row_format(args: argparse.Namespace) -> str:
-    """The format of rows: as asked for, else by the ending of --out, else csv.
-
-    Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
-    """
-    if args.out == "":
-        raise WrongUsage("--out names nothing: give a file, a folder, or - for standard output")
-    ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
-    if ending == "json" and not args.summary:
-        raise WrongUsage(
-            f"{args.out} ends in .json: rows are written as .csv or .jsonl, and a summary "
-            "(--summary) as .json"
-        )
-    if ending in FORMATS and args.format not in (None, ending):
-        raise WrongUsage(f"{args.out} ends in .{ending} and --format is {args.format}: drop one")
-    return args.format or (ending if ending in FORMATS else "csv")
-
-
-def planned(tasks: Sequence[Task], args: argparse.Namespace) -> list[Task]:
-    """The same with where their rows go; refused where that would overwrite something.
-
-    Raises WrongUsage, or Mistake, before anything is measured where none can be written.
-    """
-    if args.out == "-" and args.summary:
-        raise WrongUsage("--summary and --out - both write to standard output: leave one out")
-    if told_in_file(args):
-        refusal = overwriting(Path(args.out), tasks, args)
-        if refusal:
-            raise Mistake(f"{refusal} (nothing was read)")
-        return list(tasks)
-    if args.out in (None, "-"):
-        if len(tasks) > 1 and not args.summary:
-            raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
-        return [replace(task, target=None if args.summary else "-") for task in tasks]
-    out = Path(args.out)
-    kind = kind_of(out)
-    if len(tasks) > 1 and kind not in ("", "folder"):
-        raise Mistake(f"{out} is a file: for several files --out names a folder")
-    if len(tasks) > 1 or kind == "folder":
-        targets = [out / f"{task.file.stem}{_channel(task, args)}.{args.format}" for task in tasks]
-    else:
-        targets = [out]
-    found = []
-    for task, target in zip(tasks, targets, strict=True):
-        if targets.count(target) > 1:
-            raise Mistake(f"two of the files would be written to {target}: analyze them apart")
-        refusal = overwriting(target, tasks, args)
-        if refusal and not task.refusal:
-            task = replace(task, refusal=f"{refusal} ({task.file} was not read)")
-        if not refusal and target == out:
-            _require_ending(out, args)
-        found.append(replace(task, target=target))
-    return found
-
-
-def _require_ending(out: Path, args: argparse.Namespace) -> None:
-    """Raise WrongUsage for the ending of another format than that of the rows."""
-    if out.suffix.removeprefix(".") not in ("", *FORMATS) and not args.format_typed:
-        endings = " or ".join(f".{name}" for name in FORMATS)
-        raise WrongUsage(
-            f"{out} ends in {out.suffix}: rows are written as {endings} (or say --format)"
-        )
-
-
-def _channel(task: Task, args: argparse.Namespace) -> str:
-    """What tells the rows of one channel from those of another, in the name of a file."""
-    return f".ch{task.channels[0]}" if args.channels == EACH and task.channels else ""
-
-
-def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
-    """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
-    sounds = [task.file for task in tasks if not task.refusal]
-    return not_to_write(target, args.force, sounds)
-
-
-def _done_or_why(
-    args: argparse.Namespace, preset: Preset, levels: Levels, task: Task
-) -> dict[str, Any] | str:
-    """The summary of a file that was analyzed, or why it was not."""
-    ending.begin()  # in a process of --jobs, which has drafts too
+def _with_levels(task: Task, levels: Levels) -> Task:
+    if task.refusal:
+        return task
     try:
-        return _analyze(args, preset, levels, task)
+        return replace(task, levels=levels.of(task.file))
+    except Mistake as error:
+        return replace(task, refusal=str(error))
+
+
+def _outcomes(
+    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task], folder: Path | None
+) -> Iterator[Outcome]:
+    """What comes of each task, in their order; what a folder's manifest has done is not done again.
+
+    Raises Mistake where the manifest cannot be read or written.
+    """
+    held: dict[int, Outcome] = {}
+    told = 0
+    for place, outcome in _as_they_come(args, preset, tasks, folder):
+        held[place] = outcome
+        while told in held:
+            yield held.pop(told)
+            told += 1
+
+
+def _as_they_come(
+    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task], folder: Path | None
+) -> Iterator[tuple[int, Outcome]]:
+    settings = settings_of(args, preset)
+    with contextlib.ExitStack() as stack:
+        manifest: Manifest | None = None
+        done: dict[int, Mapping[str, Any]] = {}
+        try:
+            if folder is not None:
+                manifest = stack.enter_context(Manifest(folder))
+                tasks, done = sorted_out(tasks, manifest, settings, args)
+            for place, task in enumerate(tasks):
+                if task.refusal or place in done:
+                    yield place, Outcome(done.get(place), task.refusal)
+            places = [k for k, task in enumerate(tasks) if k not in done and not task.refusal]
+            if not places:
+                return
+            if manifest is not None:
+                sounds = {part_of(tasks[k], manifest.folder): tasks[k].sound for k in places}
+                manifest.begin(settings, sounds)
+            for at, outcome in _measured(args, preset, [tasks[k] for k in places]):
+                if manifest is not None:
+                    _keep(manifest, tasks[places[at]], outcome)
+                yield places[at], outcome
+        except ManifestError as error:
+            raise Mistake(str(error)) from error
+
+
+def _measured(
+    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task]
+) -> Iterator[tuple[int, Outcome]]:
+    """What comes of each task as soon as it does, with the progress told meanwhile."""
+    # What a process is given for each sound: not the names of all the others.
+    alone = argparse.Namespace(**{**vars(args), "files": []})
+    sizes = [task.sound["bytes"] for task in tasks]
+    with Progress([task.file.name for task in tasks], sizes) as progress:
+        done = 0
+
+        def heard(part: float) -> None:
+            progress.came(done, part)
+
+        here = min(args.jobs, len(tasks)) == 1
+        function = partial(_outcome, alone, preset, heard if here else None)
+        for place, outcome in as_done(function, tasks, args.jobs):
+            done += 1
+            progress.done(place)
+            if isinstance(outcome, WorkerLost):
+                outcome = Outcome(refusal=f"{tasks[place].file}: {outcome}")
+            yield place, outcome
+
+
+def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
+    part = part_of(task, manifest.folder)
+    if outcome.summary is None:
+        manifest.failed(part, outcome.refusal)
+    else:
+        manifest.done(part, outcome.summary)
+
+
+Heard = Callable[[float], None]
+
+
+def _outcome(args: argparse.Namespace, preset: Preset, heard: Heard | None, task: Task) -> Outcome:
+    """Analyze a sound; `heard` is told how much of it is done."""
+    ending.begin()  # in a process of --jobs, which has drafts too
+    notes: list[str] = []
+    try:
+        summary = _analyze(args, preset, task, heard or (lambda part: None), notes.append)
     except (SourceError, Mistake) as error:
-        return str(error)
+        return Outcome(None, str(error), tuple(notes))
+    return Outcome(summary, "", tuple(notes))
 
 
 _models: dict[tuple[str, int, int], Any] = {}
@@ -173,7 +183,11 @@ def _models_for(preset: Preset, fs: int, channels: int) -> Any:
 
 
 def _analyze(
-    args: argparse.Namespace, preset: Preset, levels: Levels, task: Task
+    args: argparse.Namespace,
+    preset: Preset,
+    task: Task,
+    heard: Heard,
+    note: Callable[[str], None],
 ) -> dict[str, Any]:
     """Write the rows of a file; gives its summary."""
     from amt_stream.analysis import Recording, analyze
@@ -184,7 +198,8 @@ def _analyze(
         raise Mistake(
             f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
         )
-    calibrations = levels.of(file, recording.channels)
+    assert task.levels is not None
+    calibrations = task.levels.of(file, recording.channels)
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
     step_ms = args.step_ms or preset.row_step_ms
     try:
@@ -192,20 +207,20 @@ def _analyze(
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        say(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
+        note(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
     if recording.replaced:
-        say(f"{file}: {recording.replaced} invalid samples were read as 0")
+        note(f"{file}: {recording.replaced} invalid samples were read as 0")
     table = table_of(args, preset, models, Sound.of_recording(recording, calibrations), step_ms)
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             writer = FORMATS[args.format](stream, table.header())
-        shown = args.jobs == 1
-        for frames in _with_progress(analyze(recording, models, calibrations), recording, shown):
+        for frames in analyze(recording, models, calibrations):
             rows = table.rows(frames)
             if writer is not None:
                 writer.write(rows)
+            heard(min(1.0, float(frames.time_s[-1]) / recording.duration_s))
             if table.rows.reached_s >= table.rows.to_s:
                 break
         rows = table.rows.rest(recording.duration_s)
@@ -214,26 +229,3 @@ def _analyze(
             writer.finish(table.summary())
     sys.stdout.flush()
     return table.summary()
-
-
-def _with_progress(
-    analysis: Iterator["Frames"], recording: "Recording", shown: bool
-) -> Iterator["Frames"]:
-    """The same frames, with a bar on standard error where somebody sees it and it is wanted."""
-    from tqdm import tqdm
-
-    total = round(recording.duration_s, 1)
-    look = "{desc}: {percentage:3.0f}%|{bar}| {n:.1f} of {total} s, {remaining} left"
-    with (
-        tqdm(
-            total=total,
-            desc=plain(recording.path.name),
-            bar_format=look,
-            leave=False,
-            disable=not (shown and sys.stderr.isatty()),
-        ) as bar,
-        ending.undoing(bar.close),
-    ):
-        for frames in analysis:
-            yield frames
-            bar.update(min(float(frames.time_s[-1]), total) - bar.n)

@@ -3,10 +3,13 @@
 import argparse
 import csv
 import glob
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from amt_stream.calibration import UNCALIBRATED, Calibration, Record, utc_now
 from amt_stream.calibrator import CalibratorCheck, Refused
@@ -21,34 +24,108 @@ from amt_stream.plain import brief
 MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
 """Of sound files, besides the names of libsndfile's formats."""
 
-TABLE_COLUMNS = ("file", "channel", "full_scale_db")
+FULL_SCALE, SENSITIVITY = "full_scale_db", "sensitivity_dbfs"
+"""Columns of a table of calibrations: the level of a full-scale sine in dB SPL, or how a sine of 94
+dB SPL reads in dBFS, as data sheets of digital microphones have it."""
+
+
+@dataclass(frozen=True)
+class SoundLevels:
+    """What is known of how loud full scale of one sound is.
+
+    `found` has the calibrations by channel, None for all of them, the nearest to the sound first.
+    """
+
+    source: str
+    found: tuple[Mapping[int | None, Calibration], ...]
+
+    def of(self, file: Path, channels: Sequence[int]) -> list[Calibration]:
+        """One for all of these channels, or one for each.
+
+        Raises Mistake for a channel of which none is told.
+        """
+        levels = []
+        for channel in channels:
+            known = (one[key] for one in self.found for key in (channel, None) if key in one)
+            level = next(known, None)
+            if level is None:
+                raise Mistake(f"{file}: {self.source} tells nothing of channel {channel}")
+            levels.append(level)
+        return levels[:1] if len(set(levels)) == 1 else levels
+
+    @property
+    def told(self) -> list[dict[str, list[Any]]]:
+        """The same without its origin, as data for JSON."""
+        return [
+            {
+                "" if channel is None else str(channel): [
+                    one.full_scale_db_spl,
+                    one.calibrated,
+                    one.calibration_uncertainty_db,
+                    one.microphone_uncertainty_db,
+                ]
+                for channel, one in by_channel.items()
+            }
+            for by_channel in self.found
+        ]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A sound to analyze: its file and channels, and where its rows go.
+    """A sound to analyze: its file and channels, its levels, and where its rows go.
 
+    below: the file as seen from the folder, or from the beginning of the pattern, that named it
     target: a path, "-" for standard output, or None for nowhere
     refusal: why it is not to be done after all, in a sentence
     """
 
     file: Path
-    channels: tuple[int, ...] | None
+    channels: tuple[int, ...] | None = None
+    below: Path = Path()
+    levels: SoundLevels | None = None
     target: Path | Literal["-"] | None = None
     refusal: str = ""
 
+    @property
+    def sound(self) -> dict[str, Any]:
+        """What tells this sound from another, or from itself once it is changed."""
+        try:
+            found = self.file.stat()
+            bytes_, modified_ns = found.st_size, found.st_mtime_ns
+        except OSError:
+            bytes_ = modified_ns = 0
+        assert self.levels is not None
+        return {
+            "file": str(self.file),
+            "channels": None if self.channels is None else list(self.channels),
+            "bytes": bytes_,
+            "modified_ns": modified_ns,
+            "levels": self.levels.told,
+        }
 
-def tasks_of(given: Sequence[str], channels: tuple[int, ...] | str | None) -> list[Task]:
+
+def tasks_of(
+    given: Sequence[str],
+    channels: tuple[int, ...] | str | None,
+    left_out: Collection[Path] = (),
+) -> list[Task]:
     """A task for each file that was named, or with EACH for each of its channels.
 
-    Of a folder it is its sound files, of a pattern what matches it. What there is not is refused.
+    Of a folder it is its sound files, of a pattern what matches it, but for those `left_out`. What
+    there is not is refused.
     """
     tasks = [task for text in given for task in _named(text)]
     tasks = list({task.file: task for task in tasks}.values())
+    if left_out:
+        tasks = [t for t in tasks if str(t.file) in given or _absolute(t.file) not in left_out]
     if channels == EACH:
         return [task for each in tasks for task in _by_channel(each)]
     assert not isinstance(channels, str)
     return [replace(task, channels=channels) for task in tasks]
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 (a link stays one)
 
 
 def _named(text: str) -> list[Task]:
@@ -58,21 +135,36 @@ def _named(text: str) -> list[Task]:
     try:
         kind = kind_of(path)
     except Mistake as refusal:
-        return [Task(path, None, refusal=str(refusal))]
+        return [Task(path, refusal=str(refusal))]
     if kind == "folder":
         endings = {f".{name.lower()}" for name in soundfile.available_formats()} | MORE_ENDINGS
         try:
             inside = [p for p in sorted(path.iterdir()) if p.suffix.lower() in endings]
         except OSError as error:
-            return [Task(path, None, refusal=f"{path} cannot be read: {error.strerror}")]
-        nothing = f"{path} is a folder without sound files"
+            return [Task(path, refusal=f"{path} cannot be read: {error.strerror}")]
+        top, nothing = path, f"{path} is a folder without sound files"
     elif not kind and glob.has_magic(text):
-        # A pattern may be absolute, which those of a Path may not.
-        inside = [Path(p) for p in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207
-        nothing = f"no file matches {text}"
+        inside = _matching(text)
+        top, nothing = _head(path), f"no file matches {text}"
     else:
-        return [Task(path, None)]
-    return [Task(file, None) for file in inside] or [Task(path, None, refusal=nothing)]
+        return [Task(path, below=Path(path.name))]
+    found = [Task(p, below=_below(p, top)) for p in inside]
+    return found or [Task(path, refusal=nothing)]
+
+
+def _below(path: Path, top: Path) -> Path:
+    below = path.relative_to(top)
+    return Path(path.name) if ".." in below.parts else below
+
+
+def _matching(pattern: str) -> list[Path]:
+    # A pattern may be absolute, which those of a Path may not.
+    return [Path(p) for p in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207
+
+
+def _head(pattern: Path) -> Path:
+    """The folders of a pattern that are named as they are."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 
 
 def _by_channel(task: Task) -> list[Task]:
@@ -84,7 +176,10 @@ def _by_channel(task: Task) -> list[Task]:
 
 
 class Levels:
-    """The calibration of each channel of each file, as the options say."""
+    """The calibration of each channel of each sound, as the options say.
+
+    `calibrators` are the recordings that tell it.
+    """
 
     def __init__(self, args: argparse.Namespace) -> None:
         given = {
@@ -99,39 +194,79 @@ class Levels:
             raise WrongUsage(
                 "--level is that of a calibrator: name its recording with --calibrator"
             )
-        self._table: Mapping[tuple[str, int | None], Calibration] | None = None
-        self._every = UNCALIBRATED
-        if args.full_scale_db is not None:
-            self._every = Calibration(args.full_scale_db)
-        elif args.calibrator is not None:
-            self._table = _of_calibrator(args)
-        elif args.calibrations is not None:
-            self._table = _of_table(Path(args.calibrations))
-        self._source = args.calibrator or args.calibrations
         self._args = args
-        if self._table is None:
-            self._every = with_uncertainty(self._every, args)
+        self._by_name: dict[str, dict[int | None, Calibration]] = {}
+        self._by_folder: dict[Path, Path] = {}
+        self._heard: dict[Path, dict[int | None, Calibration] | Mistake] = {}
+        self.calibrators: Collection[Path] = ()
+        if args.calibrations is not None:
+            for (name, channel), level in _of_table(Path(args.calibrations)).items():
+                self._by_name.setdefault(name, {})[channel] = with_uncertainty(level, args)
+        elif args.calibrator is None:
+            full_scale_db = args.full_scale_db
+            every = UNCALIBRATED if full_scale_db is None else Calibration(full_scale_db)
+            self._by_name[""] = {None: with_uncertainty(every, args)}
+        elif glob.has_magic(args.calibrator) and not kind_of(Path(args.calibrator)):
+            self._by_folder = _one_a_folder(args.calibrator)
+            self.calibrators = self._by_folder.values()
+        else:
+            self._by_name[""] = self._of_calibrator(Path(args.calibrator))
+            self.calibrators = [_absolute(Path(args.calibrator))]
+        self._patterns = [name for name in self._by_name if glob.has_magic(name)]
 
     @property
     def uncalibrated(self) -> Calibration | None:
         """What stands for a calibration where none was given."""
-        return self._every if self._table is None and not self._every.calibrated else None
+        every = self._by_name.get("", {}).get(None)
+        return every if every is not None and not every.calibrated else None
 
-    def of(self, file: Path, channels: Sequence[int]) -> list[Calibration]:
-        """One for all of these channels, or one for each.
+    def of(self, file: Path) -> SoundLevels:
+        """Those of one sound. Raises Mistake where its folder has no calibrator that can be used.
 
-        Raises Mistake for a channel of which none is told.
+        By its path, by its name, by the first pattern that fits one of these; else by what is for
+        all of them. A calibrator is the nearest, in the sound's folder or above.
         """
-        if self._table is None:
-            return [self._every]
-        found = []
-        for channel in channels:
-            keys = [(n, c) for n in (str(file), file.name, "") for c in (channel, None)]
-            known = next((self._table[key] for key in keys if key in self._table), None)
-            if known is None:
-                raise Mistake(f"{file}: {self._source} tells nothing of channel {channel}")
-            found.append(with_uncertainty(known, self._args))
-        return found[:1] if len(set(found)) == 1 else found
+        if self._by_folder:
+            folders = _absolute(file).parents
+            path = next((self._by_folder[one] for one in folders if one in self._by_folder), None)
+            if path is None:
+                raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
+            return SoundLevels(str(path), (self._once_heard(path),))
+        names = [str(file), file.name]
+        fitting = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
+        keys = dict.fromkeys([*names, *fitting, ""])
+        found = tuple(self._by_name[key] for key in keys if key in self._by_name)
+        return SoundLevels(str(self._args.calibrations or self._args.calibrator), found)
+
+    def _once_heard(self, path: Path) -> dict[int | None, Calibration]:
+        if path not in self._heard:
+            try:
+                self._heard[path] = self._of_calibrator(path)
+            except (Mistake, SourceError) as error:
+                self._heard[path] = Mistake(str(error))
+        found = self._heard[path]
+        if isinstance(found, Mistake):
+            raise found
+        return found
+
+    def _of_calibrator(self, path: Path) -> dict[int | None, Calibration]:
+        found = _of_calibrator(path, 94.0 if self._args.level is None else self._args.level)
+        return {channel: with_uncertainty(one, self._args) for channel, one in found.items()}
+
+
+def _one_a_folder(pattern: str) -> dict[Path, Path]:
+    """The recordings of calibrators that match a pattern, by their folder."""
+    found: dict[Path, Path] = {}
+    for path in map(_absolute, _matching(pattern)):
+        if path.parent in found:
+            raise Mistake(
+                f"{found[path.parent]} and {path} both match {pattern}: there may be one "
+                "calibrator a folder"
+            )
+        found[path.parent] = path
+    if not found:
+        raise Mistake(f"no file matches {pattern}: --calibrator names recordings of a calibrator")
+    return found
 
 
 def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
@@ -144,16 +279,17 @@ def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
         raise Mistake(f"{path} {error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mistake(f"{path} is no table of calibrations: {error}") from error
-    if set(reader.fieldnames or ()) != set(TABLE_COLUMNS):
+    names = set(reader.fieldnames or ())
+    if names not in ({"file", "channel", FULL_SCALE}, {"file", "channel", SENSITIVITY}):
         raise Mistake(
             f"{path} has the columns {brief(','.join(reader.fieldnames or ()))}: give "
-            f"{','.join(TABLE_COLUMNS)}"
+            f"file,channel,{FULL_SCALE} or file,channel,{SENSITIVITY}"
         )
     found: dict[tuple[str, int | None], Calibration] = {}
     for number, row in enumerate(rows, 2):
         try:
             channel = int(row["channel"]) if row["channel"].strip() else None
-            level = Calibration(float(row["full_scale_db"]), source=str(path))
+            level = Calibration(_full_scale_db(row), source=str(path))
             key = row["file"].strip(), channel
         except (AttributeError, TypeError, ValueError) as error:
             raise Mistake(f"{path}, line {number}: {brief(error)}") from error
@@ -163,21 +299,23 @@ def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
     return found
 
 
-def _of_calibrator(args: argparse.Namespace) -> dict[tuple[str, int | None], Calibration]:
+def _full_scale_db(row: Mapping[str, str]) -> float:
+    return float(row[FULL_SCALE]) if FULL_SCALE in row else 94.0 - float(row[SENSITIVITY])
+
+
+def _of_calibrator(path: Path, level: float) -> dict[int | None, Calibration]:
     """Calibrations by channel out of the recording of a calibrator; one channel stands for all."""
-    source = FileSource(args.calibrator, paced=False)
+    source = FileSource(path, paced=False)
     checks = [CalibratorCheck(source.fs) for _ in range(source.channels)]
     for block in source.blocks():
         for check, samples in zip(checks, block.T, strict=True):
             check.push(samples)
-    level = 94.0 if args.level is None else args.level
-    found: dict[tuple[str, int | None], Calibration] = {}
+    found: dict[int | None, Calibration] = {}
     for channel, check in enumerate(checks, 1):
         try:
             tone = check.finish()
         except Refused as refusal:
-            raise Mistake(f"{args.calibrator}, channel {channel}: {refusal}") from refusal
-        name = Path(args.calibrator).name
-        record = Record(name, channel, level, tone.level_dbfs, tone.frequency, utc_now())
-        found["", channel if len(checks) > 1 else None] = record.calibration
+            raise Mistake(f"{path}, channel {channel}: {refusal}") from refusal
+        record = Record(path.name, channel, level, tone.level_dbfs, tone.frequency, utc_now())
+        found[channel if len(checks) > 1 else None] = record.calibration
     return found

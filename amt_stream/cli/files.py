@@ -1,8 +1,9 @@
 """Files that a command writes."""
 
 import contextlib
+import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -24,7 +25,19 @@ def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:
     return "file" if stat.S_ISREG(mode) else "other"
 
 
-def not_to_write(target: Path, force: bool, others: Sequence[Path] = ()) -> str:
+Identity = tuple[int, int]
+
+
+def identities(paths: Iterable[Path]) -> set[Identity]:
+    """The files that there are among these, each told by its device and its number there."""
+    return {_identity(path.stat()) for path in paths if kind_of(path)}
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
+
+
+def not_to_write(target: Path, force: bool, others: Collection[Identity] = ()) -> str:
     """Why a file must not be written: it is one of `others`, or it exists; else "".
 
     force: whether an older file may go
@@ -32,7 +45,7 @@ def not_to_write(target: Path, force: bool, others: Sequence[Path] = ()) -> str:
     kind = kind_of(target)
     if not kind:
         return ""
-    if any(kind_of(path) and path.samefile(target) for path in others):
+    if _identity(target.stat()) in others:
         return f"{target} is a file to be analyzed: name another one with --out"
     if kind != "file":
         what = "a folder" if kind == "folder" else "no file"

@@ -232,6 +232,12 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="overwrite what --out names")
     parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the folder that --out names, as after a kill: what is done there is not "
+        "done again, the rest is, and what failed",
+    )
+    parser.add_argument(
         "--summary",
         action="store_true",
         help="write a JSON line per file, with maxima, percentiles and what else the models tell "
@@ -257,9 +263,9 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c",
         "--channels",
-        type=lambda text: EACH if text == EACH else channel_list(text),
+        type=lambda text: EACH if text in (EACH, "all") else channel_list(text),
         metavar="LIST",
-        help=f"channels: 1, or 1,2; {EACH} analyzes each by itself",
+        help=f"channels: 1, or 1,2; all (or {EACH}) analyzes each by itself",
     )
     parser.add_argument(
         "--jobs",
@@ -271,14 +277,16 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibrations",
         metavar="FILE",
-        help="calibration: a CSV file with the columns file, channel and full_scale_db; an empty "
-        "file or channel stands for all of them",
+        help="calibration: a CSV file with the columns file, channel and full_scale_db, or "
+        "sensitivity_dbfs (how a sine of 94 dB SPL reads in dBFS); a file may be a pattern, and an "
+        "empty file or channel stands for all of them",
     )
     parser.add_argument(
         "--calibrator",
         metavar="FILE",
         help="calibration: a recording of an acoustic calibrator at the same gain, whose tone of 1 "
-        "kHz lasts 3 s; one channel stands for all of them",
+        "kHz lasts 3 s; one channel stands for all of them. A pattern, such as 'day*/tone.wav', is "
+        "a recording for each folder: that of the nearest holds",
     )
     parser.add_argument(
         "--level",

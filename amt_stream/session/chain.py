@@ -12,6 +12,7 @@ from amt_stream.session.files import (
     LONGEST_LINE,
     GrowingFile,
     SessionError,
+    held_elsewhere,
     set_aside,
     told,
 )
@@ -141,18 +142,10 @@ class Chain:
 
 
 def _lock(file: GrowingFile, folder: Path) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        return
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    if held_elsewhere(file.fileno()):
         raise SessionError(
             f"{folder} is written by a meter that runs: stop it first, or give another folder"
-        ) from error
-    except OSError:
-        return  # a file system without locks
+        )
 
 
 def is_locked(folder: Path) -> bool:

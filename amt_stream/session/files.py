@@ -86,6 +86,21 @@ class GrowingFile:
         os.close(self._descriptor)
 
 
+def held_elsewhere(descriptor: int) -> bool:
+    """Whether another process holds the lock of a file; else this one does until it is closed."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
+
+
 def same_file(path: Path, descriptor: int) -> bool:
     """Whether a name is that of an open file."""
     try:

@@ -180,7 +180,7 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
     assert done.status == 0, done.err
     assert [json.loads(line)["replaced_samples"] for line in done.out.splitlines()] == [480, 0]
     written = tmp_path / "rows"
-    assert sorted(path.name for path in written.iterdir()) == ["a.csv", "b.csv"]
+    assert sorted(path.name for path in written.iterdir()) == ["_manifest.jsonl", "a.csv", "b.csv"]
     table = read_table(written / "a.csv")
     assert len(table.rows["time_s"]) == 31
     assert table.about["source"]["replaced_samples"] == 480
@@ -245,7 +245,8 @@ def test_a_file_whose_rows_are_there_does_not_end_the_batch(run, sound_file, tmp
     assert done.status == 1
     assert "a.csv exists: say --force to overwrite it (a.wav was not read)" in done.err
     written = {path.name: path.read_text() for path in (tmp_path / "rows").iterdir()}
-    assert set(written) == {"a.csv", "b.csv", "c.csv"}
+    assert set(written) == {"_manifest.jsonl", "a.csv", "b.csv", "c.csv"}
+    del written["_manifest.jsonl"]
     assert written.pop("a.csv") == "there before"
     assert all("laeq_db" in text for text in written.values())
 
@@ -304,7 +305,10 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("file,level\n", "has the columns file,level: give file,channel,full_scale_db"),
+        (
+            "file,level\n",
+            "has the columns file,level: give file,channel,full_scale_db or file,channel,sens",
+        ),
         ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: invalid literal for int"),
         ("file,channel,full_scale_db\na.wav,1\n", "line 2: "),
         ("file,channel,full_scale_db\na.wav,1,nan\n", "line 2: full_scale_db_spl is nan"),

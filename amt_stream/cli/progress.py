@@ -1,0 +1,75 @@
+"""How far a batch of sounds has come, and how long it takes yet."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from amt_stream.cli.ending import ending
+from amt_stream.cli.messages import say
+from amt_stream.plain import plain
+
+BEAT_S = 60.0
+"""From line to line where standard error is no terminal: in a log, or a file."""
+
+
+class Progress:
+    """A bar where somebody sees it, else a line a minute; both on standard error.
+
+    names: of the sounds
+    sizes: of each, in bytes: what is left is reckoned by them
+    """
+
+    def __init__(self, names: Sequence[str], sizes: Sequence[int]) -> None:
+        from tqdm import tqdm
+
+        self._names, self._sizes = names, [max(1, size) for size in sizes]
+        self._total = sum(self._sizes)
+        self._came: dict[int, float] = {}
+        self._done = 0
+        self._bytes = 0.0
+        self._began = self._told = time.monotonic()
+        self._bar = tqdm(
+            total=self._total,
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {remaining} left",
+            desc=self._words,
+            leave=False,
+            disable=not sys.stderr.isatty(),
+        )
+        self._undo = ending.undoing(self._bar.close)
+
+    def __enter__(self) -> "Progress":
+        self._undo.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.__exit__(None, None, None)
+        self._bar.close()
+
+    def came(self, place: int, part: float) -> None:
+        """So much of one sound is done, 0 to 1."""
+        more = (part - self._came.get(place, 0.0)) * self._sizes[place]
+        self._came[place] = part
+        self._bytes += more
+        self._bar.update(more)
+        now = time.monotonic()
+        if self._bar.disable and now - self._told >= BEAT_S:
+            self._told = now
+            say(f"{self._words}: {self._bytes / self._total:.0%}, {self._left(now)} left")
+
+    def done(self, place: int) -> None:
+        """A sound is done, or given up."""
+        self.came(place, 1.0)
+        self._done += 1
+        self._bar.set_description_str(self._words, refresh=False)
+
+    @property
+    def _words(self) -> str:
+        if len(self._names) == 1:
+            return plain(self._names[0])
+        return f"{self._done} of {len(self._names)} sounds"
+
+    def _left(self, now: float) -> str:
+        seconds = (now - self._began) * (self._total / self._bytes - 1.0) if self._bytes else 0.0
+        if seconds < 90:
+            return f"{seconds:.0f} s"
+        return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

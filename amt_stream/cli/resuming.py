@@ -1,0 +1,94 @@
+"""Which parts of a folder are done, and which may be written."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from amt_stream import __version__
+from amt_stream.cli.batch import Task
+from amt_stream.cli.files import identities, kind_of, not_to_write
+from amt_stream.cli.messages import Mistake
+from amt_stream.manifest import Manifest, Part
+from amt_stream.presets import Preset
+
+
+def settings_of(args: argparse.Namespace, preset: Preset) -> dict[str, Any]:
+    """All that makes the rows of a part beside its sound, as data for JSON."""
+    settings = {
+        "version": __version__,
+        "model": preset.tables["model"],
+        "format": args.format,
+        "step_ms": args.step_ms or preset.row_step_ms,
+        "columns": args.columns,
+        "from_s": args.from_s,
+        "to_s": args.to_s,
+        "target_lufs": args.target_lufs,
+        "dual_mono": args.dual_mono,
+        "replace_invalid": args.replace_invalid,
+    }
+    read_again: dict[str, Any] = json.loads(json.dumps(settings))
+    return read_again
+
+
+def part_of(task: Task, folder: Path) -> str:
+    """The name of a sound's part in the manifest of its folder."""
+    assert isinstance(task.target, Path)
+    return task.target.relative_to(folder).as_posix()
+
+
+def sorted_out(
+    tasks: Sequence[Task],
+    manifest: Manifest,
+    settings: Mapping[str, Any],
+    args: argparse.Namespace,
+) -> tuple[list[Task], dict[int, Mapping[str, Any]]]:
+    """The same, refused where they would overwrite something; and by place what is done already.
+
+    Of that the summary is given. Raises Mistake where a part was measured otherwise.
+    """
+    sounds = identities(task.file for task in tasks if not task.refusal)
+    found, done = [], {}
+    for place, task in enumerate(tasks):
+        if not task.refusal:
+            assert isinstance(task.target, Path)
+            known = manifest.known(part_of(task, manifest.folder))
+            ours = args.resume and known is not None
+            if known is not None and args.resume and _is_done(known, task):
+                _require_same(known, task, settings)
+                done[place] = known.summary or {}
+            elif refusal := not_to_write(task.target, args.force or ours, sounds):
+                more = "" if known is None or args.force else ", or --resume to go on"
+                refusal = f"{refusal}{more} ({task.file} was not read)"
+                task = replace(task, refusal=refusal)
+        found.append(task)
+    return found, done
+
+
+def _is_done(known: Part, task: Task) -> bool:
+    """Whether a part is there, of this sound as it is now. Raises Mistake where it was changed."""
+    assert isinstance(task.target, Path)
+    if known.state != "done" or not kind_of(task.target):
+        return False
+    length = task.target.stat().st_size
+    if length != known.length:
+        raise Mistake(
+            f"{task.target} was changed since it was measured ({length} bytes, and not "
+            f"{known.length}): remove it to have it measured again"
+        )
+    same = ("bytes", "modified_ns", "channels")
+    return all(known.sound.get(key) == task.sound[key] for key in same)
+
+
+def _require_same(known: Part, task: Task, settings: Mapping[str, Any]) -> None:
+    """Raise Mistake where a part was measured otherwise than it would be now."""
+    before = {**known.settings, "calibration": known.sound.get("levels")}
+    now = {**settings, "calibration": task.sound["levels"]}
+    for key, value in now.items():
+        if before.get(key) != value:
+            raise Mistake(
+                f"{task.target} was measured with another {key} ({json.dumps(before.get(key))}, "
+                f"and not {json.dumps(value)}): give the same to go on, or another folder"
+            )

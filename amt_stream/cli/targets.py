@@ -1,0 +1,94 @@
+"""Where the rows of each sound go, and what must not be overwritten for them."""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from amt_stream.cli.batch import Task
+from amt_stream.cli.files import identities, kind_of, not_to_write
+from amt_stream.cli.messages import Mistake, WrongUsage
+from amt_stream.cli.options import EACH
+from amt_stream.outputs import FORMATS
+
+
+def told_in_file(args: argparse.Namespace) -> bool:
+    """Whether --out names a file for summaries."""
+    return args.summary and args.out is not None and Path(args.out).suffix == ".json"
+
+
+def row_format(args: argparse.Namespace) -> str:
+    """The format of rows: as asked for, else by the ending of --out, else csv.
+
+    Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
+    """
+    if args.out == "":
+        raise WrongUsage("--out names nothing: give a file, a folder, or - for standard output")
+    ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
+    if ending == "json" and not args.summary:
+        raise WrongUsage(
+            f"{args.out} ends in .json: rows are written as .csv or .jsonl, and a summary "
+            "(--summary) as .json"
+        )
+    if ending in FORMATS and args.format not in (None, ending):
+        raise WrongUsage(f"{args.out} ends in .{ending} and --format is {args.format}: drop one")
+    return args.format or (ending if ending in FORMATS else "csv")
+
+
+def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task], Path | None]:
+    """The same with where their rows go, and the folder of parts where there is one.
+
+    Raises WrongUsage, or Mistake, before anything is measured where none can be written. What
+    would overwrite something is refused, but for parts: a manifest tells whose they are.
+    """
+    if args.out == "-" and args.summary:
+        raise WrongUsage("--summary and --out - both write to standard output: leave one out")
+    if args.resume and (args.out in (None, "-") or told_in_file(args)):
+        raise WrongUsage("--resume goes on in a folder of parts: name it with --out")
+    if told_in_file(args):
+        refusal = overwriting(Path(args.out), tasks, args)
+        if refusal:
+            raise Mistake(f"{refusal} (nothing was read)")
+        return list(tasks), None
+    if args.out in (None, "-"):
+        if len(tasks) > 1 and not args.summary:
+            raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
+        return [replace(task, target=None if args.summary else "-") for task in tasks], None
+    out = Path(args.out)
+    kind = kind_of(out)
+    several = len(tasks) > 1 or args.resume
+    if several and kind not in ("", "folder"):
+        raise Mistake(f"{out} is a file: for several files --out names a folder")
+    if not several and kind != "folder":
+        refusal = overwriting(out, tasks, args)
+        if not refusal:
+            _require_ending(out, args)
+        elif not tasks[0].refusal:
+            tasks = [replace(tasks[0], refusal=f"{refusal} ({tasks[0].file} was not read)")]
+        return [replace(tasks[0], target=out)], None
+    found = [replace(task, target=_part(out, task, args)) for task in tasks]
+    for target, count in Counter(task.target for task in found if not task.refusal).items():
+        if count > 1:
+            raise Mistake(f"two of the files would be written to {target}: analyze them apart")
+    return found, out
+
+
+def _part(folder: Path, task: Task, args: argparse.Namespace) -> Path:
+    channel = f".ch{task.channels[0]}" if args.channels == EACH and task.channels else ""
+    return folder / task.below.parent / f"{task.below.stem}{channel}.{args.format}"
+
+
+def _require_ending(out: Path, args: argparse.Namespace) -> None:
+    """Raise WrongUsage for the ending of another format than that of the rows."""
+    if out.suffix.removeprefix(".") not in ("", *FORMATS) and not args.format_typed:
+        endings = " or ".join(f".{name}" for name in FORMATS)
+        raise WrongUsage(
+            f"{out} ends in {out.suffix}: rows are written as {endings} (or say --format)"
+        )
+
+
+def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
+    """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
+    sounds = identities(task.file for task in tasks if not task.refusal)
+    return not_to_write(target, args.force, sounds)

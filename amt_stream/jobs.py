@@ -1,0 +1,99 @@
+"""The same work on many items: here, in several processes at once, or on a cluster."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+TRIES = 3
+"""As often is an item tried whose process is lost meanwhile, killed or crashed."""
+
+
+class WorkerLost(RuntimeError):
+    """An item took every process along that tried it, or was among those that were."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the process that worked on it was lost {TRIES} times: it was killed, for want of "
+            "memory perhaps, or it crashed; try fewer at once"
+        )
+
+
+def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) -> Iterator[Found]:
+    """What `function` gives for each item, in their order, by so many processes at once.
+
+    With one job everything happens here. What is given and what comes back is pickled. Raises
+    WorkerLost.
+    """
+    held: dict[int, Found] = {}
+    told = 0
+    for place, found in as_done(function, items, jobs):
+        if isinstance(found, WorkerLost):
+            raise found
+        held[place] = found
+        while told in held:
+            yield held.pop(told)
+            told += 1
+
+
+def as_done(
+    function: Callable[[Item], Found], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[int, Found | WorkerLost]]:
+    """The same as soon as each is done, with its place; WorkerLost stands for what cannot be had.
+
+    Where a process is lost, others take its place, and do again what was not done.
+    """
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
+    if min(jobs, len(items)) <= 1:
+        from amt_stream.functional.threads import flushing_denormals
+
+        with flushing_denormals():
+            yield from enumerate(map(function, items))
+        return
+    left = list(range(len(items)))[::-1]
+    tries = [0] * len(items)
+    pool = _pool(jobs, len(left))
+    running: dict[Future[Found], int] = {}
+    try:
+        while left or running:
+            while left and len(running) < jobs:
+                place = left.pop()
+                if tries[place] == TRIES:
+                    yield place, WorkerLost()
+                    continue
+                tries[place] += 1
+                try:
+                    running[pool.submit(function, items[place])] = place
+                except BrokenProcessPool:  # while it had nothing to do
+                    left.append(place)
+                    break
+            lost = []
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                place = running.pop(future)
+                if isinstance(future.exception(), BrokenProcessPool):
+                    lost.append(place)
+                else:
+                    yield place, future.result()
+            if lost or (left and not running):
+                left += [*lost, *running.values()]
+                running.clear()
+                pool.shutdown()
+                pool = _pool(jobs, len(left))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
+    # A child that was forked would have torch's locks, and not the threads that hold them.
+    return ProcessPoolExecutor(max(1, min(jobs, items)), get_context("spawn"), _prepare)
+
+
+def _prepare() -> None:
+    from amt_stream.functional.threads import work_alone
+
+    work_alone()
