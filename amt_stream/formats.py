@@ -8,6 +8,9 @@ SoundFormat = Literal["flac", "wav"]
 ROW_FORMATS = ("csv", "jsonl")
 """Of rows, which is also the ending of their files."""
 
+FILE_FORMATS = (*ROW_FORMATS, "parquet")
+"""And of those in a file, also the one that nobody can read before its end."""
+
 LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl")
 """Of the rows in a log, the default first."""
 

@@ -23,7 +23,7 @@ from amt_stream.cli.targets import planned, row_format, told_in_file
 from amt_stream.engine.sources import SourceError
 from amt_stream.jobs import WorkerLost, as_done
 from amt_stream.manifest import Manifest, ManifestError
-from amt_stream.outputs import FORMATS, Writer
+from amt_stream.outputs import WRITERS, Writer
 from amt_stream.presets import Preset
 from amt_stream.table import Sound
 
@@ -215,7 +215,7 @@ def _analyze(
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
-            writer = FORMATS[args.format](stream, table.header())
+            writer = WRITERS[args.format](stream, table.header())
         for frames in analyze(recording, models, calibrations):
             rows = table.rows(frames)
             if writer is not None:

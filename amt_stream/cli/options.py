@@ -13,7 +13,7 @@ from amt_stream.calibration import (
 )
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
-from amt_stream.formats import LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
+from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.presets import (
     DEFAULT,
     Preset,
@@ -245,8 +245,9 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=ROW_FORMATS,
-        help="of rows (default: that of the ending of --out, else csv)",
+        choices=FILE_FORMATS,
+        help="of rows (default: that of the ending of --out, else csv); parquet needs the extra "
+        "`data`",
     )
     parser.add_argument(
         "--step-ms",

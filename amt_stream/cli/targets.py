@@ -4,13 +4,16 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from amt_stream.cli.batch import Task
 from amt_stream.cli.files import identities, kind_of, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import EACH
-from amt_stream.outputs import FORMATS
+from amt_stream.formats import FILE_FORMATS
+
+_ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 
 
 def told_in_file(args: argparse.Namespace) -> bool:
@@ -28,12 +31,25 @@ def row_format(args: argparse.Namespace) -> str:
     ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
     if ending == "json" and not args.summary:
         raise WrongUsage(
-            f"{args.out} ends in .json: rows are written as .csv or .jsonl, and a summary "
-            "(--summary) as .json"
+            f"{args.out} ends in .json: rows are written as {_ENDINGS}, and a summary (--summary) "
+            "as .json"
         )
-    if ending in FORMATS and args.format not in (None, ending):
+    if ending in FILE_FORMATS and args.format not in (None, ending):
         raise WrongUsage(f"{args.out} ends in .{ending} and --format is {args.format}: drop one")
-    return args.format or (ending if ending in FORMATS else "csv")
+    format: str = args.format or (ending if ending in FILE_FORMATS else "csv")
+    if format == "parquet":
+        _require_parquet(args)
+    return format
+
+
+def _require_parquet(args: argparse.Namespace) -> None:
+    if args.out in (None, "-"):
+        raise WrongUsage("parquet is for files: name one, or a folder, with --out")
+    if find_spec("pyarrow") is None:
+        raise Mistake(
+            'parquet needs pyarrow, which is not installed: pip install "amt_stream[data]", or '
+            "take another format"
+        )
 
 
 def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task], Path | None]:
@@ -81,10 +97,9 @@ def _part(folder: Path, task: Task, args: argparse.Namespace) -> Path:
 
 def _require_ending(out: Path, args: argparse.Namespace) -> None:
     """Raise WrongUsage for the ending of another format than that of the rows."""
-    if out.suffix.removeprefix(".") not in ("", *FORMATS) and not args.format_typed:
-        endings = " or ".join(f".{name}" for name in FORMATS)
+    if out.suffix.removeprefix(".") not in ("", *FILE_FORMATS) and not args.format_typed:
         raise WrongUsage(
-            f"{out} ends in {out.suffix}: rows are written as {endings} (or say --format)"
+            f"{out} ends in {out.suffix}: rows are written as {_ENDINGS} (or say --format)"
         )
 
 

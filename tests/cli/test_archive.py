@@ -9,11 +9,13 @@ import time
 import numpy as np
 import pytest
 
+from amt_stream import measure
 from amt_stream.cli.batch import Levels, tasks_of
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
 from amt_stream.jobs import TRIES, WorkerLost, as_done
 from amt_stream.manifest import NAME, Manifest, ManifestError
+from amt_stream.outputs import ParquetWriter
 
 SPL = ["--model", "spl", "--full-scale-db", "100"]
 
@@ -257,3 +259,62 @@ def test_every_channel_by_two_words(tmp_path, sound_file, monkeypatch):
             (2,),
             (3,),
         ]
+
+
+def test_parts_of_parquet_are_one_table(said, sound_file, tmp_path):
+    """What the rows of `measure` are, with their types, and null where there is no reading."""
+    pytest.importorskip("pyarrow")
+    import pandas
+    from pyarrow.parquet import ParquetFile, read_table
+
+    sounds = {name: noise(9600, k).astype(np.float32) for k, name in enumerate("ab")}
+    for name, x in sounds.items():
+        sound_file(x, name=f"day/{name}.wav")
+    call = ["analyze", "day", *SPL, "--format", "parquet", "--out", "rows", "--summary", "--resume"]
+    status, out, err = said(*call)
+    assert (status, err) == (0, "")
+    frame = pandas.read_parquet(tmp_path / "rows")
+    assert list(frame.groupby("file", observed=True)["time_s"].count()) == [21, 21]
+    for (name, x), told in zip(sounds.items(), out.splitlines(), strict=True):
+        expected = measure(x, 48000, "spl", calibration=100.0)
+        table = read_table(tmp_path / "rows" / f"{name}.parquet")
+        assert table.column_names == ["file", "channels", *expected.columns]
+        for column in ("sample", "laf_db", "laeq_db"):
+            got = table[column].to_pandas().to_numpy()
+            np.testing.assert_array_equal(got, expected[column])
+        assert table["laf_db"].null_count == np.isnan(expected["laf_db"]).sum() > 0
+        assert table["utc"].null_count == 21
+        assert table["fault"].to_pylist() == [row["fault"] for row in expected.rows]
+        about = ParquetFile(tmp_path / "rows" / f"{name}.parquet").metadata.metadata
+        assert json.loads(about[b"header"])["source"]["name"] == f"day/{name}.wav"
+        assert json.loads(about[b"summary"]) == json.loads(told)
+    assert said(*call) == (0, out, "")
+
+
+def test_groups_of_rows_follow_one_another(tmp_path):
+    """Rows come in small blocks and are written in large ones."""
+    pytest.importorskip("pyarrow")
+    from pyarrow.parquet import ParquetFile
+
+    measured = measure(np.zeros(48000), 48000, "spl", step_ms=1)
+    with (tmp_path / "x.parquet").open("w") as stream:
+        writer = ParquetWriter(stream, measured.header)
+        for _ in range(100):
+            writer.write(measured.rows)
+        writer.finish({})
+    file = ParquetFile(tmp_path / "x.parquet")
+    assert [file.metadata.row_group(k).num_rows for k in range(2)] == [66 * 1001, 34 * 1001]
+    assert file.read(["sample"])["sample"].to_pylist() == measured["sample"].tolist() * 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "parquet is for files: name one, or a folder, with --out"),
+        (["--out", "x.csv"], "x.csv ends in .csv and --format is parquet: drop one"),
+    ],
+)
+def test_parquet_that_cannot_be_written(said, day, arguments, words):
+    day(1)
+    status, _, err = said("analyze", "day", *SPL, "--format", "parquet", *arguments)
+    assert (status, err) == (2, f"amt-stream: {words}\n")

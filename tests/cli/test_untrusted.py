@@ -165,7 +165,7 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
     ("out", "status", "words"),
     [
         ("", 2, "--out names nothing"),
-        ("x.parquet", 2, "x.parquet ends in .parquet: rows are written as .csv or .jsonl"),
+        ("x.xlsx", 2, "x.xlsx ends in .xlsx: rows are written as .csv or .jsonl or .parquet"),
         ("sound.wav", 1, "sound.wav is a file to be analyzed"),
         ("loop", 1, "loop cannot be looked at: Too many levels of symbolic links"),
         (f"{'n' * 252}.csv", 1, "cannot be looked at: File name too long"),
