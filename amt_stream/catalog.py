@@ -151,10 +151,10 @@ SHIPPED = (
         settings={
             "field": ("free", "diffuse", "eardrum"),
             "ear_filter": ("minimum", "linear"),
-            "accuracy": ("exact", "grouped"),
+            "accuracy": ("exact", "reference", "coarse"),
             "constants": ("iso", "author"),
         },
-        cheaper={"accuracy": "grouped"},
+        cheaper={"accuracy": "coarse"},
         takes=("uncertainty_db", "specific_loudness", "excitation_db"),
         readings_take=("band",),
         outputs={
@@ -179,9 +179,9 @@ SHIPPED = (
         settings={
             "field": ("free", "diffuse", "eardrum"),
             "ear_filter": ("minimum", "linear"),
-            "accuracy": ("exact", "grouped"),
+            "accuracy": ("exact", "reference", "coarse"),
         },
-        cheaper={"accuracy": "grouped"},
+        cheaper={"accuracy": "coarse"},
         outputs={
             "gm2002_stl_ears": Output("stl_ears", "sone", ("ear",)),
             "gm2002_ltl_ears": Output("ltl_ears", "sone", ("ear",)),

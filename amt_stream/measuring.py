@@ -208,7 +208,7 @@ def measure(
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel; without it levels are not calibrated
     field: of the models that have one: "free", "diffuse" or "eardrum"
-    settings: others by name, as presets have them, such as {"accuracy": "grouped"}
+    settings: others by name, as presets have them, such as {"accuracy": "coarse"}
     step_ms: from row to row; by default 1 for Moore2016 alone, 20 for modulation, 10 for others
     columns: names or patterns, such as "ltl_*"; by default what is usual for each model. These and
         the outputs are given as the models are

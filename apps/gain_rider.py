@@ -62,7 +62,7 @@ def ride(move: Move, seconds: float = 32.0) -> TensorDict:
         return choice
 
     recorder = TransitionRecorder(distance, minus_phon, act=act, every=STEP_MS)
-    model = Moore2016(FS, accuracy="grouped")
+    model = Moore2016(FS, accuracy="coarse")
     # Nothing is paced: the short queue keeps the sound within a few blocks of the rider.
     slack_s = STEP_MS / 1000
     with Engine(

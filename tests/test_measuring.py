@@ -19,7 +19,7 @@ from amt_stream.rows import NoSuchColumn
 
 ROOT = Path(__file__).parents[1]
 FS = 48000
-GROUPED = {"accuracy": "grouped"}
+COARSE = {"accuracy": "coarse"}
 ALL = "moore2016,gm2002,zwicker,bs1770,spl"
 
 
@@ -154,7 +154,7 @@ def test_outputs_of_several_models_at_different_rates():
 
 def test_columns_and_settings():
     x = speech_like(1.0)
-    m = measure(x, FS, columns=["ltl_*"], field="diffuse", settings=GROUPED, step_ms=100)
+    m = measure(x, FS, columns=["ltl_*"], field="diffuse", settings=COARSE, step_ms=100)
     assert {"ltl_sone", "ltl_phon"} <= set(m.columns)
     asked = {"columns": "ltl_phon, max_*_phon", "outputs": "stl_ears,ltl_ears", "step_ms": 100}
     some = measure(x, FS, **asked)
@@ -162,7 +162,7 @@ def test_columns_and_settings():
     assert list(some.outputs) == ["stl_ears", "ltl_ears"]
     assert "stl_sone" not in m.columns
     assert m.header["models"][0]["field"] == "diffuse"
-    assert m.header["models"][0]["accuracy"] == "grouped"
+    assert m.header["models"][0]["accuracy"] == "coarse"
     assert len(m) == len(m.time_s) == 11
     assert repr(m).startswith("<Measured array: 11 rows of ltl_sone")
     with pytest.raises(KeyError, match="'stl': there are time_s, "):

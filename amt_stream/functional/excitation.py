@@ -5,24 +5,20 @@ is fixed, so that side is one matrix product; below, p falls with the level per 
 component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
 """
 
-from math import exp, prod
-from typing import Any, NamedTuple
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import types
-from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.elementary import exponential
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
-
-FEW_ROWS = 4
-"""Up to which a loop is faster than a general matrix product, or the calls that make one."""
 
 
 def select_components(intensity: Tensor) -> Tensor:
@@ -74,7 +70,7 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
     fit("banded", x.dtype, ("matrix", matrix, (rows, columns)))
     fit("banded", torch.int64, ("blocks", blocks, (count, 4)))
     number = prod(lead)
-    if number <= FEW_ROWS and compiled(x, matrix):
+    if compiled(x, matrix):
         y = x.new_empty(*lead, rows)
         given = array(x).reshape(number, columns), array(matrix), array(blocks)
         if not _banded(*given, y.numpy().reshape(number, rows)):
@@ -82,13 +78,7 @@ def banded(x: Tensor, matrix: Tensor, blocks: Tensor) -> Tensor:
         return y
     if compilable(x, matrix) and not _rows_in_blocks(array(blocks), rows, columns):
         raise _not_in_blocks(rows, columns)
-    if not compiled(x, matrix):
-        return x @ matrix.T
-    flat = x.detach().reshape(number, columns)
-    y = x.new_empty(number, rows)
-    for first, last, start, stop in blocks.tolist():
-        torch.mm(flat[:, start:stop], matrix[first:last, start:stop].T, out=y[:, first:last])
-    return y.view(*lead, rows)
+    return x @ matrix.T
 
 
 def _not_in_blocks(rows: int, columns: int) -> ValueError:
@@ -115,20 +105,63 @@ def _banded(x: Array, matrix: Array, blocks: Array, y: Array) -> bool:
     """Whether the blocks are those of the matrix; `y` is written where they are."""
     if not _rows_in_blocks(blocks, matrix.shape[0], matrix.shape[1]):
         return False
-    for first in range(0, y.shape[0], 2):
-        second = min(first + 1, y.shape[0] - 1)
-        for b in range(blocks.shape[0]):
-            start, stop = blocks[b, 2], blocks[b, 3]
-            x0, x1 = x[first, start:stop], x[second, start:stop]
-            for j in range(blocks[b, 0], blocks[b, 1]):
-                weights = matrix[j, start:stop]
-                sum0 = y.dtype.type(0)
-                sum1 = sum0
-                for k in range(weights.size):
-                    sum0 += weights[k] * x0[k]
-                    sum1 += weights[k] * x1[k]
-                y[first, j] = sum0
-                y[second, j] = sum1
+    zero, end = y.dtype.type(0), y.shape[0] - 1
+    for b in range(blocks.shape[0]):
+        start, stop = blocks[b, 2], blocks[b, 3]
+        for j in range(blocks[b, 0], blocks[b, 1], 4):
+            # Four by four sums at a time, which the vector registers hold: each number that is
+            # loaded serves four of them. What is beyond an end is the last one again.
+            j1, j2, j3 = (
+                min(j + 1, blocks[b, 1] - 1),
+                min(j + 2, blocks[b, 1] - 1),
+                min(j + 3, blocks[b, 1] - 1),
+            )
+            w0, w1 = matrix[j, start:stop], matrix[j1, start:stop]
+            w2, w3 = matrix[j2, start:stop], matrix[j3, start:stop]
+            for n in range(0, end + 1, 4):
+                n1, n2, n3 = min(n + 1, end), min(n + 2, end), min(n + 3, end)
+                x0, x1 = x[n, start:stop], x[n1, start:stop]
+                if n1 == end:  # no more than two
+                    s00, s10, s20, s30 = zero, zero, zero, zero
+                    s01, s11, s21, s31 = zero, zero, zero, zero
+                    for k in range(w0.size):
+                        s00 += w0[k] * x0[k]
+                        s01 += w0[k] * x1[k]
+                        s10 += w1[k] * x0[k]
+                        s11 += w1[k] * x1[k]
+                        s20 += w2[k] * x0[k]
+                        s21 += w2[k] * x1[k]
+                        s30 += w3[k] * x0[k]
+                        s31 += w3[k] * x1[k]
+                    y[n, j], y[n, j1], y[n, j2], y[n, j3] = s00, s10, s20, s30
+                    y[n1, j], y[n1, j1], y[n1, j2], y[n1, j3] = s01, s11, s21, s31
+                    continue
+                x2, x3 = x[n2, start:stop], x[n3, start:stop]
+                s00, s10, s20, s30 = zero, zero, zero, zero
+                s01, s11, s21, s31 = zero, zero, zero, zero
+                s02, s12, s22, s32 = zero, zero, zero, zero
+                s03, s13, s23, s33 = zero, zero, zero, zero
+                for k in range(w0.size):
+                    s00 += w0[k] * x0[k]
+                    s01 += w0[k] * x1[k]
+                    s02 += w0[k] * x2[k]
+                    s03 += w0[k] * x3[k]
+                    s10 += w1[k] * x0[k]
+                    s11 += w1[k] * x1[k]
+                    s12 += w1[k] * x2[k]
+                    s13 += w1[k] * x3[k]
+                    s20 += w2[k] * x0[k]
+                    s21 += w2[k] * x1[k]
+                    s22 += w2[k] * x2[k]
+                    s23 += w2[k] * x3[k]
+                    s30 += w3[k] * x0[k]
+                    s31 += w3[k] * x1[k]
+                    s32 += w3[k] * x2[k]
+                    s33 += w3[k] * x3[k]
+                y[n, j], y[n, j1], y[n, j2], y[n, j3] = s00, s10, s20, s30
+                y[n1, j], y[n1, j1], y[n1, j2], y[n1, j3] = s01, s11, s21, s31
+                y[n2, j], y[n2, j1], y[n2, j2], y[n2, j3] = s02, s12, s22, s32
+                y[n3, j], y[n3, j1], y[n3, j2], y[n3, j3] = s03, s13, s23, s33
     return True
 
 
@@ -137,27 +170,22 @@ class Filters(NamedTuple):
 
     frequency: (component,) in Hz
     fc, slope: (channel,) center in Hz, and c_i = 4 / ERB(fc_i)
-    groups: (count + 1,) first component of each group, and the end; the components of a group act
-        as one, at their mean frequency and level, weighted by intensity
-    groups_below, components_below: (channel,) how many lie wholly below the center
+    components_below: (channel,) how many lie below the center
     """
 
     frequency: Tensor
     fc: Tensor
     slope: Tensor
-    groups: Tensor
-    groups_below: Tensor
     components_below: Tensor
 
 
 def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
-    """Excitation (..., channel) by the components below each channel's center.
+    """Excitation (..., channel) by the components below each channel's center, line by line.
 
     intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
     lead, components = signal_axes("lower_skirts", "intensity", intensity, 1)
     (channels,) = last_axes("lower_skirts", "fc", filters.fc, 1)
-    (ends_of_groups,) = last_axes("lower_skirts", "groups", filters.groups, 1)
     each = (max(1, channels),)
     fit(
         "lower_skirts",
@@ -167,13 +195,7 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         ("fc", filters.fc, each),
         ("slope", filters.slope, each),
     )
-    fit(
-        "lower_skirts",
-        torch.int64,
-        ("groups", filters.groups, (max(2, ends_of_groups),)),
-        ("groups_below", filters.groups_below, each),
-        ("components_below", filters.components_below, each),
-    )
+    fit("lower_skirts", torch.int64, ("components_below", filters.components_below, each))
     if torch.compiler.is_compiling():
         return _lower_skirts_of(intensity, level, *filters)
     shape = (prod(lead), components)
@@ -182,37 +204,30 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         sound = array(intensity).reshape(shape), array(level).reshape(shape)
         into = y.numpy().reshape(shape[0], channels)
         if not _lower_skirts(*sound, *(array(t) for t in filters), into):
-            raise _not_grouped(components)
+            raise _not_below(components)
         return y
-    if compilable(intensity) and not _grouped(*(array(t) for t in filters[3:]), components):
-        raise _not_grouped(components)
+    if compilable(intensity) and not _within(array(filters.components_below), components):
+        raise _not_below(components)
     # A few frames at a time: each has components x channels terms.
     parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
     y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])
     return y.view(*lead, channels)
 
 
-def _not_grouped(components: int) -> ValueError:
+def _not_below(components: int) -> ValueError:
     return ValueError(
-        f"lower_skirts: the groups are not those of {components} components: give their starts "
-        "and the end in ascending order, and what lies below each center within them"
+        f"lower_skirts: components_below are not numbers of {components} components: give how "
+        "many lie below each center"
     )
 
 
 @kernel
-def _grouped(groups: Array, groups_below: Array, components_below: Array, components: int) -> bool:
-    """Whether `groups` part the components, and what lies below a center ends in the next one."""
-    count = groups.size - 1
-    for g in range(count):
-        if groups[g + 1] < groups[g]:
-            return False
-    for i in range(groups_below.size):
-        whole = groups_below[i]
-        if whole < 0 or whole > count:
-            return False
-        if not groups[whole] <= components_below[i] <= groups[min(whole + 1, count)]:
-            return False
-    return groups[0] == 0 and groups[count] == components
+def _within(components_below: Array, components: int) -> bool:
+    """Whether no channel has more components below it than there are."""
+    least, most = 0, 0
+    for below in components_below:
+        least, most = min(least, below), max(most, below)
+    return least == 0 and most <= components
 
 
 @operator(
@@ -226,66 +241,20 @@ def _lower_skirts_of(
     frequency: Tensor,
     fc: Tensor,
     slope: Tensor,
-    groups: Tensor,
-    groups_below: Tensor,
     components_below: Tensor,
 ) -> Tensor:
-    filters = Filters(frequency, fc, slope, groups, groups_below, components_below)
-    return lower_skirts(intensity, level, filters)
+    return lower_skirts(intensity, level, Filters(frequency, fc, slope, components_below))
 
 
 def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
-    frequency, fc, slope, groups, groups_below, components_below = filters
-    count = groups.shape[0] - 1
-    component = torch.arange(frequency.shape[0], device=groups.device)
-    group = torch.searchsorted(groups, component, right=True) - 1
-
-    def excite(power: Tensor, f: Tensor, x: Tensor, heard: Tensor) -> Tensor:
-        steepness = torch.maximum(
-            1 - LEVEL_SLOPE * (x[:, None] - 51), (0.1 / (slope * fc))[:, None]
-        )
-        z = slope[:, None] * (fc[:, None] - f[:, None]).clamp(min=0) * steepness
-        return torch.where(heard, power[:, None] * (1 + z) * torch.exp(-z), 0.0).sum(-1)
-
-    def total(v: Tensor) -> Tensor:
-        return v.new_zeros(v.shape[0], count).index_add(-1, group, v)
-
-    power = total(intensity)
-    some = power.clamp(min=1e-30)
-    f, x = total(intensity * frequency) / some, total(intensity * level) / some
-    whole = torch.arange(count, device=groups.device) < groups_below[:, None]
-    y = excite(power, f, x, whole)
-    if count < frequency.shape[0]:
-        # Of the group that a channel's center parts, the components below the center.
-        parted = (group == groups_below[:, None]) & (component < components_below[:, None])
-        y = y + excite(intensity, frequency.expand_as(intensity), level, parted)
-    return y
-
-
-def _roex(z: Any) -> Any:
-    return (1 + z) * exp(-z)
-
-
-@overload(_roex, inline="always")
-def _roex_compiled(z: Any) -> Any:
-    if z == types.float32:
-        one, step = np.float32(1), np.float32(-1 / 128)
-        c2, c3, c4, c5 = (np.float32(1 / n) for n in (2, 6, 24, 120))
-
-        def form(z: Any) -> Any:
-            # exp(-z / 128) to the 128th power: plain products, which vectorize.
-            t = z * step
-            e = one + t * (one + t * (c2 + t * (c3 + t * (c4 + t * c5))))
-            e = e * e
-            e = e * e
-            e = e * e
-            e = e * e
-            e = e * e
-            e = e * e
-            return (one + z) * (e * e)
-
-        return form
-    return _roex
+    frequency, fc, slope, components_below = filters
+    component = torch.arange(frequency.shape[0], device=frequency.device)
+    below = component < components_below[:, None]
+    steepness = torch.maximum(
+        1 - LEVEL_SLOPE * (level[:, None] - 51), (0.1 / (slope * fc))[:, None]
+    )
+    z = slope[:, None] * (fc[:, None] - frequency).clamp(min=0) * steepness
+    return torch.where(below, intensity[:, None] * (1 + z) * torch.exp(-z), 0.0).sum(-1)
 
 
 @kernel
@@ -295,48 +264,37 @@ def _lower_skirts(
     frequency: Array,
     fc: Array,
     slope: Array,
-    groups: Array,
-    groups_below: Array,
     components_below: Array,
     y: Array,
 ) -> bool:
-    """Whether the groups are those of the components; `y` is written where they are."""
-    if not _grouped(groups, groups_below, components_below, frequency.size):
+    """Whether there are as many components as channels have below them; `y` is then written."""
+    if not _within(components_below, frequency.size):
         return False
     number = y.dtype.type
-    count = groups.size - 1
-    before = np.empty(count + 1, np.int64)
-    power, f, s = np.empty(count, y.dtype), np.empty(count, y.dtype), np.empty(count, y.dtype)
+    before = np.empty(frequency.size + 1, np.int64)
+    power = np.empty(frequency.size, y.dtype)
+    f, s = np.empty_like(power), np.empty_like(power)
     one, k, middle, least = number(1), number(LEVEL_SLOPE), number(51), number(0.1)
     for n in range(y.shape[0]):
         components, levels = intensity[n], level[n]
-        # The groups that sound, close together, so that the inner loop has no test in it.
+        # Those that sound, close together, so that the inner loop has no test in it.
         kept = 0
-        for g in range(count):
-            before[g] = kept
-            total, moment, weighted = number(0), number(0), number(0)
-            for j in range(groups[g], groups[g + 1]):
-                if not components[j] <= 0:  # what is not a number counts too
-                    total += components[j]
-                    moment += components[j] * frequency[j]
-                    weighted += components[j] * levels[j]
-            if not total <= 0:
-                power[kept] = total
-                f[kept] = moment / total
-                s[kept] = one - k * (weighted / total - middle)
+        for j in range(frequency.size):
+            before[j] = kept
+            if not components[j] <= 0:  # what is not a number counts too
+                power[kept] = components[j]
+                f[kept] = frequency[j]
+                s[kept] = one - k * (levels[j] - middle)
                 kept += 1
-        before[count] = kept
+        before[frequency.size] = kept
         for i in range(fc.size):
             center, c = fc[i], slope[i]
             flattest = least / (c * center)
-            low = before[groups_below[i]]
+            low = before[components_below[i]]
             p, q, r = power[:low], f[:low], s[:low]
             total = number(0)
             for j in range(low):
-                total += p[j] * _roex(c * (center - q[j]) * max(r[j], flattest))
-            for j in range(groups[groups_below[i]], components_below[i]):
-                if not components[j] <= 0:
-                    steepness = max(one - k * (levels[j] - middle), flattest)
-                    total += components[j] * _roex(c * (center - frequency[j]) * steepness)
+                z = c * (center - q[j]) * max(r[j], flattest)
+                total += p[j] * exponential(-z) * (one + z)
             y[n, i] = total
     return True

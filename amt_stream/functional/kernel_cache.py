@@ -4,6 +4,7 @@ import hashlib
 import logging
 import pickle
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
+        stamp = self._impl.locator.get_source_stamp(), _stamps(Path(function.__code__.co_filename))
         self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base + CHECKED, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -59,6 +60,13 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except Exception as error:
             _say(f"compiled kernels cannot be kept: {error}")
+
+
+@cache
+def _stamps(source: Path) -> tuple[tuple[str, int, int], ...]:
+    """Of all sources beside `source`: a kernel holds what it calls, from whatever file."""
+    found = ((path, path.stat()) for path in sorted(source.parent.glob("*.py")))
+    return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in found)
 
 
 class CheckedFiles(IndexDataCacheFile):

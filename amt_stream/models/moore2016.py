@@ -22,7 +22,8 @@ class Moore2016(Chain):
     field: "free" or "diffuse" for a microphone where the listener's head would be, "eardrum" for
         headphones or a sound measured there
     ear_filter: "minimum" phase adds no delay; "linear" is the reference
-    accuracy: "grouped" costs a third less in blocks of 10 ms, loudness within 0.05 phon
+    accuracy: "exact" is within 0.001 phon of "reference", which takes each spectral component by
+        itself; "coarse" costs a little less still, within 0.01 phon
     constants: "iso" of ISO 532-3:2023, or "author" of the program published by its authors
     specific_loudness, excitation_db: whether to give these as well
     uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`: the

@@ -1,5 +1,7 @@
 """Excitation pattern of the auditory filters, with the level-dependent spread of masking."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -8,19 +10,20 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from amt_stream.functional.excitation import Filters, banded, lower_skirts, select_components
+from amt_stream.functional.group_skirts import PER_HZ, SILENCE, Groups, group_skirts
 from amt_stream.scales import erb, erb_number_to_hz, hz_to_erb_number
-from amt_stream.stages.spectrum import component_frequencies, components_per_window
+from amt_stream.stages.spectrum import component_frequencies
 from amt_stream.streaming import Shape, Stage, State
 
-Accuracy = Literal["exact", "grouped"]
+Accuracy = Literal["exact", "reference", "coarse"]
 Selection = Literal["binaural", "monaural"]
 
 CAM_STEP = 0.25
 CAMS = 1.75 + CAM_STEP * np.arange(150)
 """ERB numbers of the channels."""
 
-GROUPED = (1, 1, 1, 1, 2, 4)
-"""Components taken as one for the lower skirts, for each window, when accuracy is "grouped"."""
+GROUP_CAM = {"exact": 0.125, "coarse": 0.25}
+"""Width of the groups in which components are taken for the lower skirts."""
 
 NEGLIGIBLE = 30
 """p |g| from which a weight is left out: it could move a level by 3e-6 dB."""
@@ -37,7 +40,7 @@ def roex(f: np.ndarray, center: np.ndarray) -> np.ndarray:
     return np.where((g <= 4) & (z < NEGLIGIBLE), (1 + z) * np.exp(-z), 0.0)
 
 
-def row_blocks(matrix: np.ndarray, rows: int = 80) -> np.ndarray:
+def row_blocks(matrix: np.ndarray, rows: int = 4) -> np.ndarray:
     """Blocks `first, last, from, to` of rows, and the columns in which each is not zero."""
     blocks = []
     for first in range(0, matrix.shape[0], rows):
@@ -53,8 +56,10 @@ def row_blocks(matrix: np.ndarray, rows: int = 80) -> np.ndarray:
 class Excitation(Stage):
     """Intensities (..., ear, frame, 960) to excitation (..., ear, frame, 150), ratios re 0 dB.
 
-    accuracy: "grouped" joins neighboring components above 2.5 kHz and interpolates their levels:
-        loudness within 0.05 phon, but a single channel may be 0.8 dB off
+    accuracy: "reference" takes each component by itself below the channels' centers; "exact" takes
+        groups of 0.125 Cam by their moments, loudness within 0.001 phon of that, "coarse" groups of
+        0.25 Cam, within 0.01 phon. Components of given frequency, and those for given channels, are
+        always taken one by one
     selection: components 60 dB or more below the strongest count for nothing: that of either ear
         in "binaural" hearing, of the same ear in "monaural"
     frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
@@ -63,7 +68,7 @@ class Excitation(Stage):
     cams: ERB numbers of the channels, ascending, if they are not the 150 from 1.75 to 39
 
     Raises ValueError for unknown words, frequencies and ERB numbers that do not ascend or cannot be
-    grouped, and an uncertainty outside 0 to 20 dB.
+    taken coarsely, and an uncertainty outside 0 to 20 dB.
     """
 
     time_dim = -2
@@ -72,16 +77,9 @@ class Excitation(Stage):
 
     levels: Tensor
     levels_blocks: Tensor
-    node: Tensor
-    weight: Tensor
     upper: Tensor
     upper_blocks: Tensor
-    frequency: Tensor
     fc: Tensor
-    slope: Tensor
-    groups: Tensor
-    groups_below: Tensor
-    components_below: Tensor
 
     def __init__(
         self,
@@ -94,54 +92,40 @@ class Excitation(Stage):
         super().__init__()
         if uncertainty_db is not None and not 0 <= uncertainty_db <= 20:
             raise ValueError(f"uncertainty_db is {uncertainty_db}: give 0 to 20 dB, or None")
-        if accuracy not in ("exact", "grouped"):
-            raise ValueError(f"accuracy is {accuracy!r}: give exact or grouped")
+        if accuracy not in ("exact", "reference", "coarse"):
+            raise ValueError(f"accuracy is {accuracy!r}: give exact, reference or coarse")
         if selection not in ("binaural", "monaural"):
             raise ValueError(f"selection is {selection!r}: give binaural or monaural")
-        if (frequency is not None or cams is not None) and accuracy == "grouped":
+        given = frequency is not None or cams is not None
+        if given and accuracy == "coarse":
             raise ValueError(
-                "components of given frequency, and those for given channels, are not grouped: "
-                "leave accuracy exact"
+                "components of given frequency, and those for given channels, are taken one by "
+                "one: leave accuracy exact"
             )
         f = component_frequencies() if frequency is None else _ascending("frequency", frequency)
         self.accuracy, self.selection = accuracy, selection
         self.fixed_axes = {-3: None, -1: f.size}
         self.uncertainty_db = uncertainty_db
         fc = erb_number_to_hz(CAMS if cams is None else _ascending("cams", cams))
-        if accuracy == "exact":
-            nodes, node, weight = f, np.arange(f.size), np.zeros(f.size)
-            sizes = [1] * f.size
-        else:
-            # The components below the first channel as they are, then the channels' own grid.
-            low = f[f < fc[0]]
-            nodes = np.concatenate([low, fc])
-            at = np.interp(hz_to_erb_number(f), hz_to_erb_number(nodes), np.arange(nodes.size))
-            node = np.minimum(at.astype(np.int64), nodes.size - 2)
-            weight = at - node
-            sizes = [
-                min(size, count - done)
-                for count, size in zip(components_per_window(), GROUPED, strict=True)
-                for done in range(0, count, size)
-            ]
-        groups = np.concatenate([[0], np.cumsum(sizes)])
+        self.by_groups = not given and accuracy in GROUP_CAM
+        tables = grouped(f, fc, GROUP_CAM[accuracy]) if self.by_groups else one_by_one(f, fc)
+        for name, values in {"fc": fc, **tables}.items():
+            self.register_table(name, values)
+        nodes = (tables["middle"] - 1) / PER_HZ if self.by_groups else f
         levels = roex(f, nodes)
         upper = np.where(f >= fc[:, None], roex(f, fc), 0.0)
         self.register_table("levels", levels)
         self.register_table("levels_blocks", row_blocks(levels))
-        self.register_table("node", node)
-        self.register_table("weight", weight)
         self.register_table("upper", upper)
         self.register_table("upper_blocks", row_blocks(upper))
-        self.register_table("frequency", f)
-        self.register_table("fc", fc)
-        self.register_table("slope", 4 / erb(fc))
-        self.register_table("groups", groups)
-        self.register_table("groups_below", np.searchsorted(f[groups[1:] - 1], fc))
-        self.register_table("components_below", np.searchsorted(f, fc))
 
     def filters(self) -> Filters:
-        """The tables that the lower skirts need."""
+        """The tables that the lower skirts need where components are taken one by one."""
         return Filters(*self.registered(*Filters._fields))
+
+    def groups(self) -> Groups:
+        """The tables that the lower skirts need where components are taken in groups."""
+        return Groups(*self.registered(*Groups._fields))
 
     def initial_state(self, shape: Shape) -> State:
         return {}
@@ -153,27 +137,78 @@ class Excitation(Stage):
             # Each ear as the only one of a listener.
             kept = select_components(x.unsqueeze(-3)).squeeze(-3)
         levels, levels_blocks, upper, upper_blocks = self.registered(*PRODUCTS)
-        # A component that is not kept has no level; the floor keeps its logarithm finite.
-        power = banded(kept, levels, levels_blocks).clamp(min=1e-30)
-        level = torch.log10(power).mul_(10)
-        if self.accuracy == "grouped":
-            level = torch.lerp(level[..., self.node], level[..., self.node + 1], self.weight)
-        low = lower_skirts(kept, level, self.filters())
+        density = banded(kept, levels, levels_blocks)
+        skirts: Callable[..., Tensor]
+        if self.by_groups:
+            skirts = partial(group_skirts, kept, density, self.groups())
+        else:
+            # A component that is not kept has no level; the floor keeps its logarithm finite.
+            level = torch.log10(density.clamp(min=SILENCE)).mul_(10)
+            skirts = partial(_by_components, kept, level, self.filters())
         high = banded(kept, upper, upper_blocks)
         if self.uncertainty_db is None:
-            return high + low, state
+            return high + skirts(), state
         # With the level all components change alike, which is a factor, and the lower skirts'
         # steepness. Where all are faint, other ones might be kept: it moves no loudness by more
         # than 1e-4 sone, and the two costly products serve all three levels.
-        rows = [high + low]
-        for db in (-self.uncertainty_db, self.uncertainty_db):
-            low = lower_skirts(kept, level + db, self.filters())
-            rows.append(10 ** (db / 10) * (high + low))
-        return torch.stack([rows[1], rows[0], rows[2]], -4), state
+        rows = [
+            10 ** (db / 10) * (high + skirts(db))
+            for db in (-self.uncertainty_db, 0.0, self.uncertainty_db)
+        ]
+        return torch.stack(rows, -4), state
 
     def out_shape(self, shape: Shape) -> Shape:
         levels = () if self.uncertainty_db is None else (3,)
         return (*shape[:-2], *levels, shape[-2], self.fc.shape[0])
+
+
+def _by_components(kept: Tensor, level: Tensor, filters: Filters, db: float = 0.0) -> Tensor:
+    return lower_skirts(kept, level + db if db else level, filters)
+
+
+def one_by_one(f: np.ndarray, fc: np.ndarray) -> dict[str, np.ndarray]:
+    """The tables of `Filters`."""
+    below = np.searchsorted(f, fc)
+    return {"frequency": f, "fc": fc, "slope": 4 / erb(fc), "components_below": below}
+
+
+def grouped(f: np.ndarray, fc: np.ndarray, cam: float) -> dict[str, np.ndarray]:
+    """The tables of `Groups`, each of `cam`, a whole part of `CAM_STEP`, counted from `fc` on.
+
+    No center parts a group, and none is empty; components below all centers stand alone.
+    """
+    v, center = PER_HZ * f + 1, PER_HZ * fc + 1
+    parts = round(CAM_STEP / cam)
+    part = np.floor((hz_to_erb_number(f) - hz_to_erb_number(fc[0])) / cam) % parts
+    place = parts * np.searchsorted(fc, f, side="right") + part
+    first = np.flatnonzero((np.diff(place, prepend=-1) != 0) | (f < fc[0]))
+    ends = np.append(first, f.size)
+    middle = np.add.reduceat(v, first) / np.diff(ends)
+    slope, bend = _derivatives(middle)
+    return {
+        "apart": v - np.repeat(middle, np.diff(ends)),
+        "ends": ends,
+        "middle": middle,
+        "slope": slope,
+        "bend": bend,
+        "above": np.searchsorted(fc, f[ends[1:] - 1], side="right"),
+        "center": center,
+    }
+
+
+def _derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (3, n) of a function at x[i - 1], x[i] and x[i + 1] in its derivatives at x[i].
+
+    Of the parabola through them; at the ends a line through two, and no curvature.
+    """
+    slope, bend = np.zeros((3, x.size)), np.zeros((3, x.size))
+    step = np.diff(x)
+    a, b = step[:-1], step[1:]
+    slope[:, 1:-1] = -b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b))
+    bend[:, 1:-1] = 2 / (a * (a + b)), -2 / (a * b), 2 / (b * (a + b))
+    slope[1:, 0] = -1 / step[0], 1 / step[0]
+    slope[:2, -1] = -1 / step[-1], 1 / step[-1]
+    return slope, bend
 
 
 def _ascending(name: str, values: ArrayLike) -> np.ndarray:

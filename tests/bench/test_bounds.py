@@ -28,7 +28,7 @@ TURNS = 5
 FIGURES = {
     "Moore2016, 10 ms": (lambda: test_speed.shares(10, 2), 8.6),
     "Moore2016, 1 ms": (lambda: test_speed.shares(1, 2), 28.3),
-    "Moore2016 grouped, 10 ms": (lambda: test_speed.shares(10, 2, accuracy="grouped"), 6.7),
+    "Moore2016 coarse, 10 ms": (lambda: test_speed.shares(10, 2, accuracy="coarse"), 6.7),
     "Glasberg2002, 10 ms": (lambda: test_glasberg2002.shares(Glasberg2002, 1, 10), 5.8),
     "ZwickerTimeVarying, 10 ms": (lambda: test_zwicker.shares(10), 1.02),
     "BS1770 and its meter, stereo, 10 ms": (lambda: test_bs1770.shares()[1], 0.65),

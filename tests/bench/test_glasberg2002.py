@@ -31,14 +31,14 @@ def shares(make, ears, block_ms):
     return taken[len(taken) // 10 :]  # the first blocks load the kernels and fill the caches
 
 
-def grouped(fs):
-    return Glasberg2002(fs, accuracy="grouped")
+def coarse(fs):
+    return Glasberg2002(fs, accuracy="coarse")
 
 
 def test_loudness_of_2002():
     forms = {
         "Glasberg2002, mono, 10 ms blocks": (Glasberg2002, 1, 10),
-        "Glasberg2002, mono, grouped, 10 ms": (grouped, 1, 10),
+        "Glasberg2002, mono, coarse, 10 ms": (coarse, 1, 10),
         "Glasberg2002, mono, 1 ms blocks": (Glasberg2002, 1, 1),
         "Glasberg2002, two ears, 10 ms": (Glasberg2002, 2, 10),
         "Moore2016, two ears, 10 ms": (Moore2016, 2, 10),

@@ -23,6 +23,7 @@ from amt_stream.functional import (
     fir,
     first_order,
     gammatone,
+    group_skirts,
     loudness,
     modulation,
     peak,
@@ -178,9 +179,15 @@ def banded_case(rng):
 
 
 def lower_skirts_case(rng):
-    stage = made(Excitation, rng.choice(["exact", "grouped"]))
+    stage = made(Excitation, "reference")
     x = noise(*lead(rng), 960) * 1e4
     return excitation.lower_skirts, (x, 10 * x.log10(), stage.filters())
+
+
+def group_skirts_case(rng):
+    groups, rows = made(Excitation, rng.choice(["exact", "coarse"])).groups(), lead(rng)
+    density = noise(*rows, groups.middle.shape[0]) * 1e5
+    return group_skirts.group_skirts, (noise(*rows, 960) * 1e4, density, groups)
 
 
 def specific_loudness_case(rng):
@@ -297,6 +304,7 @@ FUNCTIONS = {
     "inhibition_gains": inhibition_case,
     "loudness_pattern": pattern_case,
     "lower_skirts": lower_skirts_case,
+    "group_skirts": group_skirts_case,
     "one_pole_bank": one_pole_bank_case,
     "peaks": peaks_case,
     "polyphase": polyphase_case,

@@ -16,6 +16,7 @@ from amt_stream import functional
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.excitation import banded, lower_skirts
 from amt_stream.functional.fir import fir
+from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import agc
 from amt_stream.functional.relaxation import relax
 from amt_stream.stages import Excitation
@@ -34,14 +35,15 @@ ONE_FORM = {
         "plain_loops",
     ),
     *("plain_relax", "run", "signal_axes", "state_space", "states", "svf_blocks", "whole_blocks"),
-    *("whole_frames", "work_alone"),
+    *("flushing_denormals", "whole_frames", "work_alone"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
 def public_functions():
+    run_by = ".dispatch", ".elementary", ".operators", ".tiles"
     for found in pkgutil.iter_modules(functional.__path__, "amt_stream.functional."):
-        if found.name.endswith((".dispatch", ".operators", ".tiles")):  # what kernels are run by
+        if found.name.endswith(run_by):
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
@@ -97,16 +99,22 @@ def test_a_refusal_names_function_argument_and_what_fits(call, words):
 
 def test_indices_beyond_a_table_are_refused():
     """By their values, as a kernel takes them for places in an array."""
-    stage = Excitation("grouped")
+    stage, groups = Excitation("reference"), Excitation("coarse").groups()
     x, filters = torch.ones(1, 960), stage.filters()
-    for wrong in (
-        filters._replace(groups=filters.groups + 1),
-        filters._replace(groups_below=filters.groups_below + 10_000),
-        filters._replace(components_below=filters.components_below - 10_000),
-    ):
-        for given in (x, x.clone().requires_grad_()):
-            with pytest.raises(ValueError, match="groups are not those of 960 components"):
+    density = torch.ones(1, groups.middle.shape[0])
+    for given in (x, x.clone().requires_grad_()):
+        for by in (10_000, -10_000):
+            wrong = filters._replace(components_below=filters.components_below + by)
+            with pytest.raises(ValueError, match="are not numbers of 960 components"):
                 lower_skirts(given, x, wrong)
+        for wrong_groups in (
+            groups._replace(ends=groups.ends + 1),
+            groups._replace(ends=groups.ends.flip(0)),
+            groups._replace(above=groups.above + 10_000),
+            groups._replace(above=groups.above - 10_000),
+        ):
+            with pytest.raises(ValueError, match="groups are not those of 960 components"):
+                group_skirts(given, density, wrong_groups)
     for blocks in (stage.levels_blocks + 1, stage.levels_blocks[1:], 1000 * stage.levels_blocks):
         for given in (x, x.clone().requires_grad_()):
             with pytest.raises(ValueError, match="blocks are not those of a matrix"):

@@ -72,7 +72,7 @@ def test_running_spectrum():
     check_stage(RunningSpectrum, noise(2, 2, 32 * 12 + 5))
 
 
-@pytest.mark.parametrize("accuracy", ["exact", "grouped"])
+@pytest.mark.parametrize("accuracy", ["exact", "coarse"])
 def test_excitation(accuracy):
     x = noise(2, 2, 9, 960).square() * torch.logspace(6, 2, 960)
     check_stage(lambda: Excitation(accuracy), x)
@@ -92,7 +92,7 @@ def test_binaural_loudness(frames_before):
     [
         (32000, {"specific_loudness": True, "excitation_db": True}),
         (48000, {}),
-        (48000, {"accuracy": "grouped", "field": "diffuse"}),
+        (48000, {"accuracy": "coarse", "field": "diffuse"}),
         (44100, {"constants": "author", "field": "eardrum"}),
         (96000, {"ear_filter": "linear"}),
     ],

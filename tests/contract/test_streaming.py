@@ -335,7 +335,7 @@ def test_plain_torch_around_a_stage():
     [
         ({"field": "far"}, "field is 'far': give free, diffuse or eardrum"),
         ({"ear_filter": "zero"}, "ear_filter is 'zero': give minimum or linear"),
-        ({"accuracy": "rough"}, "accuracy is 'rough': give exact or grouped"),
+        ({"accuracy": "rough"}, "accuracy is 'rough': give exact, reference or coarse"),
         ({"constants": "ansi"}, "constants is 'ansi': give iso or author"),
         ({"fs": 44056}, "nearest rates that work are 44050 and 44080 Hz"),
     ],

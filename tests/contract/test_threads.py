@@ -21,7 +21,7 @@ from amt_stream import (
 assert torch.get_num_threads() == 2
 models = [
     (Moore2016(48000), (1, 2), 480),
-    (Moore2016(48000, accuracy="grouped"), (4, 2), 480),
+    (Moore2016(48000, accuracy="coarse"), (4, 2), 480),
     (ZwickerTimeVarying(48000), (1,), 480),
     (Dau1997(48000), (1,), 480),
     (Paulick2024(48000), (1,), 480),

@@ -24,7 +24,7 @@ def tone(duration: float | None = 0.5, paced: bool = False) -> SignalSource:
 
 @pytest.fixture(scope="module")
 def loudness():
-    return Moore2016(fs=FS, accuracy="grouped")
+    return Moore2016(fs=FS, accuracy="coarse")
 
 
 def all_rows(blocks) -> list[dict]:
@@ -257,7 +257,7 @@ def test_a_swap_for_another_kind_of_model_begins_its_rows(power_meter, until):
 
 
 def test_the_band_of_a_model_that_gives_one_is_there():
-    engine = Engine(tone(0.1), Moore2016(fs=FS, accuracy="grouped", uncertainty_db=1.0))
+    engine = Engine(tone(0.1), Moore2016(fs=FS, accuracy="coarse", uncertainty_db=1.0))
     assert "ltl_high_phon" in engine.rows().columns
 
 

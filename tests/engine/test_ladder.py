@@ -115,7 +115,7 @@ def test_a_form_that_costs_less_goes_on_from_the_state_of_the_other(collector, s
 
     changing = measured(collector, Moore2016(fs=48000))
     settings = entry("moore2016").cheaper_than(changing.ready.model)
-    assert settings == {"accuracy": "grouped"}
+    assert settings == {"accuracy": "coarse"}
     before = changing.ready
     after = before.of(before.model.with_arguments(**settings))
     assert entry("moore2016").cheaper_than(after.model) == {}
@@ -302,10 +302,10 @@ def test_models_of_the_catalog_run_in_their_cheaper_form_first(until):
     models = {"moore2016": Moore2016(fs=48000), "slow": slow}
     with Engine(SignalSource(TONE), models, ladder=("accuracy", "models")) as engine:
         until(lambda: len([e for e in engine.events if e.kind == "overload"]) >= 2)
-        until(lambda: engine.model.arguments()["accuracy"] == "grouped")
+        until(lambda: engine.model.arguments()["accuracy"] == "coarse")
     texts = [event.text for event in engine.events if event.kind == "overload"]
-    assert texts[0].endswith(": moore2016 with accuracy grouped")
-    assert texts[1].endswith(": moore2016 with accuracy grouped, slow off")
+    assert texts[0].endswith(": moore2016 with accuracy coarse")
+    assert texts[1].endswith(": moore2016 with accuracy coarse, slow off")
 
 
 @pytest.mark.parametrize("ladder", ["models", ("models", "models"), ("rows",), (1,)])
@@ -323,7 +323,7 @@ def test_what_is_saved_in_an_overload_goes_on_in_a_model_as_usual(collector, spe
 
     measurement = measured(collector, Moore2016(fs=48000))
     before = measurement.ready
-    cheaper = before.of(before.model.with_arguments(accuracy="grouped"))
+    cheaper = before.of(before.model.with_arguments(accuracy="coarse"))
     measurement.take(x[:12000])
     measurement.exchange(before, cheaper)
     measurement.exchange(cheaper, cheaper.lasting(2400))

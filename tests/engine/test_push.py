@@ -70,7 +70,7 @@ def test_random_blocks_from_two_threads_give_what_the_file_gives(
     path = tmp_path / "sound.wav"
     soundfile.write(path, x, FS, subtype="FLOAT")
     calibration = Calibration(100.0)
-    model = Moore2016(fs=FS, accuracy="grouped")
+    model = Moore2016(fs=FS, accuracy="coarse")
     measured(FileSource(path, paced=False), model, collector, calibration=calibration)
     expected = [collector.column(name) for name in ("time_s", "stl", "ltl")]
     collector.all.clear()

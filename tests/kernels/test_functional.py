@@ -8,6 +8,7 @@ from amt_stream.functional import loudness
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.excitation import banded, lower_skirts, select_components
 from amt_stream.functional.fir import fir, polyphase
+from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import (
     agc,
     binaural_loudness,
@@ -95,7 +96,7 @@ def test_select_components(dtype, frames, ears):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 40])
-@pytest.mark.parametrize("accuracy", ["exact", "grouped"])
+@pytest.mark.parametrize("accuracy", ["exact", "reference"])
 def test_banded(dtype, rows, accuracy):
     stage = Excitation(accuracy).to(dtype)
     x = intensities(dtype, rows)
@@ -104,13 +105,42 @@ def test_banded(dtype, rows, accuracy):
 
 
 @pytest.mark.parametrize("frames", [1, 33])
-@pytest.mark.parametrize("accuracy", ["exact", "grouped"])
-def test_lower_skirts(dtype, frames, accuracy):
-    s = Excitation(accuracy).to(dtype)
+def test_lower_skirts(dtype, frames):
+    s = Excitation("reference").to(dtype)
     kept = select_components(intensities(dtype, 2, 2, frames))
     level = 10 * torch.log10(kept + 1e-3) + 6 + 40 * noise(960, dtype=dtype).abs()
-    # In float32 the compiled form takes exp by repeated squaring.
-    same(lower_skirts, kept, level, s.filters(), rtol=8)
+    same(lower_skirts, kept, level, s.filters(), rtol=2)
+
+
+@pytest.mark.parametrize("frames", [1, 17])
+@pytest.mark.parametrize("accuracy", ["exact", "coarse"])
+@pytest.mark.parametrize("db", [0, 40, 80])
+def test_group_skirts(dtype, frames, accuracy, db):
+    """Up to levels at which some groups have the flattest slope, some not, and some are silent."""
+    s = Excitation(accuracy).to(dtype)
+    kept = select_components(10 ** (db / 10) * intensities(dtype, 2, 2, frames))
+    same(group_skirts, kept, banded(kept, s.levels, s.levels_blocks), s.groups(), rtol=2)
+    quiet = 1e-3 * kept
+    same(group_skirts, quiet, banded(quiet, s.levels, s.levels_blocks), s.groups(), 3.0, rtol=2)
+
+
+def test_gradients_of_group_skirts(dtype):
+    """By differences, at levels with flat and with steep slopes."""
+    if dtype == torch.float32:
+        pytest.skip("differences need float64")
+    s = Excitation("coarse").double()
+    x = select_components(intensities(dtype, 2, 1)) + 1
+    x[1] *= 1e8
+    density = banded(x, s.levels, s.levels_blocks)
+    along = 1e-6 * x * noise(2, 1, 960, dtype=dtype), 1e-6 * density * noise(2, 1, 143, dtype=dtype)
+    given = x.clone().requires_grad_(), density.clone().requires_grad_()
+    slopes = torch.autograd.grad(group_skirts(*given, s.groups()).log().sum(), given)
+    expected = sum((a * b).sum() for a, b in zip(slopes, along, strict=True))
+    ends = [
+        group_skirts(x + sign * along[0], density + sign * along[1], s.groups()).log().sum()
+        for sign in (-1, 1)
+    ]
+    assert expected == pytest.approx((ends[1] - ends[0]).item() / 2, rel=1e-4)
 
 
 def test_specific_loudness(dtype):

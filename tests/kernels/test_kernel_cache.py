@@ -80,6 +80,38 @@ def test_a_kernel_for_something_else_is_not_taken(load, tmp_path):
     assert not again.stats.cache_hits
 
 
+def test_a_kernel_that_calls_another_is_compiled_anew_with_it(load, tmp_path):
+    """Machine code holds what it calls: that of another file, which has changed."""
+    (tmp_path / "doubling.py").write_text(
+        "from amt_stream.functional.kernel_cache import cached_njit\n"
+        "from factor_beside import factor\n"
+        "@cached_njit()\n"
+        "def twice(x):\n"
+        "    return factor() * x\n"
+    )
+    for by in (2, 30):
+        (tmp_path / "factor_beside.py").write_text(
+            "from amt_stream.functional.kernel_cache import cached_njit\n"
+            "@cached_njit()\n"
+            f"def factor():\n    return {by}\n"
+        )
+        program = "from doubling import twice; print(twice(21), len(twice.stats.cache_hits))"
+        for hits in (0, 1):
+            done = subprocess.run(
+                [sys.executable, "-c", program],
+                check=True,
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env={
+                    **os.environ,
+                    "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                },
+            )
+            assert done.stdout == f"{21 * by} {hits}\n"
+
+
 def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
     space = {}
     exec(compile(SOURCE, "<nowhere>", "exec"), space)

@@ -146,7 +146,7 @@ def test_excitation_on_another_grid_is_that_of_its_channels():
     some = Excitation(cams=1.75 + 0.25 * np.arange(20, 80, 3)).double().step(x, {})[0]
     torch.testing.assert_close(some, all_bands[..., 20:80:3], rtol=1e-9, atol=0)
     with pytest.raises(ValueError, match="leave accuracy exact"):
-        Excitation("grouped", cams=[5.0, 6.0])
+        Excitation("coarse", cams=[5.0, 6.0])
     with pytest.raises(ValueError, match="cams is"):
         Excitation(cams=[6.0, 5.0])
 

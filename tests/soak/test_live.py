@@ -110,7 +110,7 @@ def test_speed(record):
     for block_ms, accuracy, limit in (
         (10, "exact", 0.18),
         (1, "exact", 0.32),
-        (10, "grouped", 0.10),
+        (10, "coarse", 0.10),
     ):
         taken = shares(block_ms, seconds=20, accuracy=accuracy)
         record(

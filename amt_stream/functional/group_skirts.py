@@ -1,0 +1,308 @@
+"""Lower skirts of the auditory filters for components taken in groups, by moments of second order.
+
+With v = 0.004368 f + 1 and t = 1 / v of a channel's center, the weight of component j has
+z = K s_j (1 - v_j t), which is a straight line over t, and a level per ERB that changes smoothly
+from component to component. So of each group only the sum of its intensities p is needed, the means
+m and q of d = v - v_middle and of its square, and the level at its middle with slope and curvature:
+s(d) = s0 + s1 d + s2 d^2 / 2. With the means of s and s v, and the spread sigma of z, the group
+gives p exp(-z) (1 + z + (z - 1) sigma^2 / 2).
+"""
+
+from math import log, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.elementary import exponential, logarithm
+from amt_stream.functional.excitation import LEVEL_SLOPE
+from amt_stream.functional.operators import operator
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
+
+PER_HZ = 0.004368
+"""v = 0.004368 f + 1: the ERB is 24.673 v."""
+
+STEEPNESS = 4 / (24.673 * PER_HZ)
+"""K: of a filter at 51 dB per ERB."""
+
+FLATTEST = 0.1 / STEEPNESS
+"""Least s of a channel, times 1 - t: p of a filter is 0.1 at least."""
+
+NEGLIGIBLE = 5e-4
+"""Excitation re 0 dB at which a group's skirt ends; more would cost 0.001 phon near threshold."""
+
+LANES = 16
+"""Channels that go together: a skirt ends a multiple of them above its group."""
+
+DB = 10 / log(10)
+SILENCE = 1e-30
+"""Power per ERB below which a level is not told, so that its logarithm is finite."""
+
+
+class Groups(NamedTuple):
+    """Components in groups that no channel's center parts, and the channels.
+
+    apart: (component,) v less that of its group's middle
+    ends: (group + 1,) first component of each group, and the end
+    middle: (group,) v of its middle, ascending
+    slope, bend: (3, group) weights of the levels of the group before, the group itself and the one
+        after, in the slope and in the curvature of the level over v; 0 for one that is not there
+    above: (group,) first channel whose center lies above all its components
+    center: (channel,) v of the channels' centers, evenly spaced in Cam
+    """
+
+    apart: Tensor
+    ends: Tensor
+    middle: Tensor
+    slope: Tensor
+    bend: Tensor
+    above: Tensor
+    center: Tensor
+
+
+def group_skirts(
+    intensity: Tensor, density: Tensor, groups: Groups, shift_db: float = 0.0
+) -> Tensor:
+    """Excitation (..., channel) by the components below each channel's center.
+
+    intensity: (..., component)
+    density: (..., group) power within an ERB around the middle of each group
+    shift_db: added to the levels per ERB, not to the excitation
+    """
+    lead, components = signal_axes("group_skirts", "intensity", intensity, 1)
+    count, channels = (
+        max(1, last_axes("group_skirts", name, table, 1)[0])
+        for name, table in (("middle", groups.middle), ("center", groups.center))
+    )
+    each, three = (count,), (3, count)
+    fit(
+        "group_skirts",
+        intensity.dtype,
+        ("density", density, (*lead, *each)),
+        ("apart", groups.apart, (components,)),
+        ("middle", groups.middle, each),
+        ("slope", groups.slope, three),
+        ("bend", groups.bend, three),
+        ("center", groups.center, (channels,)),
+    )
+    indices = ("ends", groups.ends, (count + 1,)), ("above", groups.above, each)
+    fit("group_skirts", torch.int64, *indices)
+    if torch.compiler.is_compiling():
+        return _group_skirts_of(intensity, density, *groups, shift_db)
+    rows = prod(lead)
+    if compiled(intensity, density, *(t for t in groups if t.is_floating_point())):
+        y = intensity.new_empty(*lead, channels)
+        sound = array(intensity).reshape(rows, components), array(density).reshape(rows, count)
+        tables: Any = Groups(*map(array, groups))  # type: ignore[arg-type]
+        if not _group_skirts(*sound, tables, shift_db, y.numpy().reshape(rows, channels)):
+            raise _not_of_groups(components, channels)
+        return y
+    indexed = array(groups.ends), array(groups.above)
+    if compilable(intensity) and not _parted(*indexed, components, channels):
+        raise _not_of_groups(components, channels)
+    flat = intensity.reshape(rows, components), density.reshape(rows, count)
+    # A few frames at a time: each has groups x channels terms.
+    parts = zip(*(x.split(16) for x in flat), strict=True)
+    return torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]).view(*lead, channels)
+
+
+def _not_of_groups(components: int, channels: int) -> ValueError:
+    return ValueError(
+        f"group_skirts: the groups are not those of {components} components: give their starts "
+        f"and the end in ascending order, and channels above each of 0 to {channels}"
+    )
+
+
+@operator(
+    lambda intensity, density, apart, ends, middle, slope, bend, above, center, shift_db: (
+        intensity.new_empty(*intensity.shape[:-1], center.shape[0])
+    )
+)
+def _group_skirts_of(
+    intensity: Tensor,
+    density: Tensor,
+    apart: Tensor,
+    ends: Tensor,
+    middle: Tensor,
+    slope: Tensor,
+    bend: Tensor,
+    above: Tensor,
+    center: Tensor,
+    shift_db: float,
+) -> Tensor:
+    groups = Groups(apart, ends, middle, slope, bend, above, center)
+    return group_skirts(intensity, density, groups, shift_db)
+
+
+def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) -> Tensor:
+    apart, ends, middle, slopes, bends, above, center = groups
+    count, channels = middle.shape[0], center.shape[0]
+    group = torch.searchsorted(ends, torch.arange(apart.shape[0], device=ends.device), right=True)
+    group = group - 1
+
+    def total(v: Tensor) -> Tensor:
+        return v.new_zeros(v.shape[0], count).index_add(-1, group, v)
+
+    p = total(intensity)
+    some = torch.where(p == 0, 1.0, p)
+    m, q = total(intensity * apart) / some, total(intensity * apart.square()) / some
+    level = DB * torch.log(density.clamp(min=SILENCE)) + shift_db
+    before = torch.cat([level[:, :1], level[:, :-1]], -1)
+    after = torch.cat([level[:, 1:], level[:, -1:]], -1)
+    s0 = 1 - LEVEL_SLOPE * (level - 51)
+    s1, s2 = (-LEVEL_SLOPE * (w[0] * before + w[1] * level + w[2] * after) for w in (slopes, bends))
+    s = s0 + s1 * m + s2 * q / 2
+    sv = middle * s + s0 * m + s1 * q
+    t = 1 / center
+    # Below a group, where no channel hears it, z would be less than 0 and its weight without end.
+    z = (STEEPNESS * (s[:, None] - sv[:, None] * t[:, None])).clamp(min=0)
+    changed = s1 + s2 * m
+    lean = changed[:, None] - (changed * (middle + m) + s)[:, None] * t[:, None]
+    half_spread = STEEPNESS**2 / 2 * (q - m.square()).clamp(min=0)[:, None] * lean.square()
+    weight = torch.exp(-z) * (1 + z + (z - 1) * half_spread)
+    channel = torch.arange(channels, device=ends.device)
+    heard = channel[:, None] >= above
+    # Where z becomes what is negligible, and the channel there.
+    w = torch.log(p.detach().clamp(min=SILENCE) / NEGLIGIBLE).clamp(min=0)
+    ending = (s - (w + torch.log(2 + w)) / STEEPNESS) / sv
+    at = -torch.log(ending.detach().clamp(min=1e-9)) - torch.log(center[0])
+    last = torch.floor(at / _spacing(center)) + 1 - above
+    wide = torch.ceil(last / LANES) * LANES
+    heard = heard & ((channel[:, None] < (above + wide)[:, None]) | wide.isnan()[:, None])
+    # Where a channel is as flat as it may be, each component by itself.
+    reach = torch.zeros_like(middle).scatter_reduce(0, group, apart.abs(), "amax")
+    flattest = FLATTEST / (1 - t)
+    least = flattest[above.clamp(max=channels - 1)]
+    flat = s0 - s1.abs() * reach - s2.abs() * reach.square() / 2 < least
+    y = torch.where(heard & ~flat[:, None], p[:, None] * weight, 0.0).sum(-1)
+    if compilable(intensity) and not flat.any():
+        return y
+    s = s0[:, group] + apart * (s1[:, group] + apart * s2[:, group] / 2)
+    v = middle[group] + apart
+    z = STEEPNESS * torch.maximum(s[:, None], flattest[:, None]) * (1 - v * t[:, None])
+    weight = torch.exp(-z.clamp(min=0)) * (1 + z.clamp(min=0))
+    alone = (channel[:, None] >= above[group]) & flat[:, group][:, None]
+    return y + torch.where(alone, intensity[:, None] * weight, 0.0).sum(-1)
+
+
+def _spacing(center: Tensor) -> Tensor:
+    """Of the logarithms of the channels' v."""
+    return torch.log(center[-1] / center[0]) / max(1, center.shape[0] - 1)
+
+
+@kernel
+def _parted(ends: Array, above: Array, components: int, channels: int) -> bool:
+    """Whether `ends` part the components, and `above` are channels or their number."""
+    count = ends.size - 1
+    for g in range(count):
+        if ends[g + 1] < ends[g] or above[g] < 0 or above[g] > channels:
+            return False
+    return ends[0] == 0 and ends[count] == components
+
+
+@kernel
+def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float, y: Array) -> bool:
+    """Whether the groups are those of the components; `y` is written where they are."""
+    apart, ends, middle, slopes, bends, above, center = groups
+    count, channels = middle.size, center.size
+    if not _parted(ends, above, apart.size, channels):
+        return False
+    dtype = y.dtype
+    number = dtype.type
+    zero, one, half, two = number(0), number(1), number(0.5), number(2)
+    k, level_slope, spread = number(STEEPNESS), number(LEVEL_SLOPE), number(STEEPNESS**2 / 2)
+    db, silence, negligible = number(DB), number(SILENCE), number(NEGLIGIBLE)
+    offset, nearest = number(51 - shift_db), number(1e-9)
+    slope0, slope1, slope2 = slopes[0], slopes[1], slopes[2]
+    bend0, bend1, bend2 = bends[0], bends[1], bends[2]
+    # The end of a skirt is padded with channels that are not there.
+    t, flattest = np.empty(channels + LANES, dtype), np.empty(channels + LANES, dtype)
+    for i in range(t.size):
+        t[i] = one / center[min(i, channels - 1)]
+        flattest[i] = number(FLATTEST) / (one - t[i])
+    origin = number(np.log(center[0]))
+    per_channel = number(max(1, channels - 1) / np.log(center[channels - 1] / center[0]))
+    reach = np.zeros(count, dtype)
+    for g in range(count):
+        for j in range(ends[g], ends[g + 1]):
+            reach[g] = max(reach[g], abs(apart[j]))
+    p, m, q = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
+    s, s1, s2 = np.empty(count + 2, dtype), np.empty(count, dtype), np.empty(count, dtype)
+    z0, z1, lean0 = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
+    lean1, bend, least = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
+    last = np.empty(count, dtype)
+    before, here, after = s[:-2], s[1:-1], s[2:]
+    total = np.empty(channels + LANES, dtype)
+    for n in range(y.shape[0]):
+        components = intensity[n]
+        for g in range(count):
+            sum0, sum1, sum2 = zero, zero, zero
+            for j in range(ends[g], ends[g + 1]):
+                moment = components[j] * apart[j]
+                sum0 += components[j]
+                sum1 += moment
+                sum2 += moment * apart[j]
+            p[g], m[g], q[g] = sum0, sum1, sum2
+        powers = density[n]
+        # A loop for each of what follows: of many arrays in one it is not known that they lie apart
+        # in memory, and then it does not vectorize.
+        for g in range(count):
+            here[g] = one - level_slope * (db * logarithm(max(powers[g], silence)) - offset)
+        s[0], s[count + 1] = s[1], s[count]
+        for g in range(count):
+            s1[g] = slope0[g] * before[g] + slope1[g] * here[g] + slope2[g] * after[g]
+        for g in range(count):
+            s2[g] = bend0[g] * before[g] + bend1[g] * here[g] + bend2[g] * after[g]
+        for g in range(count):
+            part = one / (p[g] if p[g] != zero else one)
+            m[g] *= part
+            q[g] *= part
+        for g in range(count):
+            z0[g] = here[g] + s1[g] * m[g] + half * s2[g] * q[g]
+        for g in range(count):
+            z1[g] = middle[g] * z0[g] + here[g] * m[g] + s1[g] * q[g]
+        for g in range(count):
+            lean0[g] = s1[g] + s2[g] * m[g]
+        for g in range(count):
+            lean1[g] = lean0[g] * (middle[g] + m[g]) + z0[g]
+        for g in range(count):
+            bend[g] = spread * max(q[g] - m[g] * m[g], zero)
+        for g in range(count):
+            least[g] = here[g] - reach[g] * (abs(s1[g]) + half * abs(s2[g]) * reach[g])
+        for g in range(count):
+            w = max(logarithm(max(p[g], silence) / negligible), zero)
+            ending = (z0[g] - (w + logarithm(two + w)) / k) / z1[g]
+            last[g] = (-logarithm(max(ending, nearest)) - origin) * per_channel
+        total[:] = zero
+        for g in range(count):
+            first_channel = above[g]
+            if p[g] == zero or first_channel == channels:
+                continue
+            if least[g] < flattest[first_channel]:
+                for j in range(ends[g], ends[g + 1]):
+                    power, d = components[j], apart[j]
+                    v, own = middle[g] + d, s[g + 1] + d * (s1[g] + half * d * s2[g])
+                    out, ts, floors = (
+                        total[first_channel:channels],
+                        t[first_channel:channels],
+                        flattest[first_channel:channels],
+                    )
+                    for i in range(out.size):
+                        z = max(k * max(own, floors[i]) * (one - v * ts[i]), zero)
+                        out[i] += power * exponential(-z) * (one + z)
+                continue
+            turns = (channels - first_channel + LANES - 1) // LANES
+            if last[g] < channels:  # not so of what is not a number, which shows in all channels
+                turns = max(0, min(turns, (int(last[g]) + LANES - first_channel) // LANES))
+            power, a, b, c, e, f = p[g], k * z0[g], k * z1[g], lean0[g], lean1[g], bend[g]
+            out = total[first_channel : first_channel + LANES * turns]
+            ts = t[first_channel : first_channel + LANES * turns]
+            for i in range(out.size):
+                z = a - b * ts[i]
+                lean = c - e * ts[i]
+                weight = one + z + (z - one) * f * lean * lean
+                out[i] += power * exponential(-z) * weight
+        y[n, :] = total[:channels]
+    return True
