@@ -1,8 +1,8 @@
 """Frames: what a model gave of a stretch of sound, when, and what was wrong with it."""
 
 import enum
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,23 @@ class HearsSnapshots(Protocol):
     def snapshot(self, snapshot: Snapshot) -> Any: ...
 
 
+class Later(Protocol):
+    """Makes arrays of frames, of the names in LATER, when somebody wants them.
+
+    ends_s: the first of `time_s` and the last
+    """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def ends_s(self) -> tuple[float, float]: ...
+
+    def make(self, name: str) -> NDArray[Any]: ...
+
+
+LATER = ("time_s", "sample", "utc", "fault", "settling", "since_s", "level_db")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frames:
     """A block of n rows, one per frame of the model.
@@ -174,8 +191,39 @@ class Frames:
     stretch: int = 0
     model: str = ""
 
+    later: Later | None = field(default=None, repr=False)
+    """What makes those arrays that are not there yet."""
+
+    @classmethod
+    def lazy(cls, later: Later, **given: Any) -> Self:
+        """Frames whose arrays are made when they are asked for, and are the same then."""
+        frames = object.__new__(cls)
+        for name, value in (_DEFAULTS | given).items():
+            object.__setattr__(frames, name, value)
+        object.__setattr__(frames, "later", later)
+        return frames
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in LATER:
+                raise AttributeError(f"Frames has no attribute {name!r}", name=name, obj=self)
+            made = self.later.make(name)
+            object.__setattr__(self, name, made)
+            return made
+
     def __len__(self) -> int:
-        return len(self.time_s)
+        return len(self.time_s) if self.later is None else len(self.later)
+
+    @property
+    def begin_s(self) -> float:
+        """The first of `time_s`."""
+        return float(self.time_s[0]) if self.later is None else self.later.ends_s[0]
+
+    @property
+    def end_s(self) -> float:
+        """The last of `time_s`."""
+        return float(self.time_s[-1]) if self.later is None else self.later.ends_s[1]
 
     def copy(self) -> "Frames":
         """The same rows in arrays of their own."""
@@ -184,17 +232,21 @@ class Frames:
             own = values.copy()
         else:
             own = type(values)(*(None if v is None else v.copy() for v in values))
-        return replace(
-            self,
-            time_s=self.time_s.copy(),
-            sample=self.sample.copy(),
-            utc=self.utc.copy(),
-            values=own,
-            fault=self.fault.copy(),
-            settling=self.settling.copy(),
-            since_s=self.since_s.copy(),
-            level_db=self.level_db.copy(),
-        )
+        frames = object.__new__(Frames)
+        for name, slot in _SLOTS:
+            try:
+                value = slot(self)
+            except AttributeError:  # not made yet
+                continue
+            object.__setattr__(frames, name, value.copy() if name in LATER else value)
+        object.__setattr__(frames, "values", own)
+        return frames
+
+
+_SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(Frames))
+"""Getters that do not make what is missing."""
+
+_DEFAULTS = {one.name: one.default for one in fields(Frames) if one.default is not MISSING}
 
 
 def scalar_field(values: Any, name: str) -> NDArray[np.float32]:

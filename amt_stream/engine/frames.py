@@ -1,8 +1,13 @@
 """The time of frames, their marks, and the last minute of them."""
 
+import contextlib
 import math
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +31,14 @@ __all__ = ["Chunk", "Event", "Fault", "FrameClock", "Frames", "HasNote", "HearsE
 __all__ += ["HearsSnapshots", "HearsSound", "History", "Marks", "Snapshot"]
 
 
+Level = Callable[[], NDArray[np.float32]]
+"""Gives the level of each row (row, 1), once somebody wants it."""
+
+
+LEFT_S = 0.125
+"""So many seconds of rows are left to whoever reads a history."""
+
+
 class FrameClock:
     """Time of a frame from its index n: (n / ratio - latency) / fs, exact in integers."""
 
@@ -40,6 +53,10 @@ class FrameClock:
         return float(self.ratio * self.fs)
 
     def time_s(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
+        return (index * self._step - self._delay) / (self._unit * self.fs)
+
+    def time_of_s(self, index: int) -> float:
+        """The same of one frame."""
         return (index * self._step - self._delay) / (self._unit * self.fs)
 
     def sample(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -61,6 +78,60 @@ class FrameClock:
         """Range of the frames whose analysis reaches into samples [start, stop)."""
         reach = 2 * max(self._delay, 0)
         return start * self._unit // self._step, -(-(stop * self._unit + reach) // self._step)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """Frames [low, high) without a mark of their own: a rule for what their arrays hold.
+
+    calm_from: sample from which all has been calm, minus infinity where it always was
+    start, forget: until which sample frames rise from silence, and for how long they settle
+    epoch: UTC of the first sample
+    level: gives the level of each row in the block (row, 1)
+    """
+
+    clock: FrameClock
+    low: int
+    high: int
+    calm_from: float
+    start: int
+    forget: int
+    epoch: float
+    level: Level
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    @property
+    def ends_s(self) -> tuple[float, float]:
+        """Time of the first of them and of the last."""
+        return self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
+
+    def make(self, name: str) -> NDArray[Any]:
+        """The array of this name, as `Frames` has it [any-thread]."""
+        index = np.arange(self.low, self.high, dtype=np.int64)
+        if name == "time_s":
+            return self.clock.time_s(index)
+        if name == "sample":
+            return self.clock.sample(index)
+        if name == "utc":
+            return self.epoch + self.clock.time_s(index)
+        if name == "fault":
+            return np.zeros(len(index), np.uint8)
+        if name == "level_db":
+            return np.repeat(self.level(), len(index), axis=1)
+        sample = self.clock.sample(index)
+        since = sample - self.calm_from
+        if name == "settling":
+            return (since < self.forget) | (sample < self.start)
+        return since / self.clock.fs
+
+    def joined(self, after: "Run") -> "Run | None":
+        """This one and the one after it in one, in time and marks; None where they are none."""
+        mine = (self.clock, self.high, self.calm_from, self.start, self.forget)
+        if mine != (after.clock, after.low, after.calm_from, after.start, after.forget):
+            return None
+        return replace(self, high=after.high)
 
 
 class Marked(NamedTuple):
@@ -129,6 +200,12 @@ class Marks(Resumable):
         """How far apart two samples may be that surely mark frames without one between them."""
         return math.floor(2 * max(self.clock.latency, Fraction(0)) + 1 / self.clock.ratio)
 
+    def calm(self, low: int, high: int, epoch: float, level: Level) -> Run | None:
+        """Frames [low, high) where no mark is on its way to a frame, else None."""
+        if self._marks:
+            return None
+        return Run(self.clock, low, high, self._calm_from, self.start, self.forget, epoch, level)
+
     def rows(self, index: NDArray[np.int64]) -> Marked:
         """The marks of the frames `index`, which only ever go forward."""
         fault = np.zeros(len(index), np.uint8)
@@ -153,8 +230,8 @@ class History:
     """The last `seconds` of rows, for whoever wants to look.
 
     `read` gives a record array with `time_s`, `sample`, `fault`, `settling` and every output of the
-    model that is one number per frame (`rows.stl` or `rows["stl"]`). The writer never waits: the
-    ring holds a second more than is given out, and a reader that was overtaken copies again.
+    model that is one number per frame (`rows.stl` or `rows["stl"]`). The writer never waits: it
+    leaves frames, and whoever reads writes down their rows, or the writer itself now and then.
 
     A history that goes on from the one `before` it takes over the count, so that whoever follows
     along misses nothing; and the rows, where they have all its fields.
@@ -169,7 +246,6 @@ class History:
     ) -> None:
         self.latest: Frames | None = None
         self.fields, self.frame_rate = fields, frame_rate
-        self._rows_given = max(1, math.ceil(seconds * frame_rate))
         columns: list[tuple[str, type]] = [
             ("time_s", np.float64),
             ("sample", np.int64),
@@ -177,13 +253,16 @@ class History:
             ("settling", np.bool_),
             *((name, np.float32) for name in fields),
         ]
-        self._ring = np.zeros(self._rows_given + math.ceil(frame_rate) + 1, np.dtype(columns))
-        self._first = self._count = self._claimed = 0 if before is None else before.count
+        self._ring = np.zeros(max(1, math.ceil(seconds * frame_rate)), np.dtype(columns))
+        self._first = self._count = self._written = 0 if before is None else before.count
+        self._left: deque[Frames] = deque()
+        self._most_left = math.ceil(LEFT_S * frame_rate)
+        self._lock = threading.Lock()
         if before is not None and set(fields) <= set(before.fields):
             self._take_over(before)
 
     def _take_over(self, before: "History") -> None:
-        rows = before.since(self._count - self._rows_given)
+        rows = before.since(self._count - len(self._ring))
         self._first = self._count - len(rows)
         places = np.arange(self._first, self._count) % len(self._ring)
         for name in ("time_s", "sample", "fault", "settling", *self.fields):
@@ -192,15 +271,33 @@ class History:
 
     def write(self, frames: Frames) -> None:
         """Append rows [engine-thread]."""
-        size = len(self._ring)
-        self._claimed = self._count + len(frames)
-        places = np.arange(self._count, self._count + len(frames)) % size
-        for name in ("time_s", "sample", "fault", "settling"):
-            self._ring[name][places] = getattr(frames, name)
-        for name in self.fields:
-            self._ring[name][places] = scalar_field(frames.values, name)
-        self._count = self._claimed
+        self._left.append(frames)
+        self._count += len(frames)
         self.latest = frames
+        # Whoever reads just now writes them down himself.
+        if self._count - self._written >= self._most_left and self._lock.acquire(blocking=False):
+            try:
+                self._write_down()
+            finally:
+                self._lock.release()
+
+    def _write_down(self) -> None:
+        """The rows of all frames that are left, by whoever has the lock."""
+        left = []
+        with contextlib.suppress(IndexError):
+            while True:
+                left.append(self._left.popleft())
+        if not left:
+            return
+        count = sum(map(len, left))
+        kept = min(count, len(self._ring))
+        places = np.arange(self._written + count - kept, self._written + count) % len(self._ring)
+        found = {name: np.concatenate(parts) for name, parts in _times(left).items()}
+        for name in self.fields:
+            found[name] = np.concatenate([scalar_field(frames.values, name) for frames in left])
+        for name, column in found.items():
+            self._ring[name][places] = column[count - kept :]
+        self._written += count
 
     @property
     def count(self) -> int:
@@ -217,10 +314,26 @@ class History:
 
     def since(self, count: int) -> np.recarray:
         """Copy the kept rows after the first `count`, to follow along with `count` [any-thread]."""
-        size = len(self._ring)
-        while True:
-            end = self._count
-            start = max(count, end - self._rows_given, self._first)
-            rows = self._ring[np.arange(start, end) % size]
-            if self._claimed - start <= size:
-                return rows.view(np.recarray)
+        with self._lock:
+            self._write_down()
+            start = max(count, self._written - len(self._ring), self._first)
+            rows = self._ring[np.arange(start, self._written) % len(self._ring)]
+        return rows.view(np.recarray)
+
+
+def _times(left: Iterable[Frames]) -> dict[str, list[NDArray[Any]]]:
+    """Times and marks of frames; of those that follow one another calmly, made at once."""
+    parts: list[Frames | Run] = []
+    for frames in left:
+        run, before = frames.later, parts[-1] if parts else None
+        joined = None
+        if isinstance(run, Run) and isinstance(before, Run):
+            joined = before.joined(run)
+        if joined is not None:
+            parts[-1] = joined
+        else:
+            parts.append(run if isinstance(run, Run) else frames)
+    return {
+        name: [one.make(name) if isinstance(one, Run) else getattr(one, name) for one in parts]
+        for name in ("time_s", "sample", "fault", "settling")
+    }

@@ -16,7 +16,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.checkpoints import fingerprint
 from amt_stream.compose import Rebuffer
 from amt_stream.contract import check_contract, rows_of, takes_pascal
-from amt_stream.engine.frames import FrameClock, Marks
+from amt_stream.engine.frames import FrameClock, Level, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
 from amt_stream.resumable import Resumable, SavedState, Unfitting
@@ -26,6 +26,8 @@ from amt_stream.streaming import Stage, Stream, joined, map_fields
 CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
 LONGEST_FILLED_GAP_S = 1.0
 LOWEST_DB = -100.0
+FEW = 4096
+"""Numbers whose product with themselves is no work for several threads."""
 LATEST = 2**60
 """No sample is counted so far: a million years of sound."""
 FULL_SCALE_SINE = 0.5**0.5
@@ -62,6 +64,7 @@ class ReadyModel:
         self.block = self.usual_block = blocks * model.block_size
         lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
+        self.frames = int(self.block * model.ratio)
         self.start = round(model.settle_s * fs)
         self.forget = round(max(model.settle_s, model.forget_s) * fs)
         self.heard, self.in_pascal = heard, takes_pascal(model)
@@ -96,6 +99,7 @@ class ReadyModel:
         blocks = max(1, round(samples / self.model.block_size))
         other = copy(self)
         other.block = blocks * self.model.block_size
+        other.frames = int(other.block * self.model.ratio)
         other.block_ms = 1000.0 * other.block / self.clock.fs
         other.door = Rebuffer(self.stream, blocks)
         return other
@@ -173,7 +177,7 @@ class Measurement(Resumable):
         self._stretch = 0
         self._zeros_run = 0
         # One channel is told as both ears.
-        self._level_db = np.full((max(2, ready.rows), 1), LOWEST_DB, np.float32)
+        self._level: Level = _Level(np.zeros(max(2, ready.rows)), 1, 1.0)
         self._end: int | None = None
         # Those that no frame has told of yet; the frames that some stood in have passed.
         self._gaps: list[Gap] = []
@@ -184,6 +188,15 @@ class Measurement(Resumable):
         self._first = ready.clock.first_from(begin)
         self._given = max(self._first, self._index) - 1
         self.marks = Marks(ready.clock, begin + ready.start, ready.forget)
+
+    @property
+    def _level_db(self) -> NDArray[np.float32]:
+        """Of each row, one channel as both ears (row, 1)."""
+        return self._level()
+
+    @_level_db.setter
+    def _level_db(self, given: NDArray[np.float32]) -> None:
+        self._level = lambda: given
 
     @property
     def _form(self) -> dict[str, str]:
@@ -270,6 +283,7 @@ class Measurement(Resumable):
 
     def _set_scale(self) -> None:
         """What the model takes a full-scale sample for, in each of its rows."""
+        self._calibrated = not self.ready.in_pascal or all(c.calibrated for c in self.calibration)
         if self.ready.in_pascal:
             self._scale, self._reference = pascal_per_ear(self.calibration)[: self.ready.rows], P0
         else:
@@ -450,16 +464,14 @@ class Measurement(Resumable):
     def _take_level(self) -> None:
         """Level of the input in this block; in a flush there is none and the last one stays."""
         if self._heard:
-            mean_square = self._energy / self._heard / self._reference**2
-            level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
-            self._level_db[:] = level[:, None]
-        self._energy[:] = 0.0
+            self._level = _Level(self._energy, self._heard, self._reference)
+            self._energy = np.zeros(self.ready.rows)
         self._heard = 0
 
     def _emit(self, y: Any) -> None:
         clock = self.ready.clock
         start = self._index
-        self._index += int(self.ready.block * clock.ratio)
+        self._index += self.ready.frames
         first, stop = max(self._first, start), self._index
         if self._end is not None:
             stop = min(stop, clock.first_after(self._end))
@@ -492,29 +504,23 @@ class Measurement(Resumable):
 
     def _give(self, y: Any, start: int, low: int, high: int) -> None:
         """Hand on frames [low, high) of the output, which begins with frame `start`."""
-        clock = self.ready.clock
-        index = np.arange(low, high, dtype=np.int64)
-        values = as_arrays(y, self.ready.model.out_time_dim, low - start, high - start)
-        if not self.off and (broken := count_broken(values, self.ready.model.out_time_dim)):
+        clock, dims = self.ready.clock, self.ready.model.out_time_dim
+        whole = low == start and high == start + self.ready.frames
+        values = as_arrays(y, dims, None if whole else slice(low - start, high - start))
+        if not self.off and (broken := count_broken(values, dims)):
             self.broken += broken
             self.marks.add(Fault.NON_FINITE, self.position - self.ready.block, self.position)
-        fault, settling, since_s = self.marks.rows(index)
-        told, self._gaps, self._passed = self._gaps[: self._passed], self._gaps[self._passed :], 0
-        for gap in told:
-            fault[0] |= np.uint8(gap.fault)
-        time_s = clock.time_s(index)
         skipped, self._given = low - self._given - 1, high - 1
-        self.rows += len(index)
-        frames = Frames(
-            time_s=time_s,
-            sample=clock.sample(index),
-            utc=self._epoch(self.position / clock.fs) + time_s,
+        self.rows += high - low
+        epoch = self._epoch(self.position / clock.fs)
+        told, self._gaps, self._passed = self._gaps[: self._passed], self._gaps[self._passed :], 0
+        frames = self._timed(
+            low,
+            high,
+            epoch,
+            told,
             values=values,
-            fault=fault,
-            settling=settling,
-            since_s=since_s,
-            level_db=np.repeat(self._level_db, len(index), axis=1),
-            calibrated=not self.ready.in_pascal or all(c.calibrated for c in self.calibration),
+            calibrated=self._calibrated,
             start_s=(self._begin + self.ready.start) / clock.fs,
             gaps=tuple((gap.start, gap.stop) for gap in told),
             skipped=skipped,
@@ -522,6 +528,45 @@ class Measurement(Resumable):
             model=self.name,
         )
         self._emit_frames(frames)
+
+    def _timed(self, low: int, high: int, epoch: float, told: list[Gap], **given: Any) -> Frames:
+        """Frames [low, high), which tell of gaps; without any mark, their times are made later."""
+        calm = None if told else self.marks.calm(low, high, epoch, self._level)
+        if calm is not None:
+            return Frames.lazy(calm, **given)
+        index = np.arange(low, high, dtype=np.int64)
+        fault, settling, since_s = self.marks.rows(index)
+        for gap in told:
+            fault[0] |= np.uint8(gap.fault)
+        time_s = self.ready.clock.time_s(index)
+        return Frames(
+            time_s=time_s,
+            sample=self.ready.clock.sample(index),
+            utc=epoch + time_s,
+            fault=fault,
+            settling=settling,
+            since_s=since_s,
+            level_db=np.repeat(self._level(), len(index), axis=1),
+            **given,
+        )
+
+
+class _Level:
+    """Level of a block, reckoned when somebody wants it: the energy of `count` samples of each row.
+
+    One row is told as two.
+    """
+
+    def __init__(self, energy: NDArray[np.float64], count: int, reference: float) -> None:
+        self._energy, self._count, self._reference = energy, count, reference
+
+    def __call__(self) -> NDArray[np.float32]:
+        """In dB (row, 1), LOWEST_DB at least."""
+        mean_square = self._energy / self._count / self._reference**2
+        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
+        rows = np.empty((max(2, len(level)), 1), np.float32)
+        rows[:] = level[:, None]
+        return rows
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
@@ -542,27 +587,36 @@ def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[
     return np.array([[c.pascal_per_unit] for c in each_ear(calibration)], np.float32)
 
 
-def as_arrays(y: Any, time_dim: Any, low: int, high: int) -> Any:
-    """The output's rows `low` to `high` as numpy arrays of their own, the batch row removed."""
+def as_arrays(y: Any, time_dim: Any, rows: slice | None) -> Any:
+    """The output's rows, or all of them, as numpy arrays of their own, the batch row removed."""
 
-    def rows(tensor: torch.Tensor, dim: int) -> NDArray[Any]:
-        return tensor[0].narrow(dim, low, high - low).numpy().copy()
+    def own(tensor: torch.Tensor, dim: int) -> NDArray[Any]:
+        array = tensor.numpy()[0]
+        return (array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]).copy()
 
     if isinstance(y, torch.Tensor):
-        return rows(y, time_dim)
-    return type(y)(*(None if v is None else rows(v, d) for v, d in zip(y, time_dim, strict=True)))
+        return own(y, time_dim)
+    return type(y)(*[None if v is None else own(v, d) for v, d in zip(y, time_dim, strict=True)])
 
 
 def count_broken(values: Any, time_dim: Any) -> int:
     """How many frames hold NaN or infinity; minus infinity is the level of silence."""
     arrays, dims = (values, time_dim) if isinstance(values, tuple) else ((values,), (time_dim,))
     broken = 0
-    for v, dim in zip(arrays, dims, strict=True):
-        # A sum tells at once that all is well, which it always is.
-        if v is not None and v.dtype.kind == "f" and not math.isfinite(v.sum()):
-            wrong = np.moveaxis(np.isnan(v) | np.isposinf(v), dim, 0).reshape(v.shape[dim], -1)
-            broken = max(broken, int(np.count_nonzero(wrong.any(axis=1))))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for v, dim in zip(arrays, dims, strict=True):
+            if v is not None and v.dtype.kind == "f" and not _is_sane(v):
+                wrong = np.moveaxis(np.isnan(v) | np.isposinf(v), dim, 0).reshape(v.shape[dim], -1)
+                broken = max(broken, int(np.count_nonzero(wrong.any(axis=1))))
     return broken
+
+
+def _is_sane(v: NDArray[Any]) -> bool:
+    """True only where all are finite numbers, which they always are; quick, with few of them."""
+    if v.size > FEW or not v.flags.c_contiguous:
+        return math.isfinite(v.sum())
+    flat = v.ravel()
+    return math.isfinite(flat.dot(flat))
 
 
 def scalar_fields(y: Any) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ class Missed:
         fault[0] |= np.uint8(self._fault)
         return replace(
             frames,
+            later=None,
             fault=fault,
             missed=self._frames,
             skipped=self._skipped + frames.skipped,

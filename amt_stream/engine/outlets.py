@@ -56,7 +56,7 @@ class Outlets:
             if self._course.is_over:
                 outlet.close()
         if recent and not self._recent_is_all:
-            begin(float(recent[0].time_s[0]), float(recent[-1].time_s[0]))
+            begin(recent[0].begin_s, recent[-1].begin_s)
         if started:
             outlet.replay(recent)
             outlet.start()
@@ -83,7 +83,7 @@ class Outlets:
         """[engine-thread]"""
         with self._lock:
             self._recent.append(frames)
-            while self._recent[0].time_s[0] < frames.time_s[-1] - self._recent_s:
+            while self._recent[0].begin_s < frames.end_s - self._recent_s:
                 self._recent.popleft()
                 self._recent_is_all = False
             outlets = self._all

@@ -1,4 +1,5 @@
 import threading
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -139,6 +140,19 @@ def test_history_gives_the_last_seconds():
     np.testing.assert_array_equal(history.read(0.5)["stl"], np.arange(4500, 5000))
     np.testing.assert_array_equal(history.since(4990).time_s, np.arange(4990, 5000) / 1000)
     assert history.latest.time_s[-1] == 4.999
+
+
+def test_a_history_that_nobody_reads_is_written_down_now_and_then():
+    history = History(("stl",), 1000.0, 0.5)
+    one = frames_from(0, 10)
+    first = weakref.ref(one.time_s)
+    history.write(one)
+    del one
+    for at in range(10, 200, 10):
+        history.write(frames_from(at, 10))
+    assert first() is None
+    history.write(frames_from(200, 3000))
+    np.testing.assert_array_equal(history.read().stl, np.arange(2700, 3200))
 
 
 def test_a_history_goes_on_from_another_one():

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine.frames import Marks
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
-from amt_stream.frames import Fault
+from amt_stream.frames import LATER, Fault
 
 FULL_SCALE = Calibration(130.0, source="test")
 
@@ -388,3 +389,49 @@ def test_state_is_allocated_outside_inference_mode(power_meter):
     with torch.inference_mode():
         ready = ReadyModel(power_meter(), 48000, 10.0)
     assert not any(buffer.is_inference() for buffer in ready.stream.state.values())
+
+
+def test_arrays_made_later_are_those_made_at_once(
+    measure, collector, power_meter, noise, monkeypatch
+):
+    x = noise(48000)
+    x[20000] = np.nan
+    told = []
+    for at_once in (False, True):
+        with monkeypatch.context() as patch:
+            if at_once:
+                patch.setattr(Marks, "calm", lambda *given: None)
+            collector.all.clear()
+            measurement = measure(power_meter(delay=960))
+            for at in range(0, len(x), 4799):
+                measurement.take(x[at : at + 4799], lost=(at == 9598) * 100)
+            measurement.flush()
+            told.append(tuple(collector.all))
+    later, now = told
+    assert {one.later is None for one in later} == {True, False}
+    assert {one.later for one in now} == {None}
+    for name in LATER:
+        for one, other in zip(later, now, strict=True):
+            mine, wanted = getattr(one, name), getattr(other, name)
+            np.testing.assert_array_equal(mine, wanted, strict=True)
+            assert getattr(one, name) is mine
+    assert [len(one) for one in later] == [len(one) for one in now]
+    assert [(one.begin_s, one.end_s) for one in later] == [(f.time_s[0], f.time_s[-1]) for f in now]
+
+
+def test_a_copy_of_frames_is_its_owners(measure, collector, power_meter, noise):
+    measurement = measure(power_meter())
+    measurement.take(noise(4800))
+    frames = collector.all[-1]
+    frames.level_db[:] = 1.0
+    copy = frames.copy()
+    copy.time_s[:], copy.level_db[:], copy.values.stl[:] = 7.0, 8.0, -9.0
+    again = copy.copy()
+    assert again.time_s[0] == 7.0
+    assert again.level_db[0, 0] == 8.0
+    assert again.values.stl[0] == -9.0
+    assert frames.time_s[0] == 0.09
+    assert frames.level_db[0, 0] == 1.0
+    assert frames.values.stl[0] > 0.0
+    with pytest.raises(AttributeError, match="no attribute 'times'"):
+        frames.times  # noqa: B018
