@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.forks import Forks
+
 VIRTUAL_MIC = Path(__file__).parent / "tools" / "virtual_mic.sh"
 
 
@@ -33,18 +35,6 @@ def fail_if_skipped_in_ci(report):
     return report
 
 
-# A window, a device, or sound that comes in its time: these go one after another to one worker.
-LIVE_FIXTURES = {"virtual_mic", "xvfb"}
-LIVE_PLACES = (
-    "tests/apps",
-    "tests/engine",
-    "tests/cli/test_meter.py",
-    "tests/cli/test_modulation_view.py",
-    "tests/cli/test_signals.py",
-    "tests/cli/test_terminal.py",
-)
-
-
 def pytest_configure(config):
     if os.environ.get("PYTEST_XDIST_WORKER"):
         import torch
@@ -52,11 +42,30 @@ def pytest_configure(config):
         torch.set_num_threads(1)  # the workers share the cores
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        place = item.path.relative_to(item.config.rootpath).as_posix()
-        if LIVE_FIXTURES & set(item.fixturenames) or place.startswith(LIVE_PLACES):
-            item.add_marker(pytest.mark.xdist_group("live"))
+# Files whose tests share what takes seconds to make: one worker runs all of a file.
+SHARING = {
+    "tests/apps/test_modulation_window.py",
+    "tests/apps/test_readings_window.py",
+    "tests/engine/test_loudness_live.py",
+    "tests/engine/test_program_end.py",
+    "tests/session/test_resume.py",
+    "tests/test_bootstrap.py",
+    "tests/test_documents.py",
+    "tests/test_wheel.py",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Deal out tests one by one, but those of a file in SHARING together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            place = nodeid.partition("::")[0]
+            return place if place in SHARING else nodeid
+
+    return Scheduling(config, log)
 
 
 def require_programs(*names: str) -> None:
@@ -205,6 +214,15 @@ def xvfb() -> Iterator[str]:
         yield f":{number}"
     server.terminate()
     server.wait()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """The process in whose forks commands run."""
+    if not hasattr(os, "fork"):
+        pytest.skip("commands run in forks, which are POSIX")
+    with Forks() as forks:
+        yield forks
 
 
 @pytest.fixture(scope="session")

@@ -119,7 +119,7 @@ def blocks(language: str) -> list[str]:
     return [block for kind, block in fenced if kind == language]
 
 
-def run(*command: str, cwd: Path) -> str:
+def run(*command: str, cwd: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "apps")))}
     done = subprocess.run(
         [sys.executable, *command],
@@ -130,7 +130,6 @@ def run(*command: str, cwd: Path) -> str:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +169,13 @@ TYPED = [block for block in blocks("") if block.startswith("$ amt-stream ")]
     ],
     ids=[block.partition("\n")[0].removeprefix("$ amt-stream ") for block in TYPED],
 )
-def test_what_readme_types_gives_what_it_shows(folder, block):
+def test_what_readme_types_gives_what_it_shows(forks, folder, block):
     """Line for line, where "..." stands for any number of lines."""
     command, *shown = block.splitlines()
     words = shlex.split(command.removeprefix("$ amt-stream "))
-    printed = run("-m", "amt_stream", *words, cwd=folder).splitlines()
+    done = forks.run(*words, folder=folder)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.decode().splitlines()
     for i, line in enumerate(shown):
         if line == "...":
             rest = len(shown) - i - 1

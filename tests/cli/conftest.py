@@ -15,7 +15,6 @@ import pytest
 import soundfile
 
 from amt_stream.cli.command import build_parser, run_chosen, run_command
-from tests.cli.forks import Forks
 
 FULL_SCALE_DB = 100.0
 
@@ -94,15 +93,6 @@ def command():
 
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-
-
-@pytest.fixture(scope="session")
-def forks():
-    """The process in whose forks commands run."""
-    if not hasattr(os, "fork"):
-        pytest.skip("commands run in forks, which are POSIX")
-    with Forks() as forks:
-        yield forks
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class Command:
     """A command that runs in a fork, as `subprocess.Popen` has one: text comes out of it.
 
     options: "session" gives it one of its own, "terminal" makes its input the terminal of that,
-        "nohup" has it ignore SIGHUP
+        "nohup" has it ignore SIGHUP, ">&-" and "2>&-" close a stream as in a shell
     """
 
     returncode: int | None = None
@@ -197,6 +197,9 @@ def look_after(request: bytes, given: list[int], threads: int) -> None:
     for place, descriptor in enumerate(standard):
         os.dup2(descriptor, place)
         os.close(descriptor)
+    for place, option in ((1, ">&-"), (2, "2>&-")):
+        if option in options:
+            os.close(place)
     if "session" in options:
         os.setsid()
     if "terminal" in options:
@@ -220,11 +223,14 @@ def become(arguments: list[str], environment: dict[str, str], folder: str, threa
     os.chdir(folder)
     time.tzset()
     torch.set_num_threads(threads)
-    sys.stdin = os.fdopen(0, closefd=False)
     encoding, _, errors = environment.get("PYTHONIOENCODING", "").partition(":")
-    letters = {"encoding": encoding or None, "errors": errors or None, "closefd": False}
-    sys.stdout = os.fdopen(1, "w", **letters)
-    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    letters = {"encoding": encoding or None, "closefd": False}
+    sys.stdin = os.fdopen(0, **letters)
+    sys.stdout = sys.stderr = None  # as Python has it where they are closed
+    with contextlib.suppress(OSError):
+        sys.stdout = os.fdopen(1, "w", errors=errors or None, **letters)
+    with contextlib.suppress(OSError):
+        sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", **letters)
     sys.exit(main(arguments))
 
 

@@ -103,6 +103,7 @@ def test_a_pipe_without_sound_is_an_error(run, raw, shown):
     assert "standard input ended before one whole sample" in done.lines[-1]
 
 
+NO_SPACE = "amt-stream: standard output cannot be written: No space left on device\n"
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 WRITE = [
     ["--version"],
@@ -116,24 +117,25 @@ WRITE = [
 
 
 @FULL
-@pytest.mark.parametrize(
-    ("arguments", "unbuffered"),
-    [*((arguments, "") for arguments in WRITE[2:]), (WRITE[2], "1"), (WRITE[4], "1")],
-)
-def test_a_full_disk_is_one_sentence(command, sound_file, tmp_path, arguments, unbuffered):
+@pytest.mark.parametrize("arguments", WRITE[2:])
+def test_a_full_disk_is_one_sentence(begin, sound_file, arguments):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    with Path("/dev/full").open("w") as full, begin(*arguments, stdout=full.fileno()) as writer:
+        assert writer.stderr.read() == NO_SPACE
+    assert writer.returncode == 1
+
+
+@FULL
+@pytest.mark.parametrize("arguments", [WRITE[2], WRITE[4]])
+def test_a_full_disk_is_one_sentence_where_nothing_is_kept_back(
+    command, sound_file, tmp_path, arguments
+):
+    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    started = {"cwd": tmp_path, "env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "text": True}
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*command, *arguments],
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert done.stderr == "amt-stream: standard output cannot be written: No space left on device\n"
-    assert done.returncode == 1
+        pipes = {"stdout": full, "stderr": subprocess.PIPE}
+        done = subprocess.run([*command, *arguments], check=False, **pipes, **started)
+    assert (done.returncode, done.stderr) == (1, NO_SPACE)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
@@ -144,19 +146,30 @@ def test_a_full_disk_is_one_sentence(command, sound_file, tmp_path, arguments, u
         *((arguments, closed) for arguments in (WRITE[0], WRITE[4]) for closed in (">&-", "2>&-")),
     ],
 )
-def test_a_closed_stream_is_no_crash(command, virtual_mic, sound_file, tmp_path, arguments, closed):
+def test_a_closed_stream_is_no_crash(begin, virtual_mic, sound_file, arguments, closed):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
-    call = f"exec {shlex.join([*command, *arguments])} {closed}"
-    done = subprocess.run(
-        call, shell=True, check=False, cwd=tmp_path, capture_output=True, text=True
-    )
+    with begin(*arguments, options=closed.split()) as done:
+        out, errors = done.communicate()
     # What was to be written there is not lost without a word; the version is.
     lost = closed.startswith(">&-") and arguments != ["--version"]
     assert done.returncode == (1 if lost else 0)
-    assert "Traceback" not in done.stderr
-    assert "amt-stream:" not in done.stdout
+    assert "Traceback" not in errors
+    assert "amt-stream:" not in out
     if lost and "2>&-" not in closed:
-        assert done.stderr.endswith("standard output cannot be written: it is closed\n")
+        assert errors.endswith("standard output cannot be written: it is closed\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_a_shell_closes_is_no_crash(command, sound_file, tmp_path, closed):
+    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    call = f"exec {shlex.join([*command, *WRITE[4], '--model', 'spl'])} {closed}"
+    pipes = {"cwd": tmp_path, "capture_output": True, "text": True}
+    done = subprocess.run(call, shell=True, check=False, **pipes)
+    assert done.returncode == (1 if closed.startswith(">&-") else 0)
+    assert "Traceback" not in done.stderr
+    assert ("it is closed" in done.stderr) == (closed == ">&-")
+    assert "amt-stream:" not in done.stdout
 
 
 def test_an_interrupt_while_it_starts_is_quiet(command):
