@@ -52,7 +52,7 @@ def first_order(
         return y, zf
     shared = g.dim() == 0
     if shared:
-        x, g, zi = x.unsqueeze(-2), g[None], zi.unsqueeze(-2)
+        x, g, zi = x.unsqueeze(-2), g.expand(1), zi.unsqueeze(-2)
     y = x.clamp(min=0) if rectify else x
     a, b = (1 - 2 * g)[:, None, None], 2 * g[:, None]
     c, d = (g - 1, 1 - g) if high else (1 - g, g)

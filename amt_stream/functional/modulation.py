@@ -16,6 +16,8 @@ from amt_stream.functional.tiles import SPAN, load
 
 SQRT2 = sqrt(2)
 
+_COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
+
 LANES = 32
 """Channels that a compiled form runs side by side at most: two registers of float32 in AVX-512."""
 
@@ -125,7 +127,7 @@ def one_pole_bank(
     gain = bands.gain.to(pole.dtype)
     # Made in float64: rounded to float32, a pole next to 1 would lose what makes it decay.
     made = blocks(pole[:, None, None], gain[:, None], pole[:, None], gain, _length(x))
-    system = Blocks(*(t.to(x.dtype.to_complex()) for t in made))
+    system = Blocks(*(t.to(_COMPLEX[x.dtype]) for t in made))
     u, last = run(_spread(x, pole.numel()), system, torch.view_as_complex(zi[1])[..., None])
     return _read(x, low, u, torch.view_as_real(last.squeeze(-1)), readout, zi[0])
 

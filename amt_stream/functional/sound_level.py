@@ -191,10 +191,11 @@ def _time_weighted_plainly(
     squares: Tensor, smoothing: Tensor, decay: Tensor, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
     """`LEVELS` (..., 7, time) of squares (..., 3, time) in A, C and Z, and the next states."""
-    new = smoothing[[0, 0, 0, 1, 1, 1, 2]]
+    # Not by lists of indices, which would come from the host in every step.
+    new = torch.cat([smoothing[:2].repeat_interleave(3), smoothing[2:]])
     keep = 1 - new
     y, zf = state_space(
-        squares[..., [0, 1, 2, 0, 1, 2, 0], :],
+        torch.cat([squares, squares, squares[..., :1, :]], -2),
         keep[:, None, None],
         new[:, None],
         keep[:, None],

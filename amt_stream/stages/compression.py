@@ -65,7 +65,12 @@ class _Compression(Pointwise):
     @property
     def knee(self) -> Tensor:
         """Amplitude of the knee, 0-dim, where 1.0 is `dboffset` dB."""
-        level = torch.as_tensor(self.knee_db, dtype=self.dtype, device=self.device)
+        # Not `as_tensor`: it would bring the number from the host in every step.
+        level = (
+            self.knee_db_param
+            if self.learnable
+            else torch.full((), self._knee_db, dtype=self.dtype, device=self.device)
+        )
         return 10 ** ((level - self.dboffset) / 20)
 
     def broadcast_exponent(self) -> Tensor:

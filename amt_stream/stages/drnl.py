@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.functional.gammatone import gammatone, one_poles
-from amt_stream.functional.svf import LOW, svf
+from amt_stream.functional.svf import svf
 from amt_stream.scales import audfiltbw
 from amt_stream.stages.gammatone import Centers, channel_centers
 from amt_stream.streaming import Shape, Stage, State
@@ -247,5 +247,6 @@ def broken_stick(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 
 def low_passes(x: Tensor, g: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     """Butterworth low-passes of order two in series; g: (channel, low-pass) tan(pi f / fs)."""
-    weights = torch.tensor(LOW, dtype=g.dtype, device=g.device).expand(*g.shape, 3)
+    # Those of `svf.LOW`, made where `g` is.
+    weights = nn.functional.pad(torch.ones_like(g)[..., None], (2, 0))
     return svf(x, g, torch.full_like(g, sqrt(2)), weights, zi)

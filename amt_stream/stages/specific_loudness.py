@@ -142,7 +142,10 @@ class Moore2016SpecificLoudness(Pointwise):
 
     def transform(self, x: Tensor) -> Tensor:
         threshold = 10 ** (self.threshold_db / 10)
-        c = torch.as_tensor(self.C, dtype=self.dtype, device=self.device)
+        c = self.C
+        if not isinstance(c, Tensor):
+            # Not `as_tensor`: it would bring the number from the host in every step.
+            c = torch.full((), c, dtype=self.dtype, device=self.device)
         scale = c * self.A**self.Alpha
         channels = Channels(threshold, self.G, self.A, self.Alpha, scale, c)
         return specific_loudness(10 ** (x / 10), channels)

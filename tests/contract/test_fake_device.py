@@ -1,0 +1,71 @@
+"""On a device no step reads a number, brings one from the host or branches on one."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from amt_stream.streaming import fields
+from tests.contract.fake_device import DEFECTS, ROOT
+from tests.contract.test_module_contract import CASES, shape_of
+
+PARTS = 4
+
+
+def said(names):
+    """Remarks of a program of its own on each of `names`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.contract.fake_device", *names],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_step_needs_the_host(part):
+    found = said(list(CASES)[part::PARTS])
+    assert found
+    assert {name: remarks for name, remarks in found.items() if remarks} == {}
+
+
+def test_what_needs_the_host_is_found():
+    assert len(DEFECTS) >= 12
+    assert [name for name, remarks in said(DEFECTS).items() if not remarks] == []
+
+
+LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
+"""Factors on the input of one block after another: soft and loud ones, and silence."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_replayed_is_the_step(name):
+    """What a graph captured on a device does: the operations of one block, on others."""
+    case = CASES[name]
+    stage = case.make().double()
+    x = case.input(stage)
+    most = stage.block_size * max(1, 8 // stage.block_size)
+    x = x.narrow(stage.time_dim, 0, min(most, x.shape[stage.time_dim]))
+    state = stage.initial_state(shape_of(case, stage))
+    keys = list(state)
+
+    def step(x, *state):
+        y, after = stage.step(x, dict(zip(keys, state, strict=True)))
+        return [*fields(y), *(after[key] for key in keys)]
+
+    with torch.no_grad():
+        traced = make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)
+        replayed = traced(x, *state.values())
+        got = expected = tuple(state.values())
+        for factor in LOUDNESSES:
+            got = replayed(factor * x, *got[len(got) - len(keys) :])
+            expected = step(factor * x, *expected[len(expected) - len(keys) :])
+            for a, b in zip(got, expected, strict=True):
+                peak = b.abs().max().item() if b.numel() and b.is_floating_point() else 0
+                torch.testing.assert_close(a, b, rtol=0, atol=1e-9 * peak, equal_nan=True)
