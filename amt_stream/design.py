@@ -41,6 +41,27 @@ def minimum_phase(gain: np.ndarray, taps: int) -> np.ndarray:
     return np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), GRID)[:taps]
 
 
+def with_slow_tail(
+    h: np.ndarray, taps: int, hop: int, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A response `h` as `fir_with_tail` takes it: taps, low-pass, and a tail (hop, count).
+
+    What `h` holds from `taps` on is slow, and so heard through a low-pass, once in `hop` samples.
+    The low-pass stops by 50 dB what would fold down from 0.8 / hop cycles per sample and above, and
+    the tail, smoothed by it once more, what would come back there. The taps fade into the tail and
+    hold what its own fade leaves over.
+    """
+    fade = np.ones(h.size)
+    fade[taps:] = 0
+    fade[taps - 4 * hop : taps] = 0.5 + 0.5 * np.cos(np.pi * (np.arange(4 * hop) + 0.5) / (4 * hop))
+    low_pass = kaiser_low_pass(2 * hop, 0.45 / hop, 50.0)
+    # Twice through the low-pass is late by its length less one: the tail begins so much earlier.
+    early = low_pass.size - 1
+    tail = np.convolve(h * (1 - fade), low_pass)[early : early + hop * count]
+    first = h[:taps] - np.convolve(tail, low_pass)[:taps]
+    return first, low_pass, hop * tail.reshape(count, hop).T[:, ::-1]
+
+
 def butterworth(order: int, cutoff: Any, fs: float, btype: str = "low") -> np.ndarray:
     """Sections (section, 6) b0 b1 b2 1 a1 a2 of a Butterworth filter, gain 1 where it passes.
 

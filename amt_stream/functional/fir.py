@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.functional.shapes import fit, signal_axes, whole_blocks
+from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 
 
 def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,6 +49,78 @@ def _fir(joined: Array, taps: Array, y: Array) -> None:
             for t in range(n):
                 out[t] += a * x0[t]
             k += 1
+
+
+def fir_with_tail(
+    x: Tensor, taps: Tensor, low_pass: Tensor, tail: Tensor, zi: Tensor, slow: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`x` (..., time) through `taps` (n,) and, by way of `low_pass` (m,), a slow `tail`.
+
+    low_pass: oldest sample first; what it gives at the first of each `hop` samples is heard
+    tail: (hop, count) for each sample of a block the weights of what was heard, the latest last
+    zi: (..., n - 1) samples before `x`, no fewer than the low-pass takes
+    slow: (..., count - 1) what was heard before `x`, whose length is a multiple of `hop`
+    """
+    lead, time = signal_axes("fir_with_tail", "x", x, 1)
+    hop, count = (max(1, n) for n in last_axes("fir_with_tail", "tail", tail, 2))
+    whole_blocks("fir_with_tail", time, hop)
+    m = max(1, low_pass.numel())
+    n = max(m, taps.numel())
+    fit("fir_with_tail", x.dtype, ("taps", taps, (n,)), ("low_pass", low_pass, (m,)))
+    fit("fir_with_tail", x.dtype, ("tail", tail, (hop, count)), ("zi", zi, (*lead, n - 1)))
+    fit("fir_with_tail", x.dtype, ("slow", slow, (*lead, count - 1)))
+    joined = torch.cat([zi, x], -1)
+    if compiled(x, taps, low_pass, tail, zi, slow):
+        y, rows = x.new_empty(x.shape), prod(lead)
+        heard = torch.nn.functional.pad(slow, (0, time // hop))
+        sound, out = array(joined).reshape(rows, -1), y.numpy().reshape(rows, time)
+        tables, slowly = (array(t) for t in (taps, low_pass, tail)), heard.numpy()
+        _fir_with_tail(sound, *tables, slowly.reshape(rows, -1), out)
+    else:
+        y, _ = fir(x, taps, zi)
+        steps = joined[..., n - m : joined.shape[-1] - hop + 1].unfold(-1, m, hop)
+        heard = torch.cat([slow, steps @ low_pass], -1)
+        late = heard.unfold(-1, count, 1) @ tail.T
+        y = y + late.reshape(x.shape)
+    return y, joined[..., time:], heard[..., time // hop :]
+
+
+@kernel
+def _fir_with_tail(
+    joined: Array, taps: Array, low_pass: Array, tail: Array, heard: Array, y: Array
+) -> None:
+    """`heard` (row, count - 1 + blocks) is filled behind what was heard before."""
+    hop, count = tail.shape
+    start, quarter = joined.shape[1] - y.shape[1] + 1 - low_pass.size, hop // 4 * 4
+    zero = y.dtype.type(0)
+    _fir(joined, taps, y)
+    for r in range(y.shape[0]):
+        for block in range(y.shape[1] // hop):
+            at = start + block * hop
+            x = joined[r, at : at + low_pass.size]
+            total = zero
+            for k in range(x.size):
+                total += low_pass[k] * x[k]
+            heard[r, count - 1 + block] = total
+            v, out = heard[r, block : block + count], y[r, block * hop : (block + 1) * hop]
+            # Four samples a turn, so that what was heard is loaded once for them.
+            for q in range(0, quarter, 4):
+                t0, t1, t2, t3 = tail[q], tail[q + 1], tail[q + 2], tail[q + 3]
+                a, b, c, d = zero, zero, zero, zero
+                for k in range(count):
+                    a += t0[k] * v[k]
+                    b += t1[k] * v[k]
+                    c += t2[k] * v[k]
+                    d += t3[k] * v[k]
+                out[q] += a
+                out[q + 1] += b
+                out[q + 2] += c
+                out[q + 3] += d
+            for q in range(quarter, hop):
+                t0, a = tail[q], zero
+                for k in range(count):
+                    a += t0[k] * v[k]
+                out[q] += a
 
 
 def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tuple[Tensor, Tensor]:

@@ -93,6 +93,13 @@ def fir_case(rng):
     return fir.fir, (noise(*rows, rng.choice([1, 7])), noise(n), noise(*rows, n - 1))
 
 
+def fir_with_tail_case(rng):
+    rows, low_pass, hop, count = lead(rng), rng.choice([1, 3]), rng.choice([1, 4]), 3
+    n = low_pass + rng.choice([0, 5])
+    x, zi, slow = noise(*rows, 2 * hop), noise(*rows, n - 1), noise(*rows, count - 1)
+    return fir.fir_with_tail, (x, noise(n), noise(low_pass), noise(hop, count), zi, slow)
+
+
 def polyphase_case(rng):
     stage, rows = made(Resample, 48000, 32000), lead(rng)
     length = stage.length
@@ -299,6 +306,7 @@ FUNCTIONS = {
     "direct_form": direct_form_case,
     "filtered_mean_square": programme_case,
     "fir": fir_case,
+    "fir_with_tail": fir_with_tail_case,
     "first_order": first_order_case,
     "gammatone": gammatone_case,
     "inhibition_gains": inhibition_case,

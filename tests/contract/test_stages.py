@@ -58,14 +58,12 @@ def convolved(taps, delay):
     return reference
 
 
-@pytest.mark.parametrize(("phase", "delay"), [("minimum", 0), ("linear", 2048)])
-def test_ear_filter(phase, delay):
-    taps = EarFilter(phase=phase).double().taps
+def test_ear_filter():
+    taps = EarFilter(phase="linear").double().taps
     check_stage(
-        lambda: EarFilter(phase=phase),
-        noise(2, 2, 3000),
-        reference=convolved(taps, delay),
+        lambda: EarFilter(phase="linear"), noise(2, 2, 3000), reference=convolved(taps, 2048)
     )
+    check_stage(EarFilter, noise(2, 2, 700))
 
 
 def test_running_spectrum():
@@ -104,9 +102,9 @@ def test_moore2016(fs, options):
 def test_moore2016_that_resamples_in_blocks_of_ten_frames():
     stage = Moore2016(44100)
     assert (stage.block_size, stage.ratio * 441) == (441, 10)
-    assert stage.latency * 1000 / 44100 == 33
-    assert Moore2016(48000).latency == 1584
-    assert Moore2016(32000).latency == 992
+    assert stage.latency * 1000 / 44100 == 34
+    assert Moore2016(48000).latency == 1632
+    assert Moore2016(32000).latency == 1024
     assert Moore2016(48000, ear_filter="linear").latency == 1584 + 64 * 48
 
 

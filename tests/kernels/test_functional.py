@@ -7,7 +7,7 @@ import torch
 from amt_stream.functional import loudness
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.excitation import banded, lower_skirts, select_components
-from amt_stream.functional.fir import fir, polyphase
+from amt_stream.functional.fir import fir, fir_with_tail, polyphase
 from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import (
     agc,
@@ -52,6 +52,14 @@ def flat(y):
 def test_fir(dtype, time, taps):
     x, zi = noise(2, 2, time, dtype=dtype), noise(2, 2, taps - 1, dtype=dtype)
     same(fir, x, noise(taps, dtype=dtype), zi)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 14])
+@pytest.mark.parametrize(("taps", "low_pass", "hop", "count"), [(576, 129, 32, 96), (9, 9, 4, 7)])
+def test_fir_with_tail(dtype, blocks, taps, low_pass, hop, count):
+    x, zi = noise(2, 2, blocks * hop, dtype=dtype), noise(2, 2, taps - 1, dtype=dtype)
+    tables = (noise(*n, dtype=dtype) for n in ((taps,), (low_pass,), (hop, count)))
+    same(fir_with_tail, x, *tables, zi, noise(2, 2, count - 1, dtype=dtype), rtol=2)
 
 
 @pytest.mark.parametrize(("fs_in", "fs_out"), [(48000, 32000), (44100, 32000), (32000, 48000)])

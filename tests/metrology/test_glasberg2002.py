@@ -168,7 +168,7 @@ RATES = [32000, *(pytest.param(fs, marks=pytest.mark.soak) for fs in (44100, 480
 @pytest.mark.parametrize(("f", "level", "sone"), TONES)
 def test_steady_tones(f, level, sone, fs):
     """Free field, both ears; calculated independently, printed to four digits or fewer."""
-    for phase, tolerance in (("linear", 0.02), ("minimum", 0.1 if f >= 125 else 0.2)):
+    for phase, tolerance in (("linear", 0.02), ("minimum", 0.03)):
         n = settled(tone(f, level), fs=fs, ear_filter=phase)
         assert abs(phon(n) - phon(sone)) <= tolerance, phase
 
@@ -195,7 +195,7 @@ def test_bursts(ms, fs):
     recipe = tone(1000, 60, ms / 1000, 0.005, start=0.1)
     recipe["duration"] = 0.25 + ms / 1000
     # At 44.1 kHz a ramp has 220 samples, half a sample too few.
-    for phase, tolerance in (("linear", 0.03 if fs == 44100 else 0.02), ("minimum", 0.1)):
+    for phase, tolerance in (("linear", 0.03 if fs == 44100 else 0.02), ("minimum", 0.04)):
         y = measure(recipe, fs, ear_filter=phase)
         for got, expected in zip((y.stl, y.ltl), BURSTS[ms], strict=True):
             assert abs(phon(got.max()) - phon(expected)) <= tolerance, phase
@@ -235,8 +235,8 @@ def test_nothing_sounds_before_the_sound():
     x = torch.tensor(render(tone(1000, 50, 0.2, 0.0), 48000).T[:1], dtype=torch.float32)
     with torch.no_grad():
         y = Glasberg2002(48000)(x)
-    assert y.stl[:33].abs().max() == 0
-    assert y.stl[33] > 0
+    assert y.stl[:34].abs().max() == 0
+    assert y.stl[34] > 0
 
 
 def test_the_binaural_model_reads_about_the_same():
@@ -314,7 +314,7 @@ def test_it_refuses_what_it_cannot_hear_with():
 
 
 def test_it_says_what_it_needs():
-    assert Glasberg2002(48000).latency == Moore2016(48000).latency == 1584
+    assert Glasberg2002(48000).latency == Moore2016(48000).latency == 1632
     assert Glasberg2002(32000, ear_filter="linear").latency == 992 + 2048
     assert (Glasberg2002().settle_s, Glasberg2002(ltl_release=0.005).settle_s) == (8.0, 0.8)
 

@@ -52,10 +52,7 @@ def lowest(recipe):
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["id"])
 def test_maxima(case, fs):
     expected = case["oracle"]
-    for phase, tolerance in (
-        ("linear", 0.02),
-        ("minimum", 0.1 if lowest(case["recipe"]) >= 125 else 0.2),
-    ):
+    for phase, tolerance in (("linear", 0.02), ("minimum", 0.03)):
         y = measure(case["recipe"], fs, case["field"], ear_filter=phase)
         for got, want in ((y.stl, "max_stl_sone"), (y.ltl, "max_ltl_sone")):
             assert abs(phon_off(got.max(), expected[want])) <= tolerance, (phase, want)
@@ -153,7 +150,7 @@ PRINTED = [
 
 @pytest.mark.parametrize(("recipe", "field", "printed", "calculated"), PRINTED)
 def test_printed_loudness(recipe, field, printed, calculated):
-    for phase, tolerance in (("linear", 0.02), ("minimum", 0.1)):
+    for phase, tolerance in (("linear", 0.02), ("minimum", 0.03)):
         n = measure(recipe, field=field, ear_filter=phase).ltl.max()
         assert abs(phon_off(n, printed)) <= 1.0
         assert abs(phon_off(n, calculated)) <= tolerance
@@ -172,7 +169,7 @@ def test_printed_loudness(recipe, field, printed, calculated):
     ],
 )
 def test_steady_tones(f, level, field, ear, sone):
-    for phase, tolerance in (("linear", 0.02), ("minimum", 0.1 if f >= 125 else 0.2)):
+    for phase, tolerance in (("linear", 0.02), ("minimum", 0.03)):
         y = measure(tone(f, level, 1.2, ear=ear), field=field, ear_filter=phase)
         assert abs(phon_off(np.median(y.stl[600:1000]), sone)) <= tolerance
 
@@ -199,7 +196,7 @@ def test_bursts(ramp, stl, ltl):
     for ms, stl_max, ltl_max in zip(BURSTS_MS, stl, ltl, strict=True):
         recipe = tone(1000, 60, ms / 1000, ramp, start=0.1)
         recipe["duration"] = 0.5 + ms / 1000
-        for phase, tolerance in (("linear", 0.02), ("minimum", 0.1)):
+        for phase, tolerance in (("linear", 0.02), ("minimum", 0.03)):
             y = measure(recipe, ear_filter=phase)
             assert abs(phon_off(y.stl.max(), stl_max)) <= tolerance
             assert abs(phon_off(y.ltl.max(), ltl_max)) <= tolerance
@@ -220,9 +217,9 @@ def test_step_has_no_overshoot_but_its_end_has():
 
 def test_long_term_loudness_is_smoothed_in_each_ear_before_the_sum():
     case = next(case for case in CASES if case["id"] == "ltl_order")
-    for phase, ltl in (("linear", 8.25155), ("minimum", 8.24956)):
+    for phase, tolerance in (("linear", 0.001), ("minimum", 0.03)):
         y = measure(case["recipe"], ear_filter=phase)
-        assert abs(phon_off(y.ltl.max(), ltl)) <= 0.001
+        assert abs(phon_off(y.ltl.max(), 8.25155)) <= tolerance
         assert y.ltl.max() > y.stl.max()
 
 
@@ -278,9 +275,9 @@ def test_nothing_sounds_before_the_sound():
     x = torch.tensor(render(recipe, 48000).T, dtype=torch.float32)[None]
     with torch.no_grad():
         y = model(48000).float()(x)
-    assert y.stl[0, :33].abs().max() == 0
-    assert y.stl[0, 33] > 0
-    assert y.stl[0, 33:] == pytest.approx(measure(recipe, 48000).stl[: y.stl.shape[1] - 33])
+    assert y.stl[0, :34].abs().max() == 0
+    assert y.stl[0, 34] > 0
+    assert y.stl[0, 34:] == pytest.approx(measure(recipe, 48000).stl[: y.stl.shape[1] - 34])
 
 
 @pytest.mark.parametrize("f", [50, 100, 440, 1000, 3150, 8000, 12000])

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.soak
     ("options", "limit", "low_limit"),
     [
         ({"ear_filter": "linear"}, 0.02, 0.02),
-        ({}, 0.1, 0.2),
-        ({"accuracy": "coarse"}, 0.1, 0.2),
+        ({}, 0.03, 0.03),
+        ({"accuracy": "coarse"}, 0.03, 0.03),
     ],
 )
 def test_deviation_of_the_maxima(record, options, limit, low_limit):
