@@ -10,6 +10,7 @@ from amt_stream import catalog
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.pace import Pace
 from amt_stream.functional.threads import work_alone
+from amt_stream.plain import sentence
 
 LAG_S = 0.1
 WAIT_S = 0.005
@@ -26,6 +27,8 @@ class Rung(ABC):
 
     words = ""
     """What is missing while it is down."""
+    failure = ""
+    """Why it could not be done without, in words: nothing is missing then."""
 
     @property
     def busy(self) -> bool:
@@ -88,8 +91,9 @@ class LessAccurate(Exchanges):
                     after = before.of(model)
                     after.warm()
                     self._exchange(one, before, after)
-            except Exception:
+            except Exception as error:
                 log.exception("a cheaper form of a model could not be made")
+                self.failure = f"{self.words} could not be made ({sentence(error)})"
 
         self._maker = threading.Thread(target=make, name="cheaper models", daemon=True)
         self._maker.start()
@@ -164,7 +168,9 @@ class Ladder:
         if not self.active:
             return ""
         down = ", ".join(rung.words for rung in tuple(self._down))
-        return f"processing cannot keep up with the sound: {down or 'parts of it are left out'}"
+        if not down and self.exhausted:
+            down = "parts of it are left out"
+        return "processing cannot keep up with the sound" + (f": {down}" if down else "")
 
     def rest(self) -> None:
         """Nothing waits to be worked off [engine-thread]."""
@@ -175,6 +181,8 @@ class Ladder:
         slow = self._pace.add(now, busy_s, audio_s) and lag_s > LAG_S
         if any(rung.busy for rung in self._down):
             return
+        for rung in [rung for rung in self._down if rung.failure]:
+            self._give_up(rung)
         if slow:
             self._step_down(now)
         elif self.active and self._pace.calm_s >= self._calm_s:
@@ -200,6 +208,12 @@ class Ladder:
         if not self.exhausted:
             self.active = self.exhausted = True
             self._tell("overload", f"{self.note}; nothing more can be done without")
+
+    def _give_up(self, rung: Rung) -> None:
+        """Go on with the next step, where this one failed: it is not tried again."""
+        self._down.remove(rung)
+        rung.up()
+        self._tell("overload", f"{self.note}; {rung.failure}")
 
     def _step_up(self, now: float) -> None:
         self.exhausted = False

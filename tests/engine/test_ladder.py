@@ -308,6 +308,25 @@ def test_models_of_the_catalog_run_in_their_cheaper_form_first(until):
     assert texts[1].endswith(": moore2016 with accuracy coarse, slow off")
 
 
+def test_a_cheaper_form_that_cannot_be_made_is_told_and_the_next_step_is_taken(until):
+    def refuse(**settings):
+        raise MemoryError("no room for it")
+
+    model = Moore2016(fs=48000)
+    model.with_arguments = refuse
+    models = {"moore2016": model, "slow": Sleeper(1.2)}
+    with Engine(SignalSource(TONE), models, ladder=("accuracy", "models")) as engine:
+        until(lambda: len([e for e in engine.events if e.kind == "overload"]) >= 3)
+        note = engine.health.note
+    wanted, failed, instead = [e.text for e in engine.events if e.kind == "overload"][:3]
+    words = wanted.partition(": ")[2]
+    assert words.startswith("moore2016 with accuracy ")
+    assert failed == (
+        f"processing cannot keep up with the sound; {words} could not be made (no room for it)"
+    )
+    assert instead == note == "processing cannot keep up with the sound: slow off"
+
+
 @pytest.mark.parametrize("ladder", ["models", ("models", "models"), ("rows",), (1,)])
 def test_what_is_no_ladder_is_refused(power_meter, ladder):
     with pytest.raises(ValueError, match="ladder is"):
