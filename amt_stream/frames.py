@@ -22,6 +22,8 @@ class Fault(enum.IntFlag):
                 overload as long as it finds room
     STALL       sound stood still, and it is not known yet whether the samples of that time will
                 still come or are lost: they come, or a GAP tells of them within a second
+    OFF         the model rested, as processing did not keep up: its values are NaN, and no sound is
+                missing
     """
 
     GAP = 1
@@ -29,6 +31,7 @@ class Fault(enum.IntFlag):
     NON_FINITE = 4
     OVERLOAD = 8
     STALL = 16
+    OFF = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ class LongerBlocks(Exchanges):
 
 
 class OneFewer(Rung):
-    """A model that rests: it gives NaN, marked as missing."""
+    """A model that rests: it gives NaN, marked as off."""
 
     def __init__(self, measurement: Measurement) -> None:
         self._measurement = measurement

@@ -327,7 +327,7 @@ class Measurement(Resumable):
             self._set_model(after)
 
     def switch_off(self) -> None:
-        """Give NaN, marked as missing, and run no model [engine-thread]."""
+        """Give NaN, marked as off, and run no model [engine-thread]."""
         self.off = True
         self.ready.stream.reset()
 
@@ -456,7 +456,7 @@ class Measurement(Resumable):
 
     def _pass_by(self, n: int) -> None:
         """As `_push`, without the model."""
-        self.marks.add(Fault.GAP | Fault.OVERLOAD, self.position, self.position + n)
+        self.marks.add(Fault.OFF | Fault.OVERLOAD, self.position, self.position + n)
         self.position += n
         if self.wanted == self.ready.block:
             self._emit(self.ready.nothing())

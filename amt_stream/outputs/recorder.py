@@ -22,7 +22,7 @@ Act = Callable[[dict[str, NDArray[Any]]], ArrayLike]
 Reward = Callable[["TensorDict"], Any]
 """Gives the rewards, a tensor (T,) or (T, 1), of transitions that have all keys but this one."""
 
-UNHEARD = Fault.GAP | Fault.NON_FINITE
+UNHEARD = Fault.GAP | Fault.NON_FINITE | Fault.OFF
 MARKS = ("time_s", "fault", "settling")
 TAKEN = {*MARKS, "action", "collector", "next", "reward", "done", "terminated", "truncated"}
 

@@ -174,8 +174,8 @@ class Uncounted(Readings):
 
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
-    """Which frames have heard only sound that was there."""
-    return (frames.fault & (Fault.GAP | Fault.NON_FINITE)) == 0
+    """Which frames have heard all sound, and only sound that was there."""
+    return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
 
 def readings_of(

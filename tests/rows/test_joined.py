@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from amt_stream.calibration import Calibration
+from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.frames import Fault, Frames
 from amt_stream.outputs import LatestReadings
 from amt_stream.rows import Column, JoinedRows, Readings
+from amt_stream.stages import SoundLevel
 
 FS = 44100
 
@@ -108,6 +111,30 @@ def test_marks_are_those_of_all_frames_since_the_row_before():
     ]
     # Neither NaN nor an infinity is a reading.
     assert all((row["y"], row["z"]) == (None, None) for row in rows)
+
+
+def test_a_model_that_is_off_takes_nothing_from_the_others():
+    """No sound is missing, so no row says so; what the other counts goes on."""
+    table = JoinedRows({"a": Given("x"), "b": Given("y")}, 100, FS)
+    given = []
+    measurement = Measurement(
+        ReadyModel(SoundLevel(FS), FS, 10.0),
+        Calibration(100.0),
+        slice(0, 2),
+        emit=given.append,
+        epoch=lambda audio_s: 0.0,
+        model_changed=lambda ready: None,
+    )
+    measurement.switch_off()
+    measurement.take(np.zeros((FS, 2), np.float32))
+    resting = given[-1].fault[-1]
+    time_s = np.arange(11) / 10
+    table(frames("a", time_s, time_s))
+    rows = table(frames("b", time_s, np.full(11, np.nan), np.full(11, resting)))
+    assert {row["fault"] for row in rows} == {"overload off"}
+    assert [row["x"] for row in rows] == pytest.approx(time_s)
+    assert {row["y"] for row in rows} == {None}
+    assert [one.number for one in table.readings.values()] == [11, 0]
 
 
 def test_the_newest_row_and_the_headlines_are_kept():
