@@ -20,7 +20,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "2"]),
-    "soak": ("app,dev,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
+    "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "setup": ("app,dev,rl", []),
 }

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
-from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import part_of, settings_of, sorted_out
 from amt_stream.cli.table import table_of
 from amt_stream.cli.targets import planned, row_format, told_in_file
 from amt_stream.engine.sources import SourceError
-from amt_stream.jobs import WorkerLost, as_done
+from amt_stream.jobs import WorkerLost, as_done, on_ray
 from amt_stream.manifest import Manifest, ManifestError
 from amt_stream.outputs import WRITERS, Writer
 from amt_stream.presets import Preset
@@ -44,6 +45,8 @@ def run_analyze(args: argparse.Namespace) -> int:
     """
     args.format_typed = args.format is not None
     args.format = row_format(args)
+    if args.ray is not None:
+        _require_ray(args)
     levels = Levels(args)
     tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
     preset = chosen_preset(args)
@@ -137,14 +140,37 @@ def _measured(
         def heard(part: float) -> None:
             progress.came(done, part)
 
-        here = min(args.jobs, len(tasks)) == 1
+        here = min(args.jobs, len(tasks)) == 1 and args.ray is None
         function = partial(_outcome, alone, preset, heard if here else None)
-        for place, outcome in as_done(function, tasks, args.jobs):
+        for place, outcome in _by_workers(function, tasks, args):
             done += 1
             progress.done(place)
             if isinstance(outcome, WorkerLost):
                 outcome = Outcome(refusal=f"{tasks[place].file}: {outcome}")
             yield place, outcome
+
+
+def _by_workers(
+    function: Callable[[Task], Outcome], tasks: Sequence[Task], args: argparse.Namespace
+) -> Iterator[tuple[int, Outcome | WorkerLost]]:
+    if args.ray is None:
+        yield from as_done(function, tasks, args.jobs)
+        return
+    try:
+        yield from on_ray(function, tasks, args.ray)
+    except ConnectionError as error:
+        raise Mistake(f"--ray {args.ray}: there is no such cluster ({error})") from error
+
+
+def _require_ray(args: argparse.Namespace) -> None:
+    if args.jobs > 1:
+        raise WrongUsage("--jobs is of this computer, and --ray of a cluster: leave one out")
+    if args.out in (None, "-"):
+        raise WrongUsage(
+            "--ray is for a folder of parts that all computers see: name it with --out"
+        )
+    if find_spec("ray") is None:
+        raise Mistake('--ray needs Ray, which is not installed: pip install "amt_stream[ray]"')
 
 
 def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
@@ -160,7 +186,8 @@ Heard = Callable[[float], None]
 
 def _outcome(args: argparse.Namespace, preset: Preset, heard: Heard | None, task: Task) -> Outcome:
     """Analyze a sound; `heard` is told how much of it is done."""
-    ending.begin()  # in a process of --jobs, which has drafts too
+    if args.ray is None:
+        ending.begin()  # in a process of --jobs, which has drafts too
     notes: list[str] = []
     try:
         summary = _analyze(args, preset, task, heard or (lambda part: None), notes.append)

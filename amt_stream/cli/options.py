@@ -276,6 +276,14 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         help="analyze so many files at once (default: 1)",
     )
     parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        metavar="ADDRESS",
+        help="analyze on a cluster of Ray, which sees the same folders (extra `ray`): the one that "
+        "runs here or that RAY_ADDRESS names, or this one; local makes one for this run",
+    )
+    parser.add_argument(
         "--calibrations",
         metavar="FILE",
         help="calibration: a CSV file with the columns file, channel and full_scale_db, or "

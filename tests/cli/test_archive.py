@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -318,3 +319,20 @@ def test_parquet_that_cannot_be_written(said, day, arguments, words):
     day(1)
     status, _, err = said("analyze", "day", *SPL, "--format", "parquet", *arguments)
     assert (status, err) == (2, f"amt-stream: {words}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module", "words"),
+    [
+        (["--format", "parquet"], "pyarrow", 'not installed: pip install "amt_stream[data]", or'),
+        (["--ray"], "ray", 'not installed: pip install "amt_stream[ray]"'),
+        (["--ray", "--jobs", "2"], "ray", "--jobs is of this computer, and --ray of a cluster: le"),
+    ],
+)
+def test_what_is_not_installed_is_told(said, day, monkeypatch, arguments, module, words):
+    day(1)
+    monkeypatch.setitem(sys.modules, module, None)
+    status, _, err = said("analyze", "day", *SPL, "--out", "rows", *arguments)
+    assert status in (1, 2)
+    assert err.count("\n") == 1
+    assert words in err
