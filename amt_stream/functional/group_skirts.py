@@ -99,9 +99,10 @@ def group_skirts(
         if not _group_skirts(*sound, tables, shift_db, y.numpy().reshape(rows, channels)):
             raise _not_of_groups(components, channels)
         return y
-    indexed = array(groups.ends), array(groups.above)
-    if compilable(intensity) and not _parted(*indexed, components, channels):
-        raise _not_of_groups(components, channels)
+    if compilable(intensity):  # elsewhere it would read from the device
+        indexed = array(groups.ends), array(groups.above)
+        if not _parted(*indexed, components, channels):
+            raise _not_of_groups(components, channels)
     flat = intensity.reshape(rows, components), density.reshape(rows, count)
     # A few frames at a time: each has groups x channels terms.
     parts = zip(*(x.split(16) for x in flat), strict=True)
