@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.operators import alike, operator
+from amt_stream.functional.sections import Sections, cascade, plain_cascade
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
 
@@ -25,27 +25,33 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     state = (*lead, sections, order)
     fit("direct_form", x.dtype, ("b", b, table), ("a", a, table), ("zi", zi, state))
     if compiled(x, b, a, zi):
-        rows = array(x).reshape(-1, x.shape[-1])
-        y, zf = x.new_empty(rows.shape), zi.clone(memory_format=torch.contiguous_format)
-        states = zf.view(len(rows), *zi.shape[-2:]).numpy()
-        _direct_form(rows, array(b), array(a), states, y.numpy())
-        return y.view(x.shape), zf
-    y, order = x.unsqueeze(-2), zi.shape[-1]
-    ends = []
-    for section, start in enumerate(zi.unbind(-2)):
-        p, q = b[section], a[section]
-        if not order:
-            y = p * y
-            ends.append(start)
-            continue
-        transition = torch.cat([-q[1:, None], torch.eye(order, dtype=a.dtype, device=a.device)], 1)
-        drive = p[1:] - q[1:] * p[0]
-        see = torch.eye(1, order, dtype=a.dtype, device=a.device)
-        y, end = state_space(
-            y, transition[None, :, :order], drive[None], see, p[:1], start.unsqueeze(-2)
-        )
-        ends.append(end.squeeze(-2))
-    return y.squeeze(-2), torch.stack(ends, -2)
+        return _forward(x, b, a, zi)
+    if not order:
+        return b.prod() * x, zi
+    y, starts = x.unsqueeze(-2), zi.unsqueeze(-3)
+    if compilable(x, b, a, zi):
+        tables = _sections(b.double(), a.double())
+        y, ends = cascade(y, tables, starts, lambda x, zi: _forward(x, b, a, zi))
+    else:
+        y, ends = plain_cascade(y, _sections(b, a), starts)
+    return y.squeeze(-2), ends.squeeze(-3)
+
+
+def _sections(b: Tensor, a: Tensor) -> Sections:
+    """The sections by what they do to their states, as of one channel."""
+    order = a.shape[1] - 1
+    one = torch.eye(order, dtype=a.dtype, device=a.device).expand(len(a), order, order)
+    transition = torch.cat([-a[:, 1:, None], one], -1)[..., :order]
+    drive = b[:, 1:] - a[:, 1:] * b[:, :1]
+    return Sections(*(v[None] for v in (transition, drive, one[:, 0], b[:, 0])))
+
+
+def _forward(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    rows = array(x).reshape(-1, x.shape[-1])
+    y, zf = x.new_empty(x.shape), zi.clone(memory_format=torch.contiguous_format)
+    states = zf.numpy().reshape(len(rows), *zi.shape[-2:])
+    _direct_form(rows, array(b), array(a), states, y.numpy().reshape(rows.shape))
+    return y, zf
 
 
 @kernel

@@ -1,15 +1,15 @@
 """First-order low-pass and high-pass filters, as hair cells and pre-filters have them."""
 
-from math import pi, prod
+from math import pi
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.operators import alike, operator
+from amt_stream.functional.sections import Sections, cascade, plain_cascade
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import LANES, SPAN, load, store
 
 
@@ -39,29 +39,39 @@ def first_order(
     gain at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It
     equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
-    lead, time = signal_axes("first_order", "x", x, 1)
+    lead, _ = signal_axes("first_order", "x", x, 1)
     (passes,) = last_axes("first_order", "zi", zi, 1)
     # One gain a channel, or one for all.
     channels = lead[-1:] if g.dim() else ()
     fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*lead, max(1, passes))))
     if compiled(x, g, zi):
-        y, zf = x.new_empty(x.shape), zi.clone(memory_format=torch.contiguous_format)
-        rows, states = (prod(lead), time), zf.numpy().reshape(prod(lead), passes)
-        into = y.numpy().reshape(rows)
-        _first_order(array(x).reshape(rows), array(g).reshape(-1), states, high, rectify, into)
-        return y, zf
+        return _forward(x, g, zi, high, rectify)
     shared = g.dim() == 0
     if shared:
         x, g, zi = x.unsqueeze(-2), g.expand(1), zi.unsqueeze(-2)
-    y = x.clamp(min=0) if rectify else x
-    a, b = (1 - 2 * g)[:, None, None], 2 * g[:, None]
-    c, d = (g - 1, 1 - g) if high else (1 - g, g)
-    ends = []
-    for start in zi.unbind(-1):
-        y, end = state_space(y, a, b, c[:, None], d, start[..., None])
-        ends.append(end)
-    zf = torch.cat(ends, -1)
+    y, starts, count = x.clamp(min=0) if rectify else x, zi[..., None], max(1, passes)
+    if compilable(x, g, zi):
+        tables = _sections(g.double(), count, high)
+        y, ends = cascade(y, tables, starts, lambda x, zi: _forward(x, g, zi, high, False))
+    else:
+        y, ends = plain_cascade(y, _sections(g, count, high), starts)
+    zf = ends.squeeze(-1)
     return (y.squeeze(-2), zf.squeeze(-2)) if shared else (y, zf)
+
+
+def _sections(g: Tensor, passes: int, high: bool) -> Sections:
+    """The equal filters of each channel by what they do to their state."""
+    c, d = (g - 1, 1 - g) if high else (1 - g, g)
+    each = [v[:, None].expand(-1, passes) for v in (1 - 2 * g, 2 * g, c, d)]
+    return Sections(each[0][..., None, None], each[1][..., None], each[2][..., None], each[3])
+
+
+def _forward(x: Tensor, g: Tensor, zi: Tensor, high: bool, rectify: bool) -> tuple[Tensor, Tensor]:
+    rows = array(x).reshape(-1, x.shape[-1])
+    y, zf = x.new_empty(x.shape), zi.clone(memory_format=torch.contiguous_format)
+    states, into = zf.numpy().reshape(len(rows), -1), y.numpy().reshape(rows.shape)
+    _first_order(rows, array(g).reshape(-1), states, high, rectify, into)
+    return y, zf
 
 
 @kernel

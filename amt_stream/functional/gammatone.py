@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.complex_poles import Poles, pole_cascade
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, run
@@ -52,17 +53,21 @@ def gammatone(
         tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
         fit("gammatone", x.dtype, *tables)
     shape = (*lead, channels, time)
+    given, last = x.reshape(-1, heard, time), zi.reshape(-1, 2, order, channels)
     if compiled(x, coefficients, zi):
-        y, zf = x.new_empty(shape), zi.new_empty(zi.shape)
-        _cascade(order)(
-            array(x).reshape(-1, heard, time),
-            array(coefficients),
-            factor,
-            array(zi).reshape(-1, 2, order, channels),
-            y.numpy().reshape(-1, channels, time),
-            zf.numpy().reshape(-1, 2, order, channels),
+        y, zf = _forward(given, coefficients, factor, last)
+        return y.view(shape), zf.view(zi.shape)
+    if compilable(x, coefficients, zi):
+        poles = Poles(
+            coefficients.double(),
+            torch.full((channels,), factor, dtype=torch.float64),
+            torch.zeros(channels, dtype=torch.bool),
+            torch.tensor([channels]),
         )
-        return y, zf
+        y, zf = pole_cascade(
+            given, poles, last, lambda x, zi: _forward(x, coefficients, factor, zi)
+        )
+        return y.view(shape), zf.view(zi.shape)
     rows, s = x.expand(shape), zi.movedim(-1, -3).flatten(-2)
     whole = x.shape[-1] // BLOCK * BLOCK
     outputs = []
@@ -77,6 +82,14 @@ def gammatone(
         outputs.append(y)
     y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)
     return y, s.unflatten(-1, (2, order)).movedim(-3, -1)
+
+
+def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """Of rows `x` (row, 1 or channel, time) with `zi` (row, 2, n, channel), compiled."""
+    y, zf = x.new_empty(len(x), zi.shape[-1], x.shape[-1]), zi.new_empty(zi.shape)
+    cascade = _cascade(zi.shape[2])
+    cascade(array(x), array(coefficients), factor, array(zi), y.numpy(), zf.numpy())
+    return y, zf
 
 
 @cache

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.complex_poles import Poles, pole_cascade
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, recurrence
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
@@ -123,6 +124,8 @@ def one_pole_bank(
         return _compiled(x, low, bands, readout, zi)
     if not count:
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
+    if compilable(x, low, *bands, readout.scale, *zi):
+        return _learned(x, low, bands, readout, zi)
     pole = 1 + torch.view_as_complex(bands.delta.double())
     gain = bands.gain.to(pole.dtype)
     # Made in float64: rounded to float32, a pole next to 1 would lose what makes it decay.
@@ -237,14 +240,43 @@ def _read(
     y = scale[:, None] * torch.where(envelope[:, None], bands.abs(), real)
     zf = zi
     if low.numel():
-        g = low[:, None]
-        weights = torch.stack([torch.zeros_like(g), torch.zeros_like(g), torch.ones_like(g)], -1)
-        first, zf = svf(x[..., None, :], g, torch.full_like(g, SQRT2), weights, zi[..., None, :])
-        y, zf = torch.cat([first, y], -2), zf.squeeze(-2)
+        first, zf = _first(x, low, zi)
+        y = torch.cat([first, y], -2)
     there = torch.arange(y.shape[-2], device=x.device) < counts[:, None]
     kept = there[:, low.numel() :].reshape(*there.shape[:1], -1, *[1] * (last.dim() - x.dim()))
     # Not by a product, which would keep NaN in filters that are not there.
     return torch.where(there[..., None], y, 0), (zf, torch.where(kept, last, 0))
+
+
+def _first(x: Tensor, low: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """What the low-pass of a bank gives (..., channel, 1, time), and its state."""
+    g = low[:, None]
+    weights = torch.stack([torch.zeros_like(g), torch.zeros_like(g), torch.ones_like(g)], -1)
+    y, zf = svf(x[..., None, :], g, torch.full_like(g, SQRT2), weights, zi[..., None, :])
+    return y, zf.squeeze(-2)
+
+
+def _learned(
+    x: Tensor, low: Tensor, bands: OnePoles, readout: Readout, zi: State
+) -> tuple[Tensor, State]:
+    """`one_pole_bank` with compiled gradients."""
+    scale, envelope, counts = readout
+    own = Readout(scale, envelope, (counts - low.numel()).clamp(min=0))
+    poles = Poles(torch.cat([bands.delta.mT, bands.gain[None]]).double(), scale.double(), *own[1:])
+
+    def forward(x: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        none = low.new_empty(0), last.new_empty(len(x), 0, 2)
+        y, (_, zf) = _compiled(x[:, 0], none[0], bands, own, (none[1], last[:, :, 0].mT))
+        return y, zf.mT[:, :, None]
+
+    last = zi[1].flatten(0, -3).mT[:, :, None]
+    y, zf = pole_cascade(x.reshape(-1, 1, x.shape[-1]), poles, last, forward)
+    y, last = y.view(*x.shape[:-1], *y.shape[1:]), zf[:, :, 0].mT.reshape(zi[1].shape)
+    if not low.numel():
+        return y, (zi[0], last)
+    first, low_zf = _first(x, low, zi[0])
+    first = torch.where((counts > 0)[:, None, None], first, 0)
+    return torch.cat([first, y], -2), (low_zf, last)
 
 
 def _compiled(

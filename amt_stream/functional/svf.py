@@ -4,8 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, recurrence
 from amt_stream.functional.operators import alike, operator
+from amt_stream.functional.sections import Sections, cascade
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 
@@ -43,41 +44,52 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     fit("svf", x.dtype, ("g", g, table), ("k", k, table), ("weights", weights, (*table, 3)))
     fit("svf", x.dtype, ("zi", zi, state))
     if compiled(x, g, k, weights, zi):
-        rows, states = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
-        y, zf = x.new_empty(rows.shape), zi.new_empty(states.shape)
-        _svf(rows, *(array(t) for t in (g, k, weights)), states, y.numpy(), zf.numpy())
-        return y.view(x.shape), zf.view(zi.shape)
+        return _forward(x, g, k, weights, zi)
+    if compilable(x, g, k, weights, zi):
+        tables = svf_sections(g, k, weights)
+        return cascade(x, tables, zi, lambda x, zi: _forward(x, g, k, weights, zi))
     y, last = run(x, svf_blocks(g, k, weights, min(BLOCK, x.shape[-1]), x.dtype), zi.flatten(-2))
     return y, last.view(zi.shape)
 
 
-def svf_blocks(g: Tensor, k: Tensor, weights: Tensor, length: int, dtype: torch.dtype) -> Blocks:
-    """The sections of `svf` as one linear system, made in float64 and then rounded to `dtype`."""
+def svf_sections(g: Tensor, k: Tensor, weights: Tensor) -> Sections:
+    """The sections of `svf` by what they do to their states, in float64."""
     g, k, weights = g.double(), k.double(), weights.double()
-    channels, sections = g.shape
     r = 1 / (1 + g * (g + k))
     h, p, q = g * (g + k) * r, g * r, g * g * r
-    # Of one section: what its two integrators take up in a sample, from the states and the input.
+    # What the two integrators of a section take up in a sample, from the states and the input.
     take = torch.stack([torch.stack([-h, -p], -1), torch.stack([p, -q], -1)], -2)
     driven = torch.stack([p, q], -1)
     # What it gives on: the weights of the states after half of that, and of the input.
-    see = weights[..., None, 1:] @ (torch.eye(2, dtype=g.dtype, device=g.device) + take)
+    one = torch.eye(2, dtype=g.dtype, device=g.device)
+    see = (weights[..., None, 1:] @ (one + take)).squeeze(-2)
     through = weights[..., 0] + (weights[..., 1:] * driven).sum(-1)
+    return Sections(one + 2 * take, 2 * driven, see, through)
+
+
+def svf_blocks(g: Tensor, k: Tensor, weights: Tensor, length: int, dtype: torch.dtype) -> Blocks:
+    """The sections of `svf` as one linear system, made in float64 and then rounded to `dtype`."""
+    a, b, c, d = svf_sections(g, k, weights)
+    channels, sections = d.shape
     # Each section hears all states before it, and the input of all, through those between.
-    hears = g.new_zeros(channels, 2 * sections)
-    direct = g.new_ones(channels)
-    rows = []
+    hears, direct = d.new_zeros(channels, 2 * sections), d.new_ones(channels)
+    rows, drives = [], []
     for s in range(sections):
-        own = torch.nn.functional.pad(take[:, s], (2 * s, 2 * (sections - 1 - s)))
-        rows.append((own + driven[:, s, :, None] * hears[:, None], driven[:, s] * direct[:, None]))
-        own = torch.nn.functional.pad(see[:, s, 0], (2 * s, 2 * (sections - 1 - s)))
-        hears = own + through[:, s, None] * hears
-        direct = through[:, s] * direct
-    a = torch.eye(2 * sections, dtype=g.dtype, device=g.device) + 2 * torch.cat(
-        [row for row, _ in rows], -2
-    )
-    b = 2 * torch.cat([drive for _, drive in rows], -1)
-    return Blocks(*(t.to(dtype) for t in blocks(a, b, hears, direct, length)))
+        around = (2 * s, 2 * (sections - 1 - s))
+        own = torch.nn.functional.pad(a[:, s], around)
+        rows.append(own + b[:, s, :, None] * hears[:, None])
+        drives.append(b[:, s] * direct[:, None])
+        hears = torch.nn.functional.pad(c[:, s], around) + d[:, s, None] * hears
+        direct = d[:, s] * direct
+    made = blocks(torch.cat(rows, -2), torch.cat(drives, -1), hears, direct, length)
+    return Blocks(*(t.to(dtype) for t in made))
+
+
+def _forward(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    rows, states = array(x).reshape(-1, x.shape[-1]), array(zi).reshape(-1, *zi.shape[-2:])
+    y, zf = x.new_empty(rows.shape), zi.new_empty(states.shape)
+    _svf(rows, *(array(t) for t in (g, k, weights)), states, y.numpy(), zf.numpy())
+    return y.view(x.shape), zf.view(zi.shape)
 
 
 @recurrence

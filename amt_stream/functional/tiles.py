@@ -44,3 +44,15 @@ def store(tile: Array, first: int, rows: int, start: int, length: int, y: Array)
         for t in range(length):
             y0[t] = tile[t, i]
         i += 1
+
+
+TINY = 1e-250
+"""Below it what fades away in float64 is 0: arithmetic with the least numbers is slow."""
+
+
+@kernel
+def flush(x: Array) -> None:
+    """`x`, in float64, with what has faded away set to 0."""
+    flat = x.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = 0 if abs(flat[i]) < TINY else flat[i]

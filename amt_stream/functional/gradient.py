@@ -1,0 +1,55 @@
+"""Compiled gradients of compiled forms: in torch, sample by sample, learning would take minutes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Tensors = tuple[Tensor, ...]
+Forward = Callable[..., Tensors]
+Backward = Callable[[Tensors, Tensors, Tensors, Sequence[bool]], Sequence[Tensor | None]]
+
+
+def differentiable(forward: Forward, backward: Backward, plain: Forward, *given: Tensor) -> Tensors:
+    """`forward(*given)`, whose gradient is `backward(given, outputs, slopes, needed)`.
+
+    slopes: of the outputs; needed: whether the gradient of each of `given` is asked for
+    plain: the same in torch, of which gradients of the gradient are taken
+    """
+    y: Tensors = _Differentiable.apply(forward, backward, plain, *given)
+    return y
+
+
+class _Differentiable(torch.autograd.Function):
+    @staticmethod
+    def forward(forward: Forward, backward: Backward, plain: Forward, *given: Tensor) -> Tensors:
+        return forward(*given)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
+        _, ctx.kernel, ctx.plain, *given = inputs
+        ctx.count = len(given)
+        ctx.save_for_backward(*given, *output)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        given, outputs = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        needed = ctx.needs_input_grad[3:]
+        if torch.is_grad_enabled():
+            return None, None, None, *_in_torch(ctx.plain, given, slopes, needed)
+        return None, None, None, *ctx.kernel(given, outputs, slopes, needed)
+
+
+def _in_torch(
+    plain: Forward, given: Tensors, slopes: Tensors, needed: Sequence[bool]
+) -> list[Tensor | None]:
+    """The gradient as a graph of torch, which can be differentiated again."""
+    # Views, for one of `given` may be made from another: that way is not this function's.
+    apart = [v.view_as(v) for v in given]
+    asked = [v for v, wanted in zip(apart, needed, strict=True) if wanted]
+    y = plain(*apart)
+    reached = [(v, slope) for v, slope in zip(y, slopes, strict=True) if v.requires_grad]
+    ends, along = zip(*reached, strict=True)
+    found = iter(torch.autograd.grad(ends, asked, along, create_graph=True, allow_unused=True))
+    return [next(found) if wanted else None for wanted in needed]
