@@ -19,11 +19,13 @@ from amt_stream.contract import check_contract, rows_of, takes_pascal
 from amt_stream.engine.frames import FrameClock, Level, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
+from amt_stream.functional.door import SILENCE, SUSPECT, let_in, make_ready
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.scales import P0
 from amt_stream.streaming import Stage, Stream, joined, map_fields
 
-CLIP_LEVEL = 32767 / 32768  # the largest sample that a 16-bit converter can give
+CLIP_LEVEL = np.float32(32767 / 32768)  # the largest that a 16-bit converter can give
+NO_LIMIT = np.float32(np.inf)
 LONGEST_FILLED_GAP_S = 1.0
 LOWEST_DB = -100.0
 FEW = 4096
@@ -162,6 +164,7 @@ class Measurement(Resumable):
                 f"first_sample is {begin}: give a multiple of {ready.model.block_size} samples, "
                 f"the block of {type(ready.model).__name__}"
             )
+        make_ready()
         self.name = name
         self.position = self._begin = begin
         self.rows = 0
@@ -365,12 +368,14 @@ class Measurement(Resumable):
 
     def _room(self, samples: int) -> int:
         """How many of `samples` fit into this block; commands are carried out at its start."""
-        if self.wanted == self.ready.block:
+        wanted = self.wanted
+        if wanted == self.ready.block:
             while not self.commands.empty():
                 self.commands.get()()
             if self._next_model is not None:
                 self._change_model(self._next_model)
-        return min(samples, self.wanted)
+            wanted = self.wanted
+        return min(samples, wanted)
 
     def _change_model(self, ready: ReadyModel) -> None:
         if self.position % ready.model.block_size:
@@ -423,13 +428,10 @@ class Measurement(Resumable):
         """The engine's door: what is no sample of sound stops here; mono goes to both ears."""
         if self.off:
             return
-        low, high = block.min(), block.max()
-        if not (low > -CLIP_LEVEL and high < CLIP_LEVEL):
-            block = self._inspect(block)
-        self._zeros_run = self._zeros_run + n if low == high == 0.0 else 0
-        rows = self._input[:, :n]
-        np.multiply(block.T, self._scale, out=rows)
-        self._energy += np.square(rows, dtype=np.float64).sum(axis=1)
+        what = let_in(block, self._scale, CLIP_LEVEL, self._input, self._energy)
+        if what == SUSPECT:
+            let_in(self._inspect(block), self._scale, NO_LIMIT, self._input, self._energy)
+        self._zeros_run = self._zeros_run + n if what == SILENCE else 0
 
     def _inspect(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
         size = np.abs(block)
@@ -448,8 +450,10 @@ class Measurement(Resumable):
         self.position += n
         if self._end is None:
             self._heard += n
-        # The door is given the same memory that it may hand to the model; it copies what it keeps.
-        y = self.ready.door.push(self._tensor[..., :n])
+        if n == self.ready.block:
+            y = self.ready.stream(self._tensor)
+        else:
+            y = self.ready.door.push(self._tensor[..., :n])  # it copies what it keeps
         if y is not None:
             self._take_level()
             self._emit(y)

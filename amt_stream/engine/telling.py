@@ -47,7 +47,7 @@ class Telling:
         """Tell what the source has said meanwhile [engine-thread]."""
         # Of a callback, two threads may do this.
         with contextlib.suppress(IndexError):
-            while True:
+            while self._told:
                 kind, text = self._told.popleft()
                 self.here(kind, text)
 

@@ -30,6 +30,7 @@ ONE_FORM = {
         "group_delay",
         "held_maximum",
         "last_axes",
+        "let_in_plain",
         "one_poles",
         "per_frame",
         "plain_loops",
