@@ -19,6 +19,9 @@ from amt_stream.functional.tiles import SPAN, load, store
 LANES = 32
 """Rows that go together: more than elsewhere, as one waits for its divisions."""
 
+WHOLE = 8
+"""Rows in one register of float32, in AVX2."""
+
 # Not every freedom of the other kernels: a division stays a division, so that silence gives 0.
 exact: Any = cached_njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
@@ -216,12 +219,14 @@ def _adapt(
 ) -> None:
     real, loops = x.dtype.type, rates.size
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
-    lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
+    # Unknown to the compiler, or it would unroll, not vectorize; whole registers, whose last lanes
+    # rest at 1, for what is left over goes one by one.
+    lanes = min(LANES, (x.shape[0] + WHOLE - 1) // WHOLE * WHOLE)
     tile = np.zeros((SPAN, lanes), x.dtype)
     still = real(_STILL) * real(np.finfo(x.dtype).eps)
     room = np.ones((4, loops, lanes), x.dtype)
     states, left, m, slopes = room[0], room[1], room[2], room[3]
-    line = np.zeros((3, lanes), x.dtype)
+    line = np.ones((3, lanes), x.dtype)
     lowest, rest, scale = line[0], line[1], line[2]
     for first in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - first)
@@ -240,11 +245,12 @@ def _adapt(
                 v = tile[t]
                 for i in range(v.size):
                     v[i] = lowest[i] if v[i] < lowest[i] else v[i]
-            for j in range(loops):
-                s, lost, rate, over, slope = states[j], left[j], rates[j], m[j], slopes[j]
-                for t in range(length):
-                    v = tile[t]
+            # Loop j works on sample step - j, so that none waits for another of the same step.
+            for step in range(length + loops - 1):
+                for j in range(max(0, step - length + 1), min(loops, step + 1)):
+                    v, s, lost, rate = tile[step - j], states[j], left[j], rates[j]
                     if limited:
+                        over, slope = m[j], slopes[j]
                         for i in range(v.size):
                             u = v[i] / s[i]
                             q = _bend(u, slope[i], series, zero, half, least)
