@@ -15,7 +15,7 @@ from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.log import open_log, refuse_log_options
-from amt_stream.cli.messages import Mistake, WrongUsage, matter, say
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, chosen_preset
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.table import table_of
@@ -233,7 +233,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     end_s, ended = heard_s(engine), engine.error is None and not ending.asked
     if ended and args.from_s is not None and end_s <= args.from_s:
         raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
-    return _ended(engine, args.duration, watch.note)
+    return _ended(engine, args.duration, watch)
 
 
 def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
@@ -243,7 +243,7 @@ def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
     (log,) = open_logs(args, preset, given, models, args.blocksize)
     engine = make_engine(given, preset, models, [log], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
-    return _ended(engine, args.duration, watch.note)
+    return _ended(engine, args.duration, watch)
 
 
 def _measure(engine: "Engine", done: threading.Event, duration: float | None) -> Watch:
@@ -289,13 +289,13 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
             ending.hold()
             terminal.run(args.duration)
         terminal.print_last()
-    return _ended(engine, args.duration)
+    return _ended(engine, args.duration, terminal.watch)
 
 
-def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
+def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
     """What a measurement was like, in one line; raises what ended it before its time.
 
-    `told` is the note that has been said already.
+    `watch` is what has said the engine's notes meanwhile.
     """
     for sink in engine.sinks:
         # The engine leaves a slow disk behind; here it may take its time.
@@ -306,7 +306,7 @@ def _ended(engine: "Engine", duration: float | None, told: str = "") -> int:
             raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error
         raise engine.error
     health = engine.health
-    if health.note and matter(health.note) != matter(told):
+    if health.note and not (watch and watch.has_said(health.note)):
         say(health.note)
     heard = heard_s(engine)
     measured_s = heard if duration is None else min(heard, duration)

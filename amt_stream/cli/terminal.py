@@ -125,6 +125,8 @@ class TerminalMeter(Generic[Shown]):
         self._frozen = False
         self._printed_s = -math.inf
         self._end_s = math.inf
+        self.watch: Watch | None = None
+        """What says on standard error what happens, while there are lines."""
         self._unicode = (stream.encoding or "").lower().startswith("utf")
 
     def read(self, row: np.record, condition: dict[str, Any]) -> Shown | None:
@@ -174,7 +176,7 @@ class TerminalMeter(Generic[Shown]):
         end = math.inf if duration is None else duration
         self._end_s = end
         next_line_s = LINE_S
-        watch = Watch(self._engine)
+        watch = self.watch = Watch(self._engine)
         while not (ending.asked or self._engine.wait(0.0) or self._engine.error is not None):
             reading = self.reading()
             if reading is not None:

@@ -17,14 +17,13 @@ OVERDUE_S = 2.0
 
 
 class Watch:
-    """Says each thing once; `note` is what was last said of the engine's notes."""
+    """Says each thing once: what a device does, and the engine's notes."""
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._began = time.monotonic()
         self._newest: Event | None = None
-        self._happened = ""
-        self.note = ""
+        self._happened = self._note = ""
 
     def look(self) -> None:
         """Say what has happened since the last look."""
@@ -35,14 +34,19 @@ class Watch:
             new.append(event)
         for event in reversed(new):
             self._newest = event
-            if event.kind in SAID:
+            # What ends the measurement is said at its end.
+            if event.kind in SAID and event.text != str(self._engine.source.error):
                 self._happened = event.text
                 say(event.text)
         note = self._engine.health.note
-        if note and matter(note) not in (matter(self.note), matter(self._happened)):
-            self.note = note
+        if note and not self.has_said(note):
+            self._note = note
             if self._engine.source.state not in SILENT:  # else it is an event's sentence
                 say(note)
+
+    def has_said(self, note: str) -> bool:
+        """Whether that is what was last said, of an event or of a note."""
+        return matter(note) in (matter(self._note), matter(self._happened))
 
     def is_overdue(self, duration: float | None) -> bool:
         """Whether so many seconds have passed, and no row tells it as the device is silent."""

@@ -234,9 +234,10 @@ class _Captured:
                 self._close(process, kill=not self._stopping.is_set())
                 if self._stopping.is_set():
                     break
+                if not source._wait:  # before it is told, so that who hears of it knows
+                    source.error = DeviceLost(f"the device {source.name!r} was lost: {reason}")
                 self._lose(reason)
                 if not source._wait:
-                    source.error = DeviceLost(f"the device {source.name!r} was lost: {reason}")
                     break
                 self._held.clear()
                 self._continuity.restart()
