@@ -94,7 +94,7 @@ class CalibratorCheck:
 
     `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
     Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
-    tells, when no more comes, what was wrong.
+    tells, when no more comes, what was wrong. After `interrupt` the 3 s begin again.
     """
 
     def __init__(self, fs: int, frequency: float = 1000.0) -> None:
@@ -118,6 +118,18 @@ class CalibratorCheck:
             self._judge(piece)
         return self.result
 
+    def interrupt(self) -> None:
+        """Samples are missing here: no tone reaches across that place."""
+        self._held = self._held[:0]
+        self._good.clear()
+        self.progress_s = 0.0
+        self._reason, self._in_a_row = "gap", 0
+        self._heard["gap"] += 1
+        self._last_words["gap"] = (
+            f"sound was lost on its way ({self._heard['gap']} times), and {STABLE_S:g} s of the "
+            "tone are needed without a gap: is this computer busy, or the cable loose?"
+        )
+
     def finish(self) -> MeasuredTone:
         """The result, or Refused with what was wrong most of the time."""
         if self.result is not None:
@@ -125,6 +137,8 @@ class CalibratorCheck:
         reasons = self._heard.copy()
         if len(reasons) > 1:
             reasons.pop("quiet", None)
+        if "gap" in reasons and not reasons.keys() - {"gap", "short"}:
+            raise Refused(self._last_words["gap"])
         if not reasons:
             raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
         raise Refused(self._last_words[reasons.most_common(1)[0][0]])

@@ -249,3 +249,14 @@ def test_a_fault_that_lasts_ends_the_wait():
     check = CalibratorCheck(FS)
     with pytest.raises(Refused, match="wrong frequency"):
         check.push(sine(-20.0, 250.0)[: round(6.2 * FS)])
+
+
+def test_a_tone_with_a_gap_every_second_is_refused():
+    check = CalibratorCheck(FS)
+    for _ in range(8):
+        assert check.push(sine(-20.0)[:FS]) is None
+        check.interrupt()
+    with pytest.raises(
+        Refused, match=r"sound was lost on its way \(8 times\), and 3 s of the tone"
+    ):
+        check.finish()

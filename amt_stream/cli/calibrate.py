@@ -11,38 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Record, utc_now, write_records
-from amt_stream.calibrator import STABLE_S, CalibratorCheck, Refused
+from amt_stream.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
 from amt_stream.cli.inputs import Input, open_input
 from amt_stream.cli.messages import say
 from amt_stream.cli.output import draws
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
+from amt_stream.frames import Fault
 from amt_stream.plain import plain
 
 
 def run_calibrate(args: argparse.Namespace) -> int:
     """Measure the tone and print what a full-scale sine stands for; for a microphone, keep it."""
     given = open_input(args, args.source or "mic")
-    fs, name = given.source.fs, given.source.name
+    name = given.source.name
     kept_by = _kept_by(given)
-    checks = {channel: CalibratorCheck(fs, args.frequency) for channel in given.channels}
     say(f"listening to {name} for a tone of {args.level:g} dB SPL at {args.frequency:g} Hz")
-    channel = given.channels[0]
-    try:
-        for block in _sound(given, args.timeout):
-            for column, channel in enumerate(given.channels):
-                checks[channel].push(block[:, column])
-            _show_progress(checks)
-            if all(check.result for check in checks.values()):
-                break
-        found = {}
-        for channel, check in checks.items():
-            found[channel] = check.finish()
-    except Refused as refusal:
-        several = " (-c 1 takes one channel)" if len(checks) > 1 else ""
-        raise Refused(f"not calibrated; channel {channel}: {refusal}{several}") from refusal
-    finally:
-        _show_progress({})
+    found = _tones(given, args.frequency, args.timeout)
     records = [
         Record(
             kept_by,
@@ -71,6 +56,46 @@ def run_calibrate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _tones(given: Input, frequency: float, timeout: float) -> dict[int, MeasuredTone]:
+    """The tone that each channel has heard, in sound of which nothing is missing."""
+    checks = {channel: CalibratorCheck(given.source.fs, frequency) for channel in given.channels}
+    channel = given.channels[0]
+    try:
+        held: list[NDArray[np.float32]] = []
+        for block, lost, flags in _sound(given, timeout):
+            if lost:
+                held.clear()
+                _begin_again(checks)
+            held.append(block)
+            if flags & Fault.STALL:  # it is not known yet whether samples are missing
+                continue
+            for column, channel in enumerate(given.channels):
+                checks[channel].push(np.concatenate([one[:, column] for one in held]))
+            held.clear()
+            _show_progress(checks)
+            if all(check.result for check in checks.values()):
+                break
+        found = {}
+        for channel, check in checks.items():
+            found[channel] = check.finish()
+        return found
+    except Refused as refusal:
+        several = " (-c 1 takes one channel)" if len(checks) > 1 else ""
+        raise Refused(f"not calibrated; channel {channel}: {refusal}{several}") from refusal
+    finally:
+        _show_progress({})
+
+
+def _begin_again(checks: dict[int, CalibratorCheck]) -> None:
+    """Samples are missing: what was heard before is no part of the tone."""
+    if any(check.progress_s for check in checks.values()):
+        _show_progress({})
+        say(f"samples are missing: the {STABLE_S:g} s of the tone begin again")
+    for check in checks.values():
+        if check.result is None:
+            check.interrupt()
+
+
 def _kept_by(given: Input) -> str:
     """What tells this microphone from any other that may be called the same."""
     if not isinstance(given.source, MicrophoneSource):
@@ -84,38 +109,41 @@ def _kept_by(given: Input) -> str:
     return device.identity
 
 
-def _sound(given: Input, timeout: float) -> Iterator[NDArray[np.float32]]:
-    """The chosen channels (time, channel), block after block, until the end or the timeout."""
+def _sound(given: Input, timeout: float) -> Iterator[tuple[NDArray[np.float32], int, int]]:
+    """The chosen channels (time, channel), block after block, until the end or the timeout.
+
+    With each, how many samples are missing before it, and its bits of `Fault`.
+    """
     source = given.source
     if isinstance(source, ThreadedSource):
         heard = 0
         try:
             for block in source.blocks():
                 heard += len(block)
-                yield block[:, [c - 1 for c in given.channels]] if given.pick else block
+                yield block[:, [c - 1 for c in given.channels]] if given.pick else block, 0, 0
                 if heard > timeout * source.fs:
                     return
         finally:
             source.stop()
         return
-    inbox: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+    inbox: queue.SimpleQueue[tuple[Block | None, int, int]] = queue.SimpleQueue()
     end = time.monotonic() + timeout
 
     def deliver(block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        inbox.put(None if block is None else block.copy())
+        inbox.put((None if block is None else block.copy(), lost, flags))
 
     source.start(deliver)
     try:
         while (left := end - time.monotonic()) > 0:
             try:
-                came = inbox.get(timeout=min(left, source.stall_s))
+                came, lost, flags = inbox.get(timeout=min(left, source.stall_s))
             except queue.Empty:
                 if left > source.stall_s:
                     raise DeviceLost(f"{source.name!r} delivers nothing") from None
                 continue
             if came is None:
                 raise source.error or DeviceLost(f"{source.name!r} ended")
-            yield came
+            yield came, lost, flags
     finally:
         source.stop()
 

@@ -6,10 +6,11 @@ import pytest
 
 from amt_stream.calibration import UNCALIBRATED, Record, write_records
 from amt_stream.calibrator import Refused
-from amt_stream.cli.calibrate import _kept_by
+from amt_stream.cli.calibrate import _kept_by, _tones
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.devices import run_devices
-from amt_stream.cli.inputs import open_input, open_microphone
+from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.engine import FaultSource, SignalSource, Tone
 
 FS = 48000
 TIME_S = np.arange(8 * FS) / FS
@@ -62,11 +63,12 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
 
 def test_each_channel_has_its_own(run, home, playing, sound_file):
     x = np.stack([sine(-30.0), sine(-40.0)], axis=1)
-    with playing(sound_file(np.concatenate([x, x, x]))):
-        assert run("calibrate", "-c", 2, "-d", "virtual_mic", **home).status == 0
+    with playing(sound_file(np.tile(x, (6, 1)))):
+        second = run("calibrate", "-c", 2, "-d", "virtual_mic", **home)
         half = run(*METER[:-1], 0.2, **home)
-        assert run("calibrate", "-c", 1, "-d", "virtual_mic", **home).status == 0
+        first = run("calibrate", "-c", 1, "-d", "virtual_mic", **home)
         whole = run(*METER, **home)
+    assert (second.status, first.status) == (0, 0), second.err + first.err
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
     assert {one["calibrated"] for one in half.about["calibration"]} == {False}
     levels = [one["full_scale_db_spl"] for one in whole.about["calibration"]]
@@ -121,6 +123,24 @@ def test_a_recording_gives_the_number_but_is_no_device(run, home, sound_file):
     assert "channel 2: full-scale sine = 140.500 dB SPL" in done.out
     assert "not kept" in done.err
     assert not Path(home["XDG_CONFIG_HOME"]).exists()
+
+
+def heard_by_calibrate(gaps):
+    """What is measured of a tone of which pieces are missing."""
+    tone = SignalSource([Tone(1000.0, level_db=70.0)], duration=20.0, paced=False)
+    faulty = FaultSource(tone, [("drop", at_s, for_s) for at_s, for_s in gaps])
+    given = Input(faulty, (1, 2), [UNCALIBRATED] * 2)
+    return _tones(given, 1000.0, 20.0)
+
+
+@pytest.mark.parametrize("for_s", [0.001, 0.4])
+def test_three_seconds_without_a_gap_are_measured(capsys, for_s):
+    """2.9 s are too few, and so are the 2.6 s after them: nothing is measured across a gap."""
+    found = heard_by_calibrate([(2.9, for_s), (5.5 + for_s, for_s)])
+    assert found[1].level_dbfs == pytest.approx(-60.0, abs=0.001)
+    assert found[1] == found[2]
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["amt-stream: samples are missing: the 3 s of the tone begin again"] * 2
 
 
 def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
