@@ -2,6 +2,7 @@
 
 from math import prod
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,30 +26,69 @@ def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @kernel
+def _finite(x: Array) -> bool:
+    total = x.dtype.type(0)
+    for k in range(x.size):
+        total += x.dtype.type(0) * x[k]
+    return bool(total == 0)
+
+
+@kernel
+def _sum_of_products(a: Array, b: Array) -> float:
+    total = a.dtype.type(0)
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+@kernel
 def _fir(joined: Array, taps: Array, y: Array) -> None:
-    n = y.shape[1]
-    reverse = taps[::-1].copy()
+    # Outputs t to t + 3 are sums over one stretch of x with the taps moved on by one each; four
+    # such stretches make 4 x 4 sums at a time: each number that is loaded serves four of them.
+    time, zero = y.shape[1], y.dtype.type(0)
+    wide = (taps.size + 3 + 15) // 16 * 16
+    moved = np.zeros(wide + 3, y.dtype)
+    moved[3 : 3 + taps.size] = taps[::-1]
+    a, b, c, d = moved[3 : 3 + wide], moved[2 : 2 + wide], moved[1 : 1 + wide], moved[:wide]
+    x = np.zeros((time + 15) // 16 * 16 + wide, y.dtype)
+    sums = np.empty(16, y.dtype)
     for r in range(y.shape[0]):
-        out = y[r]
-        out[:] = 0
-        # Time runs inside, so that it fills the vector registers; four taps a turn, so that `out`
-        # is read and written once for four products.
-        k = 0
-        while k + 4 <= reverse.size:
-            a, b, c, d = reverse[k], reverse[k + 1], reverse[k + 2], reverse[k + 3]
-            x0 = joined[r, k : k + n]
-            x1 = joined[r, k + 1 : k + 1 + n]
-            x2 = joined[r, k + 2 : k + 2 + n]
-            x3 = joined[r, k + 3 : k + 3 + n]
-            for t in range(n):
-                out[t] += a * x0[t] + b * x1[t] + c * x2[t] + d * x3[t]
-            k += 4
-        while k < reverse.size:
-            a = reverse[k]
-            x0 = joined[r, k : k + n]
-            for t in range(n):
-                out[t] += a * x0[t]
-            k += 1
+        if not _finite(joined[r]):
+            # A weight of 0 would spread what is not finite to outputs that do not hear it.
+            for t in range(time):
+                y[r, t] = _sum_of_products(a[: taps.size], joined[r, t : t + taps.size])
+            continue
+        x[: joined.shape[1]] = joined[r]
+        for t in range(0, time, 16):
+            x0, x1 = x[t : t + wide], x[t + 4 : t + 4 + wide]
+            x2, x3 = x[t + 8 : t + 8 + wide], x[t + 12 : t + 12 + wide]
+            a0, b0, c0, d0 = zero, zero, zero, zero
+            a1, b1, c1, d1 = zero, zero, zero, zero
+            a2, b2, c2, d2 = zero, zero, zero, zero
+            a3, b3, c3, d3 = zero, zero, zero, zero
+            for k in range(a.size):
+                a0 += a[k] * x0[k]
+                b0 += b[k] * x0[k]
+                c0 += c[k] * x0[k]
+                d0 += d[k] * x0[k]
+                a1 += a[k] * x1[k]
+                b1 += b[k] * x1[k]
+                c1 += c[k] * x1[k]
+                d1 += d[k] * x1[k]
+                a2 += a[k] * x2[k]
+                b2 += b[k] * x2[k]
+                c2 += c[k] * x2[k]
+                d2 += d[k] * x2[k]
+                a3 += a[k] * x3[k]
+                b3 += b[k] * x3[k]
+                c3 += c[k] * x3[k]
+                d3 += d[k] * x3[k]
+            sums[0], sums[1], sums[2], sums[3] = a0, b0, c0, d0
+            sums[4], sums[5], sums[6], sums[7] = a1, b1, c1, d1
+            sums[8], sums[9], sums[10], sums[11] = a2, b2, c2, d2
+            sums[12], sums[13], sums[14], sums[15] = a3, b3, c3, d3
+            for i in range(min(16, time - t)):
+                y[r, t + i] = sums[i]
 
 
 def fir_with_tail(
@@ -152,15 +192,45 @@ def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tu
 
 @kernel
 def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> None:
-    up = bank.shape[0]
+    up, zero = bank.shape[0], y.dtype.type(0)
+    last = y.shape[1] // up - 1
     for r in range(y.shape[0]):
-        for n in range(y.shape[1]):
-            q = n % up
-            start = q * down // up
-            taps = bank[q, start : start + length]
-            at = n // up * down + start
-            x = joined[r, at : at + length]
-            total = y.dtype.type(0)
-            for k in range(length):
-                total += taps[k] * x[k]
-            y[r, n] = total
+        sound = joined[r]
+        if not _finite(sound):
+            for n in range(y.shape[1]):
+                start = n % up * down // up
+                at = n // up * down + start
+                taps = bank[n % up, start : start + length]
+                y[r, n] = _sum_of_products(taps, sound[at : at + length])
+            continue
+        for q in range(0, up, 2):
+            # Two outputs of a block, of four blocks at a time; beyond an end the last one again.
+            q1 = min(q + 1, up - 1)
+            start, stop = q * down // up, q1 * down // up + length
+            a, b = bank[q, start:stop], bank[q1, start:stop]
+            for n in range(0, last + 1, 4):
+                n1, n2, n3 = min(n + 1, last), min(n + 2, last), min(n + 3, last)
+                x0, x1 = sound[n * down + start :], sound[n1 * down + start :]
+                a0, b0, a1, b1 = zero, zero, zero, zero
+                if n1 == last:
+                    for k in range(a.size):
+                        a0 += a[k] * x0[k]
+                        b0 += b[k] * x0[k]
+                        a1 += a[k] * x1[k]
+                        b1 += b[k] * x1[k]
+                else:
+                    x2, x3 = sound[n2 * down + start :], sound[n3 * down + start :]
+                    a2, b2, a3, b3 = zero, zero, zero, zero
+                    for k in range(a.size):
+                        a0 += a[k] * x0[k]
+                        b0 += b[k] * x0[k]
+                        a1 += a[k] * x1[k]
+                        b1 += b[k] * x1[k]
+                        a2 += a[k] * x2[k]
+                        b2 += b[k] * x2[k]
+                        a3 += a[k] * x3[k]
+                        b3 += b[k] * x3[k]
+                    y[r, n2 * up + q], y[r, n2 * up + q1] = a2, b2
+                    y[r, n3 * up + q], y[r, n3 * up + q1] = a3, b3
+                y[r, n * up + q], y[r, n * up + q1] = a0, b0
+                y[r, n1 * up + q], y[r, n1 * up + q1] = a1, b1

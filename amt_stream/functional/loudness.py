@@ -1,6 +1,6 @@
 """From excitation to loudness: specific loudness, automatic gain control, binaural inhibition."""
 
-from math import exp, expm1, log1p, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from amt_stream.functional.banded import multiply
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.elementary import (
+    exponential,
+    exponential_less_one,
+    logarithm,
+    logarithm_of_one_and,
+)
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 
@@ -70,17 +77,21 @@ def _check_channels(function: str, dtype: torch.dtype, count: int, channels: Cha
 @kernel
 def _specific_loudness(excitation: Array, channels: Channels, y: Array) -> None:
     threshold, gain, a, alpha, scale, c = channels
+    number = y.dtype.type
+    one, two, high = number(1), number(2), number(HIGH)
+    factor, power = number(1 / 1.0707), number(0.2)
     for n in range(y.shape[0]):
-        for i in range(y.shape[1]):
-            e = excitation[n, i]
-            if e >= HIGH:
-                y[n, i] = c[()] * (e / 1.0707) ** 0.2
-                continue
-            value = scale[i] * expm1(alpha[i] * log1p(gain[i] * e / a[i]))
-            if e <= threshold[i]:
-                ratio = 2 * e / (e + threshold[i])
-                value *= ratio * sqrt(ratio)
-            y[n, i] = value
+        x, out = excitation[n], y[n]
+        for i in range(out.size):
+            e = x[i]
+            core = scale[i] * exponential_less_one(
+                alpha[i] * logarithm_of_one_and(gain[i] * e / a[i])
+            )
+            ratio = two * e / (e + threshold[i])
+            out[i] = core * (ratio * sqrt(ratio) if e <= threshold[i] else one)
+        for i in range(out.size):
+            if x[i] >= high:
+                out[i] = c[()] * exponential(power * logarithm(x[i] * factor))
 
 
 @operator(alike)
@@ -146,10 +157,11 @@ def _agc(x: Array, coefficients: Array, zi: Array, y: Array, zf: Array) -> None:
         for i in range(last.size):
             last[i] = zi[r, i]
         for n in range(x.shape[1]):
-            for i in range(x.shape[2]):
-                change = x[r, n, i] - last[i]
+            now, out = x[r, n], y[r, n]
+            for i in range(last.size):
+                change = now[i] - last[i]
                 last[i] += (up if change > 0 else down) * change
-                y[r, n, i] = last[i]
+                out[i] = last[i]
 
 
 @kernel
@@ -207,12 +219,14 @@ def _check_ears(function: str, name: str, x: Tensor) -> tuple[tuple[int, ...], i
 @kernel
 def _inhibition_gains(q: Array, theta: Array, gains: Array) -> None:
     power, half = theta[()], q.dtype.type(0.5)
+    one, two = q.dtype.type(1), q.dtype.type(2)
     for n in range(q.shape[0]):
         for ear in range(2):
-            own, other = q[n, ear], q[n, 1 - ear]
+            own, other, out = q[n, ear], q[n, 1 - ear], gains[n, ear]
             for i in range(own.size):
-                falling = exp(-other[i] / own[i])
-                gains[n, ear, i] = half + half * (2 * falling / (1 + falling * falling)) ** power
+                falling = exponential(-other[i] / own[i])
+                sech = two * falling / (one + falling * falling)
+                out[i] = half + half * exponential(power * logarithm(sech))
 
 
 class Binaural(NamedTuple):
@@ -313,27 +327,33 @@ def _binaural_loudness(
     coefficients: Smoothed,
     before: Array,
     zi: Smoothed,
-    y: Binaural,
+    y: Any,
     zf: Smoothed,
 ) -> None:
     specific, stl_ears, ltl_ears = y
     rows, _, frames, count = specific.shape
+    number = specific.dtype.type
     flat = specific.reshape((rows * 2 * frames, count))
-    excitations = excitation.reshape((rows * 2 * frames, count))
-    _specific_loudness(excitations, channels, flat)
+    instant = np.empty_like(flat)
+    _specific_loudness(excitation.reshape(flat.shape), channels, instant)
+    ears = (rows * 2, frames, count)
+    heard = instant.reshape(ears)
     for b in range(rows):
-        specific[b, :, : before[b]] = 0
-    ears = specific.reshape((rows * 2, frames, count))
-    _agc(ears, coefficients.short, zi.short, ears, zf.short)
+        heard[2 * b : 2 * b + 2, : before[b]] = 0
+    _agc(heard, coefficients.short, zi.short, specific.reshape(ears), zf.short)
+    # Whole vector registers, so that the sums have no remainder.
+    wide = -(-count // 16) * 16
+    weights, padded = (
+        np.zeros((count, wide), flat.dtype),
+        np.zeros((flat.shape[0], wide), flat.dtype),
+    )
+    weights[:, :count] = smoothing
+    padded[:, :count] = flat
+    whole = np.empty((1, 4), np.int64)
+    whole[0, 0], whole[0, 1], whole[0, 2], whole[0, 3] = 0, count, 0, wide
     q = np.empty_like(flat)
-    for n in range(flat.shape[0]):
-        x = flat[n]
-        for i in range(count):
-            weights = smoothing[i]
-            total = q.dtype.type(SILENT)
-            for k in range(count):
-                total += weights[k] * x[k]
-            q[n, i] = total
+    multiply(padded, weights, whole, q)
+    q += number(SILENT)
     gains = np.empty_like(flat)
     shape = (rows, 2, frames * count)
     _inhibition_gains(q.reshape(shape), theta, gains.reshape(shape))

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from amt_stream.functional.excitation import Filters, banded, lower_skirts, select_components
+from amt_stream.functional.banded import banded
+from amt_stream.functional.excitation import Filters, lower_skirts, select_components
 from amt_stream.functional.group_skirts import PER_HZ, SILENCE, Groups, group_skirts
 from amt_stream.scales import erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.stages.spectrum import component_frequencies

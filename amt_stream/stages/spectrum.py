@@ -66,8 +66,11 @@ class RunningSpectrum(Stage):
             window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
             scale = 2 / POINTS * 10 ** (calibration_db / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
             phase = 2 * np.pi / POINTS * np.outer(np.arange(first, first + count), q)
-            cosines.append(scale * window * np.cos(phase))
-            sines.append(scale * window * np.sin(phase))
+            weights = scale * window * np.exp(1j * phase)
+            # Where there are more components than values in half a window, they lie side by side.
+            weights = weights.T if count > half else weights
+            cosines.append(weights.real)
+            sines.append(weights.imag)
             first += count
         self.register_table("cosine", np.concatenate([c.ravel() for c in cosines]))
         self.register_table("sine", np.concatenate([s.ravel() for s in sines]))

@@ -19,6 +19,7 @@ import torch
 from amt_stream import Stream
 from amt_stream.functional import (
     adaptation,
+    banded,
     excitation,
     fir,
     first_order,
@@ -182,7 +183,7 @@ def select_case(rng):
 
 def banded_case(rng):
     stage = made(Excitation)
-    return excitation.banded, (noise(*lead(rng), 960), stage.levels, stage.levels_blocks)
+    return banded.banded, (noise(*lead(rng), 960), stage.levels, stage.levels_blocks)
 
 
 def lower_skirts_case(rng):

@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from amt_stream import functional
+from amt_stream.functional.banded import banded
 from amt_stream.functional.direct_form import direct_form
-from amt_stream.functional.excitation import banded, lower_skirts
+from amt_stream.functional.excitation import lower_skirts
 from amt_stream.functional.fir import fir
 from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import agc

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from amt_stream.functional import loudness
+from amt_stream.functional.banded import banded
 from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.excitation import banded, lower_skirts, select_components
+from amt_stream.functional.excitation import lower_skirts, select_components
 from amt_stream.functional.fir import fir, fir_with_tail, polyphase
 from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import (
