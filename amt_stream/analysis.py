@@ -95,7 +95,7 @@ class Recording:
         import soundfile
 
         try:
-            for block in file.blocks():
+            for block in file.blocks(1e-3 * BLOCK_MS):
                 yield block[:, self._pick]
         except soundfile.LibsndfileError as error:
             raise SourceError(f"{self.path} is damaged: {error.error_string}") from error

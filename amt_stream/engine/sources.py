@@ -285,8 +285,8 @@ class FileSource(ThreadedSource):
             )
         self._first = self._file.seek(sample % length if self.loop else sample)
 
-    def blocks(self) -> Iterator[Block]:
-        size = max(1, round(BLOCK_S * self.fs))
+    def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
+        size = max(1, round(block_s * self.fs))
         came = self._first
         with self._file as file:
             while True:
