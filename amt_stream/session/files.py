@@ -122,13 +122,7 @@ def new_name(folder: Path, stem: str, ending: str) -> Path:
 def write_whole(path: Path, text: str) -> bytes:
     """Write a new file, which has its name once it is complete; gives its bytes."""
     data = text.encode()
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        file = GrowingFile(draft)
-        try:
-            file.write(data)
-        finally:
-            file.close()
+    with drafted(path.with_name(f".{path.name}.{os.getpid()}"), data) as draft:
         # A link refuses a name that is taken, where a rename would overwrite it.
         try:
             os.link(draft, path)
@@ -136,10 +130,27 @@ def write_whole(path: Path, text: str) -> bytes:
             if isinstance(error, FileExistsError) or path.exists():
                 raise
             draft.rename(path)
-        sync_folder(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
     return data
+
+
+@contextlib.contextmanager
+def drafted(draft: Path, data: bytes) -> Iterator[Path]:
+    """A file that is whole on the disk, for a `with` block to give it its name; raises OSError.
+
+    One of a process that was killed while it wrote is replaced.
+    """
+    draft.unlink(missing_ok=True)
+    try:
+        file = GrowingFile(draft)
+        try:
+            file.write(data)
+        finally:
+            file.close()
+        yield draft
+        sync_folder(draft.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def sha256_of(path: Path, head: int = 0) -> str:

@@ -4,7 +4,6 @@ A file of numbers, words and arrays by name: a line that says so, the SHA-256 of
 line of JSON, and the arrays' bytes one after another. Nothing in it is ever executed or unpickled.
 """
 
-import contextlib
 import hashlib
 import json
 import math
@@ -16,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from amt_stream.files import sync_folder
 from amt_stream.resumable import SavedState, part_of, under
-from amt_stream.session.files import GrowingFile, SessionError, told
+from amt_stream.session.files import SessionError, drafted, told
 
 SNAPSHOT = "snapshot.state"
 DRAFT = f".{SNAPSHOT}"
@@ -69,19 +67,8 @@ def write_snapshot(folder: Path, saved: Saved) -> None:
     """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
     state = {"run": saved.run, "sample": saved.sample, "settings": json.dumps(saved.settings)}
     state |= under("engine", saved.engine) | under("rows", saved.rows)
-    draft = folder / DRAFT
-    draft.unlink(missing_ok=True)  # of one who was killed while he wrote
-    file = GrowingFile(draft)
-    try:
-        file.write(in_bytes(state))
+    with drafted(folder / DRAFT, in_bytes(state)) as draft:
         draft.replace(folder / SNAPSHOT)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-    finally:
-        file.close()
-    sync_folder(folder)
 
 
 def read_snapshot(folder: Path) -> Saved | None:

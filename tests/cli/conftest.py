@@ -17,6 +17,18 @@ import soundfile
 from amt_stream.cli.command import build_parser, run_chosen, run_command
 
 FULL_SCALE_DB = 100.0
+LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
+COLUMNS = [
+    "time_s",
+    "utc",
+    "sample",
+    *LOUDNESS,
+    "fault",
+    "settling",
+    "settling_columns",
+    "calibrated",
+]
+"""Of rows as they are by default."""
 
 
 class Done:

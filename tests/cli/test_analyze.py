@@ -18,18 +18,7 @@ from amt_stream.compose import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.models import Moore2016
 from amt_stream.rows import LoudnessReadings
-
-LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
-COLUMNS = [
-    "time_s",
-    "utc",
-    "sample",
-    *LOUDNESS,
-    "fault",
-    "settling",
-    "settling_columns",
-    "calibrated",
-]
+from tests.cli.conftest import COLUMNS
 
 
 def noise(samples, channels=2):

@@ -12,19 +12,9 @@ from amt_stream.cli.watch import Watch
 from amt_stream.engine import Engine, FileSource, StdinSource
 from amt_stream.models import Moore2016
 from amt_stream.presets import load_preset
+from tests.cli.conftest import COLUMNS
 
 FS = 48000
-LOUDNESS = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon", "max_ltl_sone", "ltl_n5_phon"]
-COLUMNS = [
-    "time_s",
-    "utc",
-    "sample",
-    *LOUDNESS,
-    "fault",
-    "settling",
-    "settling_columns",
-    "calibrated",
-]
 ROWS = ["--format", "csv", "--step-ms", 1]
 
 

@@ -135,9 +135,17 @@ def test_sound_that_piles_up_in_the_system_is_told(virtual_mic, power_meter, unt
         assert re.search("later and later: \\+|cannot keep up", engine.health.note)
 
 
-def test_a_device_opened_in_this_process_is_lost_and_found_again(virtual_mic, power_meter, until):
+@pytest.mark.parametrize(
+    ("run_in", "wait", "said"),
+    [("callback", True, "while it was in use"), ("engine", False, "the sound system ended the")],
+)
+def test_a_device_that_nobody_waits_for_is_lost_and_found_again(
+    virtual_mic, power_meter, until, run_in, wait, said
+):
+    """In this process there is nobody to wait."""
     before = threading.active_count()
-    with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in="callback") as engine:
+    source = MicrophoneSource("virtual_mic", wait=wait)
+    with Engine(source, power_meter(), run_in=run_in) as engine:
         until(lambda: engine.history.count > 200)
         virtual_mic.unplug()
         try:
@@ -146,21 +154,8 @@ def test_a_device_opened_in_this_process_is_lost_and_found_again(virtual_mic, po
             assert engine.health.device_state == "lost"
         finally:
             virtual_mic.plug()
+    assert said in str(engine.error)
     assert threading.active_count() == before
-    with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in="callback") as engine:
+    with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in=run_in) as engine:
         until(lambda: engine.history.count > 200)
     assert engine.error is None
-
-
-def test_who_does_not_wait_is_told_that_the_device_is_lost(virtual_mic, power_meter, until):
-    source = MicrophoneSource("virtual_mic", wait=False)
-    with Engine(source, power_meter()) as engine:
-        until(lambda: engine.history.count > 200)
-        virtual_mic.unplug()
-        try:
-            assert not engine.wait(20)
-            assert isinstance(engine.error, DeviceLost)
-            assert engine.health.device_state == "lost"
-        finally:
-            virtual_mic.plug()
-    assert "the sound system ended the stream" in str(engine.error)
