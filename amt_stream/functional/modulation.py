@@ -13,7 +13,7 @@ from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
 from amt_stream.functional.svf import svf
-from amt_stream.functional.tiles import SPAN, load
+from amt_stream.functional.tiles import SPAN, load, store
 
 SQRT2 = sqrt(2)
 
@@ -315,6 +315,7 @@ def _bank(
     tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
     first, each = low.size, z.shape[1] // max(1, scale.size)
     filters = first + scale.size
+    flat = y.reshape(y.shape[0] * filters, y.shape[2])
     lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((z.shape[1], lanes), x.dtype)
     for start in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - start)
@@ -335,7 +336,7 @@ def _bank(
                     _one_pole(tile, length, a[n], b[n, 0], scale[n], envelope[n], own, out)
                 else:
                     _band_pass(tile, length, a[n], b[n], c[n], scale[n], envelope[n], own, out)
-                _store(out, start, rows, m, begin, length, y)
+                store(out, start * filters + m, rows, begin, length, flat, filters)
         for i in range(rows):
             there = max(0, min(filters, counts[(start + i) % counts.size]))
             y[start + i, there:] = 0
@@ -394,15 +395,6 @@ def _give(s: Array, lane: int, z: Array, kept: int) -> None:
     """`z` (state,) from a lane of `s`; those of filters that are not there stay 0."""
     for j in range(z.size):
         z[j] = s[j, lane] if j < kept else 0
-
-
-@recurrence
-def _store(tile: Array, start: int, rows: int, m: int, begin: int, length: int, y: Array) -> None:
-    """`tile` (SPAN, lane) to `length` samples of filter `m` of `rows` rows of `y`."""
-    for i in range(rows):
-        out = y[start + i, m, begin : begin + length]
-        for t in range(length):
-            out[t] = tile[t, i]
 
 
 @recurrence

@@ -1,5 +1,12 @@
 """Rows of samples side by side, so that a recurrence over time fills the vector registers."""
 
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
 from amt_stream.functional.dispatch import Array, kernel
 
 LANES = 16
@@ -8,46 +15,47 @@ LANES = 16
 SPAN = 128
 """Samples of each row that go together: a tile then stays in the nearest cache."""
 
+SIDE = 8
+"""Of the squares in which samples are turned: a register of float32 in AVX2."""
+
+TINY = 1e-250
+"""Below it what fades away in float64 is 0: arithmetic with the least numbers is slow."""
+
 
 @kernel
 def load(x: Array, first: int, rows: int, start: int, length: int, tile: Array) -> None:
     """`tile` (SPAN, lane) from `length` samples at `start` of `rows` rows of `x` (row, time)."""
-    end = start + length
+    squares = length // SIDE * SIDE
     i = 0
-    # Four rows a turn, so that the strided stores to `tile` fall together.
-    while i + 4 <= rows:
-        x0, x1 = x[first + i, start:end], x[first + i + 1, start:end]
-        x2, x3 = x[first + i + 2, start:end], x[first + i + 3, start:end]
+    while i + SIDE <= rows:
+        for t in range(0, squares, SIDE):
+            _turn(x, first + i, start + t, tile, t, 1, i)
+        for k in range(i, i + SIDE):
+            for t in range(squares, length):
+                tile[t, k] = x[first + k, start + t]
+        i += SIDE
+    for k in range(i, rows):
         for t in range(length):
-            tile[t, i], tile[t, i + 1], tile[t, i + 2], tile[t, i + 3] = x0[t], x1[t], x2[t], x3[t]
-        i += 4
-    while i < rows:
-        x0 = x[first + i, start:end]
-        for t in range(length):
-            tile[t, i] = x0[t]
-        i += 1
+            tile[t, k] = x[first + k, start + t]
 
 
 @kernel
-def store(tile: Array, first: int, rows: int, start: int, length: int, y: Array) -> None:
-    """The same of `y` from `tile`."""
-    end = start + length
+def store(
+    tile: Array, first: int, rows: int, start: int, length: int, y: Array, step: int = 1
+) -> None:
+    """The same of each `step`-th row of `y` from `tile`."""
+    squares = length // SIDE * SIDE
     i = 0
-    while i + 4 <= rows:
-        y0, y1 = y[first + i, start:end], y[first + i + 1, start:end]
-        y2, y3 = y[first + i + 2, start:end], y[first + i + 3, start:end]
+    while i + SIDE <= rows:
+        for t in range(0, squares, SIDE):
+            _turn(tile, t, i, y, first + i * step, step, start + t)
+        for k in range(i, i + SIDE):
+            for t in range(squares, length):
+                y[first + k * step, start + t] = tile[t, k]
+        i += SIDE
+    for k in range(i, rows):
         for t in range(length):
-            y0[t], y1[t], y2[t], y3[t] = tile[t, i], tile[t, i + 1], tile[t, i + 2], tile[t, i + 3]
-        i += 4
-    while i < rows:
-        y0 = y[first + i, start:end]
-        for t in range(length):
-            y0[t] = tile[t, i]
-        i += 1
-
-
-TINY = 1e-250
-"""Below it what fades away in float64 is 0: arithmetic with the least numbers is slow."""
+            y[first + k * step, start + t] = tile[t, k]
 
 
 @kernel
@@ -56,3 +64,54 @@ def flush(x: Array) -> None:
     flat = x.reshape(-1)
     for i in range(flat.size):
         flat[i] = 0 if abs(flat[i]) < TINY else flat[i]
+
+
+def _turned(
+    typing: Any, source: Any, at: Any, start: Any, y: Any, first: Any, step: Any, begin: Any
+) -> Any:
+    """y[first + k step, begin + n] = source[at + n, start + k] for n and k below `SIDE`.
+
+    In registers: numba alone would move the samples one by one. Their last axes are contiguous.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        size = types.intp
+
+        def index(k: int, more: Any) -> Any:
+            return builder.add(context.cast(builder, given[k], signature.args[k], size), more)
+
+        def place(k: int, row: Any, column: Any) -> Any:
+            kind = signature.args[k]
+            of = context.make_array(kind)(context, builder, given[k])
+            found = cgutils.get_item_pointer(context, builder, kind, of, [row, column])
+            return builder.bitcast(found, line.as_pointer())
+
+        number = context.get_data_type(source.dtype)
+        line, width = ir.VectorType(number, SIDE), context.get_abi_sizeof(number)
+        counts = [context.get_constant(size, n) for n in range(SIDE)]
+        zero = counts[0]
+        each = index(5, zero)
+        lines = [builder.load(place(0, index(1, n), index(2, zero)), align=width) for n in counts]
+        # Off the diagonal the halves of the square change places, then those of its quarters.
+        half = SIDE // 2
+        while half:
+            for n in range(SIDE):
+                if not n & half:
+                    a, b = lines[n], lines[n | half]
+                    upper = [SIDE + (k ^ half) if k & half else k for k in range(SIDE)]
+                    lower = [SIDE + k if k & half else k ^ half for k in range(SIDE)]
+                    lines[n], lines[n | half] = (
+                        builder.shuffle_vector(a, b, ir.Constant(places, chosen))
+                        for chosen in (upper, lower)
+                    )
+            half //= 2
+        for n, turned in zip(counts, lines, strict=True):
+            row = index(4, builder.mul(each, n))
+            builder.store(turned, place(3, row, index(6, zero)), align=width)
+        return context.get_dummy_value()
+
+    places = ir.VectorType(ir.IntType(32), SIDE)
+    return types.void(source, at, start, y, first, step, begin), code
+
+
+_turn: Any = intrinsic(_turned)
