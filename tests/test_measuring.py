@@ -40,14 +40,12 @@ def sound(tmp_path):
     return x, tmp_path / "x.wav"
 
 
-def test_an_array_reads_bitwise_as_analyze_of_the_same_sound(sound):
+def test_an_array_reads_bitwise_as_analyze_of_the_same_sound(forks, sound):
     """All five models: every cell, the header and the summary, but for the name of the source."""
     x, path = sound
     chosen = ["--model", ALL, "--full-scale-db", "110", "--step-ms", "20"]
-    command = [sys.executable, "-m", "amt_stream.cli", "analyze", str(path), *chosen]
-    done = subprocess.run(
-        [*command, "--format", "jsonl"], check=True, capture_output=True, text=True
-    )
+    done = forks.run("analyze", path, *chosen, "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     m = measure(x, FS, ALL, calibration=110.0, step_ms=20)
     first, *told, last = lines
