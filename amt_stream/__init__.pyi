@@ -14,6 +14,7 @@ from . import formats as formats
 from . import frames as frames
 from . import functional as functional
 from . import jobs as jobs
+from . import loss as loss
 from . import manifest as manifest
 from . import measuring as measuring
 from . import metering as metering
@@ -45,6 +46,7 @@ from .engine import MicrophoneSource as MicrophoneSource
 from .engine import PushSource as PushSource
 from .engine import SignalSource as SignalSource
 from .engine import StdinSource as StdinSource
+from .loss import LoudnessLoss as LoudnessLoss
 from .measuring import Measured as Measured
 from .measuring import measure as measure
 from .models import Dau1997 as Dau1997

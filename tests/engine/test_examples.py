@@ -50,3 +50,9 @@ def test_an_alarm_is_called_with_rows(run):
     assert [float(line[0]) for line in lines[:2]] == pytest.approx([4.65, 8.6], abs=0.1)
     assert [line[4] for line in lines[:2]] == ["above", "below"]
     assert len(lines) % 2 == 0
+
+
+def test_a_gain_is_found_by_the_gradient_of_loudness(run):
+    *_, found = run("fit_gain")
+    # A tone of 1 kHz at 40 dB SPL is 1 sone loud, and this one is at 50 dB.
+    assert float(found.split()[0]) == pytest.approx(-10.0, abs=0.1)
