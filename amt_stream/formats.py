@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-LogFormat = Literal["sqlite", "csv", "jsonl"]
+LogFormat = Literal["sqlite", "csv", "jsonl", "parquet"]
 SoundFormat = Literal["flac", "wav"]
 
 ROW_FORMATS = ("csv", "jsonl")
@@ -11,7 +11,7 @@ ROW_FORMATS = ("csv", "jsonl")
 FILE_FORMATS = (*ROW_FORMATS, "parquet")
 """And of those in a file, also the one that nobody can read before its end."""
 
-LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl")
+LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl", "parquet")
 """Of the rows in a log, the default first."""
 
 SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")

@@ -148,8 +148,8 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-format",
         choices=LOG_FORMATS,
-        help=f"of the rows in it (default: {LOG_FORMATS[0]}, which others can read meanwhile); csv "
-        "and jsonl are files by the hour",
+        help=f"of the rows in it (default: {LOG_FORMATS[0]}, which others can read meanwhile); "
+        "csv, jsonl and parquet (extra data) are files by the hour",
     )
     parser.add_argument(
         "--log-sound",

@@ -38,6 +38,7 @@ FAULT_TEXTS = np.array(
     ],
     dtype=object,
 )
+FAULTS_OF = {text: fault for fault, text in reversed([*enumerate(FAULT_TEXTS)])}
 
 
 class Rows:
@@ -78,6 +79,11 @@ class Rows:
             return cls({name: np.zeros(0, KINDS.get(name, "float64")) for name in columns})
         return cls({name: np.concatenate([part[name] for part in parts]) for name in columns})
 
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """Rows that were told as these dicts, one at least, all with the same columns."""
+        return cls({name: _column(name, [row[name] for row in rows]) for name in rows[0]})
+
     def within(self, from_s: float, to_s: float) -> Self:
         """The rows from one time to another, both of them included."""
         there = (self["time_s"] >= from_s) & (self["time_s"] <= to_s)
@@ -101,6 +107,14 @@ def told(name: str, column: NDArray[Any]) -> list[Any]:
     if column.dtype.kind == "f" and np.isnan(column).any():
         return [None if value != value else value for value in values]
     return values
+
+
+def _column(name: str, values: list[Any]) -> NDArray[Any]:
+    if name == "fault":
+        values = [FAULTS_OF[text] for text in values]
+    elif name == "utc":
+        values = ["NaT" if text is None else text.removesuffix("Z") for text in values]
+    return np.array(values, KINDS.get(name, "float64"))
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:

@@ -109,13 +109,14 @@ def same_file(path: Path, descriptor: int) -> bool:
         return False
 
 
-def new_name(folder: Path, stem: str, ending: str) -> Path:
-    """A name that is not there yet: STEM.ENDING, STEM-2.ENDING, ..."""
+def new_name(folder: Path, stem: str, *endings: str) -> Path:
+    """A name that is not there yet, STEM, STEM-2, ..., with any ending; with the first of them."""
     number = 1
     while True:
-        path = folder / (f"{stem}{ending}" if number == 1 else f"{stem}-{number}{ending}")
-        if not os.path.lexists(path):
-            return path
+        name = stem if number == 1 else f"{stem}-{number}"
+        paths = [folder / f"{name}{ending}" for ending in endings]
+        if not any(map(os.path.lexists, paths)):
+            return paths[0]
         number += 1
 
 
@@ -123,14 +124,19 @@ def write_whole(path: Path, text: str) -> bytes:
     """Write a new file, which has its name once it is complete; gives its bytes."""
     data = text.encode()
     with drafted(path.with_name(f".{path.name}.{os.getpid()}"), data) as draft:
-        # A link refuses a name that is taken, where a rename would overwrite it.
-        try:
-            os.link(draft, path)
-        except OSError as error:
-            if isinstance(error, FileExistsError) or path.exists():
-                raise
-            draft.rename(path)
+        give_name(draft, path)
     return data
+
+
+def give_name(draft: Path, path: Path) -> None:
+    """Let a draft have this name too, if it is not taken; raises OSError."""
+    # A link refuses a name that is taken, where a rename would overwrite it.
+    try:
+        os.link(draft, path)
+    except OSError as error:
+        if isinstance(error, FileExistsError) or path.exists():
+            raise
+        draft.rename(path)
 
 
 @contextlib.contextmanager

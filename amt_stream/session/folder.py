@@ -2,7 +2,7 @@
 
     session.json              how the first run measured; session-2.json of the second, ...
     rows.sqlite               rows and events; or of each hour in UTC
-    rows-20261122T14Z.csv     its rows (or .jsonl), and
+    rows-20261122T14Z.csv     its rows (or .jsonl, or .parquet once it is closed), and
     events-20261122T14Z.jsonl what happened meanwhile, if anything did
     sound-20261122T14Z.flac   its sound, if asked for (or .wav), and where that stands
     sound-20261122T14Z.jsonl  in the count of samples
@@ -30,7 +30,7 @@ SCHEMA = 1
 
 DESCRIPTION, SUMMARY = "session", "summary"
 PART = re.compile(
-    r"(session|summary|(rows|events|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|wav|flac)"
+    r"(session|summary|(rows|events|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|parquet|wav|flac)"
 )
 """Names of files that are parts."""
 
@@ -98,10 +98,12 @@ class Folder:
         if self.chain.repaired is not None:
             self.repaired.append(f"a torn line of {CHAIN} is now in {self.chain.repaired.name}")
         names = os.listdir(self.path)  # noqa: PTH208
-        for name in sorted(names, key=lambda name: (not DESCRIBED.fullmatch(name), name)):
+        for name in sorted(names, key=_place):
             path = self.path / name
             if DRAFT.fullmatch(name):
                 path.unlink()
+            if path.suffix == PARQUET:
+                path.with_suffix(".jsonl").unlink(missing_ok=True)  # what it was made of
             if name in self.closed or not PART.fullmatch(name) or not path.is_file():
                 continue
             size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
@@ -157,8 +159,16 @@ class Folder:
 
 
 LINES = (".csv", ".jsonl")
+PARQUET = ".parquet"
 DESCRIBED = re.compile(r"session(-\d+)?\.json")
-DRAFT = re.compile(r"\.(probe|(session|summary)(-\d+)?\.json)\.\d+")
+DRAFT = re.compile(
+    r"\.(probe|(session|summary)(-\d+)?\.json|rows-\d{8}T\d\dZ(-\d+)?\.parquet)\.\d+"
+)
+
+
+def _place(name: str) -> tuple[bool, bool, str]:
+    """Descriptions come first; Parquet before the text that it was made of."""
+    return not DESCRIBED.fullmatch(name), not name.endswith(PARQUET), name
 
 
 def whole_lines(path: Path) -> int:

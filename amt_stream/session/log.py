@@ -25,6 +25,7 @@ from amt_stream.rows import JoinedRows, Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
+from amt_stream.session.parquet import ParquetParts
 from amt_stream.session.parts import Store, TextParts
 from amt_stream.session.reading import Session
 from amt_stream.session.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
@@ -87,7 +88,7 @@ class SessionLog:
     table: makes the rows; this log's own, since it counts. `done` is set at the end of the part of
         the sound that it covers
     format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
-        by the hour
+        by the hour; or "parquet": the same, of JSON lines, each made Parquet when it is closed
     settings: what else is needed to measure the same again, as data for JSON
     resume: go on where the folder's last snapshot was taken, if it has one: the table counts on
         from there, and `engine_state` is what `Engine(resume=)` takes. Rows that the folder has
@@ -128,6 +129,8 @@ class SessionLog:
                 forget_snapshot(self.path)
             if format == "sqlite":
                 self._store = Database(self.folder, self._header)
+            elif format == "parquet":
+                self._store = ParquetParts(self.folder, self._header)
             else:
                 self._store = TextParts(self.folder, format, self._header)
             self.folder.describe(self._description(format, settings or {}))

@@ -13,7 +13,8 @@ from amt_stream.frames import Chunk, Event
 from amt_stream.session.chain import CHAIN, read_chain
 from amt_stream.session.database import EVENT, columns_of, quoted
 from amt_stream.session.files import LONGEST_LINE, SessionError, told
-from amt_stream.session.folder import DATABASE, PART, read_descriptions
+from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions
+from amt_stream.session.parquet import rows_in
 
 WORDS = ("utc", "fault", "settling_columns")
 TRUTHS = ("settling", "calibrated")
@@ -71,7 +72,7 @@ class Session:
                 yield from _selected(connection, "rows", run)
         for path in self.files(run, "rows"):
             with told(path, "read"):
-                yield from _csv_rows(path) if path.suffix == ".csv" else _json_rows(path)
+                yield from ROWS_IN[path.suffix](path)
 
     def last_sample(self, since: int) -> int:
         """Where the last row stands of all runs from `since` on; -1 where there is none."""
@@ -84,7 +85,7 @@ class Session:
                 last = next(_selected(connection, "rows", run, "DESC"), None)
         for path in reversed(self.files(run, "rows")):
             with told(path, "read"):
-                for row in _csv_rows(path) if path.suffix == ".csv" else _json_rows(path):
+                for row in ROWS_IN[path.suffix](path):
                     last = row
             if last is not None:
                 break
@@ -233,6 +234,10 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
             if None in row or None in row.values():
                 return
             yield {name: _value(name, text) for name, text in row.items()}
+
+
+ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in}
+"""What reads the rows of a part, by its ending."""
 
 
 def _value(name: str, text: str) -> Any:

@@ -3,10 +3,11 @@
 import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 from amt_stream.frames import Event
 from amt_stream.session.chain import Entry, first_break, is_locked
-from amt_stream.session.database import TABLES, columns_of, sha256_of_rows
+from amt_stream.session.database import MOST_ROWS, TABLES, columns_of, sha256_of_rows
 from amt_stream.session.files import SessionError, sha256_of
 from amt_stream.session.folder import DATABASE, DESCRIBED, PART
 from amt_stream.session.reading import Session, opened
@@ -103,7 +104,7 @@ def _compare_table(
             continue
         first, last, columns = (entry.get(key) for key in ("first", "last", "columns"))
         where = f"{table} {first} to {last} of {DATABASE}"
-        if not (isinstance(first, int) and isinstance(last, int) and isinstance(columns, list)):
+        if not (_is_number(first) and _is_number(last) and isinstance(columns, list)):
             verdict.edited.append(f"line {entry['n'] + 1} of the chain tells of no {table}")
             continue
         if entry.get("hour"):
@@ -124,6 +125,10 @@ def _compare_table(
     behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
     if behind:
         verdict.open.append(f"{behind} {table} of {DATABASE}")
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and 0 < value < MOST_ROWS
 
 
 def _open_parts(session: Session, verdict: Verdict) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 import shutil
 
 import pytest
@@ -93,6 +94,19 @@ def attack(whole, new_log, count, seed, format):
             read_all(folder)
         shutil.rmtree(folder)
     return seen
+
+
+@pytest.mark.parametrize("edit", [("rows", "r ws"), (r'"last":\d+', '"last":' + 40 * "9")])
+def test_a_chain_that_was_edited_is_gone_on_with_and_told(whole, new_log, tmp_path, edit):
+    folder = tmp_path / "night"
+    shutil.copytree(whole("sqlite"), folder)
+    path = folder / "chain.jsonl"
+    edited = re.sub(*edit, path.read_text())
+    assert edited != path.read_text()
+    path.write_text(edited)
+    with new_log(folder):
+        pass
+    assert verify(folder).word == "edited"
 
 
 @pytest.mark.parametrize("format", LOG_FORMATS)

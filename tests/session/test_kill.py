@@ -24,7 +24,7 @@ def killed(folders, formats, delay):
         meters.append(subprocess.Popen([*COMMAND, *wanted, "--model", "spl"]))
     try:
         for meter, folder in zip(meters, folders, strict=True):
-            give_up = time.monotonic() + 60
+            give_up = time.monotonic() + 120
             while not is_begun(folder):
                 assert meter.poll() is None
                 assert time.monotonic() < give_up, f"{folder} was not begun"

@@ -10,7 +10,8 @@ from amt_stream.frames import Event
 from amt_stream.session import Session, SessionError, SessionLog, verify
 from tests.session.conftest import HOUR
 
-FORMATS = ["sqlite", "csv", "jsonl"]
+FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
+HEADS = {"csv": b"# schema: 2", "jsonl": b'{"header"', "parquet": b"PAR1"}
 GAP = Event("gap", 48000, 1.0, HOUR, 4800, "the device lost it")
 
 
@@ -36,7 +37,7 @@ def test_a_session_holds_what_was_measured(written, table, at, tmp_path, format)
     assert [event for _, _, event in verdict.gaps] == [GAP]
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl"])
+@pytest.mark.parametrize("format", FORMATS[1:])
 def test_parts_are_of_an_hour(written, tmp_path, format):
     folder = written(tmp_path / "night", format)
     names = [path.name for path in sorted(folder.glob("rows-*"))]
@@ -44,8 +45,8 @@ def test_parts_are_of_an_hour(written, tmp_path, format):
     utc = [row["utc"] for row in Session(folder).rows()]
     assert utc[0] == "2026-11-22T13:59:57.950Z"
     assert utc == sorted(utc)
-    head = (folder / names[1]).read_text().splitlines()[0]
-    assert head.startswith("# schema: 2" if format == "csv" else '{"header"')
+    head = (folder / names[1]).read_bytes()
+    assert head.startswith(HEADS[format])
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -77,6 +78,32 @@ def test_a_session_is_gone_on_with(written, new_log, at, tmp_path, format):
     assert [{k: row[k] for k in first[0]} for row in session.rows(1)] == first
     assert all(path.read_bytes() == data for path, data in before.items())
     assert verify(folder).word == "intact"
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_part_that_was_just_made_parquet_is_there_once(written, new_log, tmp_path, chained):
+    """The run ended before the text was gone, or before the chain told of it."""
+    folder = written(tmp_path / "night", "parquet")
+    rows = list(Session(folder).rows())
+    (folder / "rows-20261122T14Z.jsonl").write_text('{"time_s": 2.0}\n')
+    if not chained:
+        chain = (folder / "chain.jsonl").read_text().splitlines(keepends=True)
+        (place,) = [n for n, line in enumerate(chain) if "rows-20261122T14Z" in line]
+        (folder / "chain.jsonl").write_text("".join(chain[:place]))
+    with new_log(folder, "parquet"):
+        pass
+    assert list(Session(folder).rows(1)) == rows
+    assert verify(folder).word == "intact"
+    assert not list(folder.glob("rows-*.jsonl"))
+
+
+def test_parquet_reads_as_a_table(written, tmp_path):
+    import pandas
+
+    folder = written(tmp_path / "night", "parquet")
+    table = pandas.read_parquet(sorted(folder.glob("rows-*.parquet")))
+    assert table["sample"].tolist() == [4800 * n for n in range(51)]
+    assert str(table["utc"].dt.tz) == "UTC"
 
 
 def test_what_is_no_session_is_refused(new_log, written, tmp_path):

@@ -11,7 +11,7 @@ from amt_stream.presets import Preset
 from amt_stream.session import Session, SessionError, SoundLog, verify
 from tests.session.conftest import FS, HOUR
 
-FORMATS = ["sqlite", "csv", "jsonl"]
+FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
 TIMES = [n / 10 for n in range(51)]
 
 
