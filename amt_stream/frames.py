@@ -1,6 +1,7 @@
 """Frames: what a model gave of a stretch of sound, when, and what was wrong with it."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -141,15 +142,22 @@ class HearsSnapshots(Protocol):
 class Later(Protocol):
     """Makes arrays of frames, of the names in LATER, when somebody wants them.
 
+    time_dim: where the time of each value is, as the model declares it
     ends_s: the first of `time_s` and the last
     """
 
-    def __len__(self) -> int: ...
+    @property
+    def time_dim(self) -> Any: ...
 
     @property
     def ends_s(self) -> tuple[float, float]: ...
 
+    def __len__(self) -> int: ...
+
     def make(self, name: str) -> NDArray[Any]: ...
+
+    def joined(self, after: Any) -> "Later | None":
+        """This and what comes after it in one, in time and marks; None where they are none."""
 
 
 LATER = ("time_s", "sample", "utc", "fault", "settling", "since_s", "level_db")
@@ -218,6 +226,16 @@ class Frames:
     def __len__(self) -> int:
         return len(self.time_s) if self.later is None else len(self.later)
 
+    def goes_on(self, before: "Frames") -> bool:
+        """Whether these follow others without anything that only one of them says."""
+        mine, theirs = self.later, before.later
+        if mine is None or theirs is None or self.skipped or self.missed or self.gaps:
+            return False
+        alike = (self.calibrated, self.stretch, self.start_s, self.model)
+        if alike != (before.calibrated, before.stretch, before.start_s, before.model):
+            return False
+        return theirs.joined(mine) is not None
+
     @property
     def begin_s(self) -> float:
         """The first of `time_s`."""
@@ -250,6 +268,61 @@ _SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(F
 """Getters that do not make what is missing."""
 
 _DEFAULTS = {one.name: one.default for one in fields(Frames) if one.default is not MISSING}
+
+
+class Joined:
+    """What makes the arrays of frames that follow one another as one."""
+
+    def __init__(self, parts: Sequence[Later]) -> None:
+        self.parts, self.whole = parts, parts[0]
+        for part in parts[1:]:
+            whole = self.whole.joined(part)
+            if whole is None:
+                raise ValueError("these frames do not follow one another")
+            self.whole = whole
+        self.time_dim, self.ends_s = self.whole.time_dim, self.whole.ends_s
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def make(self, name: str) -> NDArray[Any]:
+        """Of UTC and level each part knows its own."""
+        if name in ("utc", "level_db"):
+            return np.concatenate([part.make(name) for part in self.parts], axis=-1)
+        return self.whole.make(name)
+
+    def joined(self, after: Any) -> None:
+        """These are not joined any more."""
+
+
+def in_one(frames: Sequence[Frames]) -> Frames:
+    """Lazy frames of one model that follow one another without marks, as one block."""
+    first = frames[0]
+    if len(frames) == 1:
+        return first
+    later = Joined([one.later for one in frames if one.later is not None])
+    given = [one.values for one in frames]
+    dims = later.time_dim
+    if isinstance(first.values, np.ndarray):
+        values: Any = np.concatenate(given, axis=dims)
+    else:
+        values = type(first.values)(
+            *[
+                None if column[0] is None else np.concatenate(column, axis=dim)
+                for dim, *column in zip(dims, *given, strict=True)
+            ]
+        )
+    return Frames.lazy(
+        later,
+        values=values,
+        calibrated=first.calibrated,
+        start_s=first.start_s,
+        gaps=first.gaps,
+        skipped=first.skipped,
+        missed=first.missed,
+        stretch=first.stretch,
+        model=first.model,
+    )
 
 
 def scalar_field(values: Any, name: str) -> NDArray[np.float32]:

@@ -535,7 +535,8 @@ class Measurement(Resumable):
 
     def _timed(self, low: int, high: int, epoch: float, told: list[Gap], **given: Any) -> Frames:
         """Frames [low, high), which tell of gaps; without any mark, their times are made later."""
-        calm = None if told else self.marks.calm(low, high, epoch, self._level)
+        dims = self.ready.model.out_time_dim
+        calm = None if told else self.marks.calm(low, high, epoch, self._level, dims)
         if calm is not None:
             return Frames.lazy(calm, **given)
         index = np.arange(low, high, dtype=np.int64)

@@ -64,6 +64,7 @@ class LatestReadings:
 
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
+        self._table.catch_up()
         found: Summary = {}
         for readings in self._table.readings.values():
             summary = readings.summary()

@@ -57,6 +57,7 @@ def summary(
 
     The readings stand beside what they are of, by name; None where there is none.
     """
+    table.catch_up()
     statistics = {
         name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
         for name, one in table.readings.items()

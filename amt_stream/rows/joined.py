@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Event, Fault, Frames
+from amt_stream.frames import Event, Fault, Frames, in_one
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
@@ -15,6 +15,9 @@ from amt_stream.rows.readings import Readings, Summary
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
+
+HELD_S = 0.1
+"""So much of a model's sound at most is kept for its readings, which cost by the call."""
 
 FOR_EVER = 2**62
 """Steps."""
@@ -105,6 +108,7 @@ class JoinedRows(Resumable):
         return f"{' '.join(self.names)} every {self.step_ms} ms at {self.fs:g} Hz"
 
     def state_dict(self) -> SavedState:
+        self.catch_up()
         return {"rows": self.form, **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -126,8 +130,13 @@ class JoinedRows(Resumable):
             self.start_utc = None if np.isnat(start) else start
         for gap in frames.gaps:
             self._miss(*gap)
-        self._tracks[frames.model].add(frames)
+        self._tracks[frames.model].hear(frames)
         return self.rest(self.reached_s)
+
+    def catch_up(self) -> None:
+        """Have the readings take all frames so far; they do by themselves when a row is due."""
+        for track in self._tracks.values():
+            track.catch_up()
 
     def event(self, event: Event) -> None:
         """Be told of a gap, of which frames tell only where some come after it."""
@@ -154,6 +163,7 @@ class JoinedRows(Resumable):
         heard = any(track.reached_s >= 0 for track in self._tracks.values())
         if stop <= self._next or not heard:
             return self._none
+        self.catch_up()
         steps = self._there(self._next, stop)
         self._next = stop
         if not len(steps):
@@ -226,6 +236,7 @@ class JoinedRows(Resumable):
 
     def summary(self) -> Summary:
         """What the models tell of all that was counted, by name."""
+        self.catch_up()
         told: Summary = {}
         for one in self.readings.values():
             told |= one.summary()
@@ -233,6 +244,7 @@ class JoinedRows(Resumable):
 
     def reset(self) -> None:
         """Forget what was counted; no filter is touched."""
+        self.catch_up()
         for one in self.readings.values():
             one.reset()
 
@@ -243,6 +255,7 @@ class JoinedRows(Resumable):
 
     @paused.setter
     def paused(self, value: bool) -> None:
+        self.catch_up()
         for one in self.readings.values():
             one.paused = value
 
@@ -254,6 +267,7 @@ class _Track(Resumable):
     growing = kept
 
     def __init__(self, readings: Readings) -> None:
+        self._held: list[Frames] = []
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
@@ -274,7 +288,30 @@ class _Track(Resumable):
         count = len(self._time_s)
         self.refuse_state(count == len(self._values) == len(self._marks) > 0, "_time_s")
 
-    def add(self, frames: Frames) -> None:
+    @property
+    def reached_s(self) -> float:
+        """Time of the last frame."""
+        return self._held[-1].end_s if self._held else self._taken_s
+
+    @reached_s.setter
+    def reached_s(self, time_s: float) -> None:
+        self._taken_s = time_s
+
+    def hear(self, frames: Frames) -> None:
+        """Take frames into account, those that follow one another together."""
+        if self._held and not frames.goes_on(self._held[-1]):
+            self.catch_up()
+        self._held.append(frames)
+        if frames.later is None or frames.end_s - self._held[0].begin_s > HELD_S:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Have the readings take what is held."""
+        held, self._held = self._held, []
+        if held:
+            self._add(in_one(held))
+
+    def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:
             hole = [[self.reached_s, float(frames.time_s[0])]]
             self.holes = np.append(self.holes, hole, axis=0)

@@ -1,0 +1,83 @@
+"""Readings take the frames of several blocks together, and give what they give block by block."""
+
+import numpy as np
+import pytest
+
+from amt_stream import Moore2016, SoundLevel
+from amt_stream.calibration import Calibration
+from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.rows import JoinedRows, joined, readings_of
+
+FS = 48000
+FAR = Calibration(110.0, source="test")
+
+
+@pytest.fixture(scope="module")
+def heard():
+    """Frames of two models that heard the same 1.2 s in blocks of 1 ms, with a gap and a clip."""
+    x = 0.05 * np.random.default_rng(0).standard_normal((FS * 12 // 10, 2)).astype(np.float32)
+    x[30000] = 1.0
+    given = []
+    models = {"moore2016": Moore2016(FS), "spl": SoundLevel(FS)}
+    measurements = [
+        Measurement(
+            ReadyModel(model, FS, 1.0),
+            FAR,
+            slice(0, 2),
+            emit=given.append,
+            epoch=lambda audio_s: 1e9 + 1e-6 * audio_s,
+            model_changed=lambda ready: None,
+            name=name,
+        )
+        for name, model in models.items()
+    ]
+    for at in range(0, len(x), 48):
+        for measurement in measurements:
+            measurement.take(x[at : at + 48], lost=480 * (at == 14400))
+    for measurement in measurements:
+        measurement.flush()
+    return given
+
+
+def rows_of(frames, step_ms, held_s, monkeypatch):
+    """Rows, the summary, and how often readings were asked; paused for a while."""
+    monkeypatch.setattr(joined, "HELD_S", held_s)
+    readings = readings_of(("moore2016", "spl"), 2)
+    calls = []
+    for one in readings.values():
+        monkeypatch.setattr(one, "take", lambda f, take=one.take: calls.append(len(f)) or take(f))
+    table = JoinedRows(readings, step_ms, FS)
+    rows = []
+    for at, one in enumerate(frames):
+        if at in (1300, 1500):
+            table.paused = at == 1300
+        rows.append(table(one.copy()))
+    rows.append(table.rest(1.2))
+    return [row for part in rows for row in part], table.summary(), calls
+
+
+@pytest.mark.parametrize("step_ms", [7, 100])
+def test_rows_and_statistics_are_those_of_every_block_alone(heard, step_ms, monkeypatch):
+    rows, summary, calls = rows_of(heard, step_ms, 0.1, monkeypatch)
+    wanted, wanted_summary, alone = rows_of(heard, step_ms, -1.0, monkeypatch)
+    assert repr(rows) == repr(wanted)
+    assert len(rows) > 1
+    assert summary == wanted_summary
+    assert sum(calls) == sum(alone)
+    assert len(calls) <= len(alone)
+    if step_ms >= 100:
+        assert len(calls) < len(alone) / 2
+
+
+def test_a_row_comes_with_the_frames_that_complete_it(heard, monkeypatch):
+    monkeypatch.setattr(joined, "HELD_S", 5.0)
+    table = JoinedRows(readings_of(("moore2016", "spl"), 2), 100, FS)
+    reached = dict.fromkeys(("moore2016", "spl"), -1.0)
+    given = 0
+    for one in heard:
+        given += len(table(one.copy()))
+        reached[one.model] = one.end_s
+        assert table.reached_s == min(reached.values()) or -1.0 in reached.values()
+        if table.reached_s >= 0:
+            assert given >= int(table.reached_s * 10 + 1e-6) - 1
+    assert given == 12
