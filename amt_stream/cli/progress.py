@@ -58,8 +58,8 @@ class Progress:
 
     def done(self, place: int) -> None:
         """A sound is done, or given up."""
-        self.came(place, 1.0)
         self._done += 1
+        self.came(place, 1.0)
         self._bar.set_description_str(self._words, refresh=False)
 
     @property

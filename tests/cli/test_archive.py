@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
+from amt_stream.cli import progress
 from amt_stream.cli.batch import Levels, tasks_of
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
@@ -248,6 +249,19 @@ def test_a_calibrator_recording_in_each_folder(said, sound_file, tmp_path, monke
         levels("--calibrator", "*/t*.wav")
     with pytest.raises(Mistake, match="no file matches none/"):
         levels("--calibrator", "none/*.wav")
+
+
+def test_what_is_left_is_told_now_and_then(said, day, monkeypatch):
+    """By the bytes of what is done; where it is no terminal, no more often than BEAT_S."""
+    day(3)
+    call = ["analyze", "day", *SPL, "--out", "rows", "--resume"]
+    monkeypatch.setattr(progress, "BEAT_S", 3600.0)  # where everything has yet to be compiled
+    assert said(*call)[2] == ""
+    monkeypatch.setattr(progress, "BEAT_S", 0.0)
+    told = said(*call, "--out", "others")[2].splitlines()
+    assert any(line.startswith("amt-stream: 0 of 3 sounds: 33%, ") for line in told)
+    assert told[-1] == "amt-stream: 3 of 3 sounds: 100%, 0 s left"
+    assert said(*call)[2] == ""
 
 
 def test_every_channel_by_two_words(tmp_path, sound_file, monkeypatch):

@@ -31,8 +31,10 @@ def archive(folder, files, length_s):
     for k in range(files):
         path = folder / f"{k:03d}.wav"
         if k < 5:
-            x = rng.standard_normal(length_s * FS, dtype=np.float32) * 10 ** -(1 + k / 5)
-            soundfile.write(path, x, FS, "PCM_16")
+            with soundfile.SoundFile(path, "w", FS, 1, "PCM_16") as file:
+                for _ in range(length_s):
+                    second = rng.standard_normal(FS, dtype=np.float32)
+                    file.write(second * 10 ** -(1 + k / 5))
         else:
             path.hardlink_to(folder / f"{k % 5:03d}.wav")
 
@@ -94,6 +96,27 @@ def test_ten_hours_in_two_hundred_files(tmp_path, record, model):
     assert after.ru_maxrss < 600_000
     if model == "spl":
         assert times > 40
+
+
+def test_memory_does_not_grow_with_a_file(tmp_path, record):
+    """Each is analyzed by a process of its own, whose peak is that of what it waited for."""
+    peaks = []
+    for name, length_s in (("short", 10), ("long", 7200)):
+        archive(tmp_path / name, 1, length_s)
+        script = (
+            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        )
+        call = [*ANALYZE, name, "--model", "spl", *SETTINGS, "--out", f"rows-{name}"]
+        done = subprocess.run(
+            [sys.executable, "-c", script, *call], cwd=tmp_path, check=True, capture_output=True
+        )
+        peaks.append(int(done.stdout) / 1000)
+    record(
+        "peak memory of an analysis of a file of 10 s and of one of 2 h, spl",
+        f"{peaks[0]:.0f} and {peaks[1]:.0f} MB",
+    )
+    assert peaks[1] - peaks[0] < 20
 
 
 def descendants(pid):
