@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import overload
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled
 from amt_stream.functional.kernel_cache import cached_njit
 from amt_stream.functional.operators import alike, operator
@@ -68,6 +69,10 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
     tensors = [x, zi, *(t for t in loops if t is not None)]
     if compiled(*tensors):
         return _forward(x, loops, zi)
+    if gpu.serves(*tensors):
+        still = _STILL * torch.finfo(x.dtype).eps
+        y, zf = gpu.adapt(x, *loops, zi, still, _PER_OCTAVE, float(_LEAST))
+        return y, zf
     if compiled(*(t.detach() for t in tensors)):
         lead, count = x.shape[:-1], zi.shape[-2]
         limited = loops.overshoot is not None

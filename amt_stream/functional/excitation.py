@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.elementary import exponential
 from amt_stream.functional.operators import operator
@@ -101,6 +102,9 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         return y
     if compilable(intensity) and not _within(array(filters.components_below), components):
         raise _not_below(components)
+    if gpu.serves(intensity, level):
+        y = gpu.skirts(intensity.reshape(shape), level.reshape(shape), *filters, LEVEL_SLOPE)
+        return y.view(*lead, channels)
     # A few frames at a time: each has components x channels terms.
     parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
     y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.sections import Sections, cascade, plain_cascade
@@ -46,6 +47,9 @@ def first_order(
     fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*lead, max(1, passes))))
     if compiled(x, g, zi):
         return _forward(x, g, zi, high, rectify)
+    if gpu.serves(x, g, zi):
+        y, zf = gpu.first_order(x, g, zi, high, rectify)
+        return y, zf
     shared = g.dim() == 0
     if shared:
         x, g, zi = x.unsqueeze(-2), g.expand(1), zi.unsqueeze(-2)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.elementary import exponential, logarithm
 from amt_stream.functional.excitation import LEVEL_SLOPE
@@ -104,6 +105,9 @@ def group_skirts(
         if not _parted(*indexed, components, channels):
             raise _not_of_groups(components, channels)
     flat = intensity.reshape(rows, components), density.reshape(rows, count)
+    if gpu.serves(*flat):
+        y = gpu.group_skirts(*flat, *groups, shift_db, LEVEL_SLOPE, STEEPNESS)
+        return y.view(*lead, channels)
     # A few frames at a time: each has groups x channels terms.
     parts = zip(*(x.split(16) for x in flat), strict=True)
     return torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]).view(*lead, channels)
@@ -169,7 +173,7 @@ def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) 
     w = torch.log(p.detach().clamp(min=SILENCE) / NEGLIGIBLE).clamp(min=0)
     ending = (s - (w + torch.log(2 + w)) / STEEPNESS) / sv
     at = -torch.log(ending.detach().clamp(min=1e-9)) - torch.log(center[0])
-    last = torch.floor(at / _spacing(center)) + 1 - above
+    last = torch.trunc(at / _spacing(center)) + 1 - above
     wide = torch.ceil(last / LANES) * LANES
     heard = heard & ((channel[:, None] < (above + wide)[:, None]) | wide.isnan()[:, None])
     # Where a channel is as flat as it may be, each component by itself.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from amt_stream.functional import gpu
 from amt_stream.functional.banded import multiply
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.elementary import (
@@ -114,6 +115,9 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
             y.numpy().reshape(frames),
             zf.numpy().reshape(flat),
         )
+        return y, zf
+    if gpu.serves(x, coefficients, zi):
+        y, zf = gpu.agc(x, coefficients, zi)
         return y, zf
     if compilable(x, coefficients, zi):
         rows, last = x.reshape(-1, time, count), zi.reshape(-1, count)

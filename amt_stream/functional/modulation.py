@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.complex_poles import Poles, pole_cascade
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, recurrence
 from amt_stream.functional.operators import operator
@@ -122,6 +123,9 @@ def one_pole_bank(
         return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
+    if gpu.serves(x, low, *bands, readout.scale, *zi):
+        y, low_zf, last = gpu.bank(x, low, *bands, bands.gain, *readout, *zi, SQRT2)
+        return y, (low_zf, last)
     if not count:
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     if compilable(x, low, *bands, readout.scale, *zi):
@@ -151,6 +155,9 @@ def band_pass_bank(
         return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
+    if gpu.serves(x, low, *bands, readout.scale, *zi):
+        y, low_zf, last = gpu.bank(x, low, *bands, *readout, *zi, SQRT2)
+        return y, (low_zf, last)
     if not readout.scale.numel():
         return _read(x, low, _spread(x, 0), zi[1], readout, zi[0])
     g, k, weight = bands

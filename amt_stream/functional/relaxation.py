@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
@@ -21,6 +22,9 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     lead, time = signal_axes("relax", "target", target, 1)
     fit("relax", target.dtype, ("rate", rate, (*lead, time)), ("zi", zi, lead))
     tensors = (target, rate, zi)
+    if gpu.serves(*tensors):
+        y = gpu.relax(*tensors)
+        return y, y[..., -1].clone()
     if not compiled(*(t.detach() for t in tensors)):
         return plain_relax(*tensors)
     rows, before = (-1, target.shape[-1]), zi.reshape(-1)

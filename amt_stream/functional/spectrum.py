@@ -52,15 +52,15 @@ def _plain(
     right, left = segments[..., half:], segments[..., :half].flip(-1)
     even, odd = right + left, right - left
     sizes = [h * b for h, b in zip(halves, bins, strict=True)]
-    powers = []
+    re, im = [], []
     for h, b, c, s in zip(halves, bins, cosine.split(sizes), sine.split(sizes), strict=True):
         if b > h:
             c, s = c.view(h, b), s.view(h, b)
         else:
             c, s = c.view(b, h).T, s.view(b, h).T
-        re, im = even[..., :h] @ c, odd[..., :h] @ s
-        powers.append(re.square() + im.square())
-    return torch.cat(powers, -1)
+        re.append(even[..., :h] @ c)
+        im.append(odd[..., :h] @ s)
+    return torch.cat(re, -1).square() + torch.cat(im, -1).square()
 
 
 @kernel

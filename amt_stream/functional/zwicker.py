@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
@@ -75,6 +76,9 @@ def third_octave_powers(
             after.numpy().reshape(-1, kept, bands),
             y.numpy().reshape(-1, frames, bands),
         )
+        return y, after
+    if gpu.serves(x, poles, gain, zi):
+        y, after = gpu.third_octaves(x, poles, gain, smoothing, zi, STEP)
         return y, after
     y = x.double().unsqueeze(-2) * gain[:, None]
     ends = []
@@ -279,6 +283,9 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
             y.numpy().reshape(-1, time, bands),
         )
         return y, zf
+    if gpu.serves(core, coefficients, zi):
+        y, zf = gpu.decayed(core, coefficients, zi, begun, STEP)
+        return y, zf
     fast, slow, last = zi.unbind(-2)
     outputs = []
     for n, new in enumerate(core.to(zi.dtype).unbind(-2)):
@@ -383,6 +390,9 @@ def loudness_pattern(
             total.numpy().reshape(rows),
             samples.numpy().reshape(rows, points),
         )
+        return total, samples if specific else None
+    if gpu.serves(core, upper, floors, slopes):
+        total, samples = gpu.pattern(core, upper, floors, slopes, POINTS if specific else 0)
         return total, samples if specific else None
     z, n = torch.zeros_like(core[..., 0]), torch.zeros_like(core[..., 0])
     area = torch.zeros_like(z)

@@ -1,10 +1,10 @@
 """What a stage must not do on a GPU, found without one: run as a program, it prints its remarks.
 
 `python -m tests.contract.fake_device NAME ...` gives a JSON object, {name: [remarks]}, of these
-stages and defects. It is a program of its own, as torch knows one made-up device a process and
-never forgets it. Tensors there have a shape and a device and no numbers, so that whatever asks for
-one fails: the captured graph of a GPU would silently keep the number of the block in which it was
-captured.
+stages, defects and budgets. It is a program of its own, as torch knows one made-up device a process
+and never forgets it. Tensors there have a shape and a device and no numbers, so that whatever asks
+for one fails: the captured graph of a GPU would silently keep the number of the block in which it
+was captured.
 """
 
 import json
@@ -18,7 +18,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
+import amt_stream as amt
 from amt_stream import Stage, Stream
+from amt_stream.functional import gpu
 from amt_stream.streaming import fields, without
 from tests.contract.test_module_contract import CASES, LEARNERS
 
@@ -151,7 +153,51 @@ def of_stage(name):
     return remarks(stage, few, learner)
 
 
+class Launches(TorchDispatchMode):
+    """Counts what a device is given to do: all but what only looks at memory, or takes some."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        nothing = func.is_view or func.namespace == "prim" or "empty" in func.__name__
+        self.count += not nothing and "view" not in func.__name__
+        return func(*args, **(kwargs or {}))
+
+
+BUDGETS = {
+    "launches of Moore2016": (lambda: amt.Moore2016(48000), (1, 2), 100),
+    "launches of ZwickerTimeVarying": (lambda: amt.ZwickerTimeVarying(48000), (1,), 220),
+    "launches of Dau1997": (lambda: amt.Dau1997(48000), (1,), 120),
+    "launches of King2019": (lambda: amt.King2019(48000), (1,), 120),
+    "launches for 64 listeners": (lambda: amt.Moore2016(48000), (64, 2), 100),
+}
+"""A model, the shape of its input, and how many launches a block of 10 ms may take."""
+
+
+def of_budget(name):
+    """A remark where a block takes more launches than it may."""
+    make, shape, most = BUDGETS[name]
+    live, mode = Stream(make(), shape), FakeTensorMode()
+    with mode, torch.no_grad():
+        moved(mode, live)
+        x = torch.empty(*shape, 480, device=GPU)
+        with Launches() as launches:
+            live(x)
+    return [f"{launches.count} launches, at most {most}"] if launches.count > most else []
+
+
+def main(names):
+    """Remarks on each of these stages, defects and budgets."""
+    found = {}
+    for name in names:
+        of = of_defect if name in DEFECTS else of_budget if name in BUDGETS else of_stage
+        found[name] = of(name)
+    return found
+
+
 if __name__ == "__main__":
     _setup_privateuseone_for_python_backend(GPU)
-    found = {name: (of_defect if name in DEFECTS else of_stage)(name) for name in sys.argv[1:]}
-    json.dump(found, sys.stdout)
+    gpu.DEVICES.add(GPU)
+    json.dump(main(sys.argv[1:]), sys.stdout)

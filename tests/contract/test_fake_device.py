@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from amt_stream.streaming import fields
-from tests.contract.fake_device import DEFECTS, ROOT
+from tests.contract.fake_device import BUDGETS, DEFECTS, ROOT
 from tests.contract.test_module_contract import CASES, shape_of
 
 PARTS = 4
@@ -38,6 +38,10 @@ def test_no_step_needs_the_host(part):
 def test_what_needs_the_host_is_found():
     assert len(DEFECTS) >= 12
     assert [name for name, remarks in said(DEFECTS).items() if not remarks] == []
+
+
+def test_a_block_takes_few_launches():
+    assert {name: remarks for name, remarks in said(BUDGETS).items() if remarks} == {}
 
 
 LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)

@@ -1,0 +1,74 @@
+"""Kernels for a GPU: equal to the plain form, and compiled for three kinds of GPU."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amt_stream.functional import gpu
+
+ROOT = Path(__file__).parents[2]
+KERNELS = [
+    "adapt",
+    "agc",
+    "bank",
+    "decayed",
+    "first_order",
+    "group_skirts",
+    "pattern",
+    "relax",
+    "skirts",
+    "third_octaves",
+]
+
+PARTS = 5
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64",
+    reason="Triton is a requirement for tests on Linux alone; there it may not be missing",
+)
+
+
+def told(form, names, tmp_path, **environment):
+    """What the program beside this file says of these kernels."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.without_gpu", form, *names],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path), **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_interpreted_they_give_what_the_plain_form_gives(part, tmp_path):
+    names = KERNELS[part::PARTS]
+    far = told("equal", names, tmp_path, TRITON_INTERPRET="1")
+    assert list(far) == names
+    for name, (single, double) in far.items():
+        assert single < 1e-5, name
+        assert double < 1e-12, name
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_they_are_compiled_and_spill_nothing(part, tmp_path):
+    """For sm_75, sm_90 and sm_120: consumers' GPUs of 2018, a data center's, consumers' of 2025."""
+    names = KERNELS[part::PARTS]
+    codes = told("compiled", names, tmp_path)
+    assert list(codes) == names
+    for name, code in codes.items():
+        assert len(code) >= 4, name
+        for said in code:
+            assert re.search(r"STACK:0 .*LOCAL:0 ", said), f"{name}: {said}"
+
+
+def test_on_the_cpu_they_are_not_asked():
+    assert {"cuda"} == gpu.DEVICES
