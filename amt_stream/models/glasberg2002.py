@@ -7,8 +7,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from amt_stream.compose import Chain
 from amt_stream.models.front_end import front_end
+from amt_stream.models.fused import FusedChain
 from amt_stream.scales import sone_to_phon
 from amt_stream.stages.ear import Field, Phase, ear_gain_db
 from amt_stream.stages.excitation import Accuracy, Excitation
@@ -22,7 +22,7 @@ CALIBRATION_DB = 3.41
 ONE_CHANNEL = "one channel stands for two ears that hear the same"
 
 
-class Glasberg2002(Chain):
+class Glasberg2002(FusedChain):
     """Sound pressure (batch, 1 or 2, time) in pascal at `fs` to `Glasberg2002Output`, a frame a ms.
 
     The method of Glasberg & Moore (2002) with the loudness of ANSI S3.4-2007. Each ear is on its

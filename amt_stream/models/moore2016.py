@@ -1,7 +1,7 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
-from amt_stream.compose import Chain
 from amt_stream.models.front_end import front_end
+from amt_stream.models.fused import FusedChain
 from amt_stream.stages.ear import Field, Phase
 from amt_stream.stages.excitation import Accuracy, Excitation
 from amt_stream.stages.integration import FRAME_RATE
@@ -10,7 +10,7 @@ from amt_stream.stages.specific_loudness import Constants
 from amt_stream.stages.spectrum import FS, RunningSpectrum
 
 
-class Moore2016(Chain):
+class Moore2016(FusedChain):
     """Sound pressure (batch, 2, time) in pascal at `fs` to `Moore2016Output`, one frame per ms.
 
     Implements the method of Moore et al. (2016), with the release constants of Moore et al. (2018)

@@ -1,0 +1,109 @@
+"""Sound to excitation in one go against the same stages one by one."""
+
+import pytest
+import torch
+
+from amt_stream import Glasberg2002, Moore2016, Stream
+from amt_stream.compose import Chain
+from amt_stream.models import fused
+from amt_stream.streaming import fields
+
+
+def sound(ears, time):
+    return 0.05 * torch.randn(2, ears, time, generator=torch.Generator().manual_seed(1))
+
+
+MODELS = [
+    (Moore2016, 2, {"fs": 48000}),
+    (Moore2016, 2, {"fs": 32000, "accuracy": "coarse", "uncertainty_db": 2.0}),
+    (Moore2016, 2, {"fs": 48000, "ear_filter": "linear", "excitation_db": True}),
+    (Glasberg2002, 1, {"fs": 48000}),
+    (Glasberg2002, 2, {"fs": 32000}),
+]
+
+
+@pytest.mark.parametrize(("kind", "ears", "options"), MODELS)
+def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
+    """And their state, bit for bit, block after block of different lengths."""
+    model = kind(**options)
+    unit = model.block_size
+    state = apart = model.initial_state((2, ears))
+    calls = count_of_calls(model)
+    with torch.no_grad():
+        for length in (unit, 150 * unit, unit, 3 * unit):
+            x = sound(ears, length)
+            y, state = model.step(x, state)
+            expected, apart = Chain.step(model, x, apart)
+            assert all(map(torch.equal, fields(y), fields(expected)))
+            assert length == unit or y.stl.abs().max() > 0
+            assert state.keys() == apart.keys()
+            assert all(torch.equal(state[key], apart[key]) for key in state)
+    assert len(calls) == 5  # four by themselves, and the first of the model
+
+
+def count_of_calls(model):
+    """One for each block that goes from stage to stage."""
+    calls, step = [], model.spectrum.step
+    model.spectrum.__dict__["step"] = lambda x, state: (calls.append(x), step(x, state))[1]
+    return calls
+
+
+def test_a_hook_a_gradient_and_another_table_go_by_the_stages():
+    model = Moore2016()
+    state = model.initial_state((2, 2))
+    calls, x = count_of_calls(model), sound(2, 2560)
+    with torch.no_grad():
+        model.step(x, state)
+        model.step(x, state)
+        assert len(calls) == 1
+        hook = model.ear.register_forward_hook(lambda stage, args, y: None)
+        model.step(x, state)
+        assert len(calls) == 2
+        hook.remove()
+        before, _ = model.step(x, state)
+        assert len(calls) == 2
+        model.ear.taps = 2 * model.ear.taps
+        model.ear.tail = 2 * model.ear.tail
+        after, _ = model.step(x, state)
+        assert len(calls) == 3
+        assert after.stl.sum() > before.stl.sum()
+        assert torch.equal(model.step(x, state)[0].stl, after.stl)
+        assert len(calls) == 3
+    model.step(x.requires_grad_(), state)[0].stl.sum().backward()
+    assert len(calls) == 4
+    assert x.grad.abs().max() > 0
+
+
+def test_a_table_changed_in_place_is_heard_or_refused():
+    model = Moore2016()
+    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    with torch.no_grad():
+        model.step(x, state)
+        before, _ = model.step(x, state)
+        model.ear.taps.mul_(2)
+        model.ear.tail.mul_(2)
+        assert model.step(x, state)[0].stl.sum() > before.stl.sum()
+        model.excitation.ends.add_(10_000)
+        with pytest.raises(ValueError, match="groups are not those of 960 components"):
+            model.step(x, state)
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    model = Moore2016()
+    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    with torch.no_grad():
+        model.step(x, state)
+        with pytest.raises(ValueError, match="zi has shape"):
+            model.step(x, {**state, "ear/past": state["ear/past"][..., 1:]})
+        with pytest.raises(ValueError, match="no whole number of 32"):
+            model.step(x[..., 1:], state)
+
+
+def test_a_model_that_is_gone_is_forgotten():
+    stream = Stream(Moore2016(), (1, 2))
+    kept = len(fused._FUSED)
+    with torch.no_grad():
+        stream(sound(2, 2560)[:1])
+    assert len(fused._FUSED) == kept + 1
+    del stream
+    assert len(fused._FUSED) == kept
