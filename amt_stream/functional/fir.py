@@ -210,27 +210,21 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
             a, b = bank[q, start:stop], bank[q1, start:stop]
             for n in range(0, last + 1, 4):
                 n1, n2, n3 = min(n + 1, last), min(n + 2, last), min(n + 3, last)
+                # One loop, so that no sum depends on how many blocks come at once.
                 x0, x1 = sound[n * down + start :], sound[n1 * down + start :]
+                x2, x3 = sound[n2 * down + start :], sound[n3 * down + start :]
                 a0, b0, a1, b1 = zero, zero, zero, zero
-                if n1 == last:
-                    for k in range(a.size):
-                        a0 += a[k] * x0[k]
-                        b0 += b[k] * x0[k]
-                        a1 += a[k] * x1[k]
-                        b1 += b[k] * x1[k]
-                else:
-                    x2, x3 = sound[n2 * down + start :], sound[n3 * down + start :]
-                    a2, b2, a3, b3 = zero, zero, zero, zero
-                    for k in range(a.size):
-                        a0 += a[k] * x0[k]
-                        b0 += b[k] * x0[k]
-                        a1 += a[k] * x1[k]
-                        b1 += b[k] * x1[k]
-                        a2 += a[k] * x2[k]
-                        b2 += b[k] * x2[k]
-                        a3 += a[k] * x3[k]
-                        b3 += b[k] * x3[k]
-                    y[r, n2 * up + q], y[r, n2 * up + q1] = a2, b2
-                    y[r, n3 * up + q], y[r, n3 * up + q1] = a3, b3
+                a2, b2, a3, b3 = zero, zero, zero, zero
+                for k in range(a.size):
+                    a0 += a[k] * x0[k]
+                    b0 += b[k] * x0[k]
+                    a1 += a[k] * x1[k]
+                    b1 += b[k] * x1[k]
+                    a2 += a[k] * x2[k]
+                    b2 += b[k] * x2[k]
+                    a3 += a[k] * x3[k]
+                    b3 += b[k] * x3[k]
+                y[r, n2 * up + q], y[r, n2 * up + q1] = a2, b2
+                y[r, n3 * up + q], y[r, n3 * up + q1] = a3, b3
                 y[r, n * up + q], y[r, n * up + q1] = a0, b0
                 y[r, n1 * up + q], y[r, n1 * up + q1] = a1, b1

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, kernel
-from amt_stream.functional.gradient import Tensors
+from amt_stream.functional.gradient import Tensors, differentiable
 from amt_stream.functional.state_space import state_space
 from amt_stream.functional.tiles import flush, load, store
 
@@ -44,8 +44,10 @@ def cascade(
     forward: the compiled form, which gives the output and zf for `x` and `zi`
     """
 
-    del forward  # the kernel of the gradient is not used yet: on long sounds of many rows it fails
-    y, zf = _plain(x, *sections, zi)
+    def compiled(x: Tensor, *given: Tensor) -> Tensors:
+        return forward(x, given[-1])
+
+    y, zf = differentiable(compiled, _backward, _plain, x, *sections, zi)
     return y, zf
 
 

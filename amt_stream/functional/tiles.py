@@ -71,7 +71,8 @@ def _turned(
 ) -> Any:
     """y[first + k step, begin + n] = source[at + n, start + k] for n and k below `SIDE`.
 
-    In registers: numba alone would move the samples one by one. Their last axes are contiguous.
+    In registers: numba alone would move the samples one by one. Their last axes are contiguous;
+    one may be of float32 and the other of float64.
     """
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -80,18 +81,22 @@ def _turned(
         def index(k: int, more: Any) -> Any:
             return builder.add(context.cast(builder, given[k], signature.args[k], size), more)
 
-        def place(k: int, row: Any, column: Any) -> Any:
+        def place(k: int, row: Any, column: Any, line: Any) -> Any:
             kind = signature.args[k]
             of = context.make_array(kind)(context, builder, given[k])
             found = cgutils.get_item_pointer(context, builder, kind, of, [row, column])
             return builder.bitcast(found, line.as_pointer())
 
-        number = context.get_data_type(source.dtype)
-        line, width = ir.VectorType(number, SIDE), context.get_abi_sizeof(number)
+        numbers = [context.get_data_type(kind.dtype) for kind in (source, y)]
+        given_line, line = (ir.VectorType(number, SIDE) for number in numbers)
+        given_width, width = (context.get_abi_sizeof(number) for number in numbers)
         counts = [context.get_constant(size, n) for n in range(SIDE)]
         zero = counts[0]
         each = index(5, zero)
-        lines = [builder.load(place(0, index(1, n), index(2, zero)), align=width) for n in counts]
+        lines = [
+            builder.load(place(0, index(1, n), index(2, zero), given_line), align=given_width)
+            for n in counts
+        ]
         # Off the diagonal the halves of the square change places, then those of its quarters.
         half = SIDE // 2
         while half:
@@ -107,7 +112,11 @@ def _turned(
             half //= 2
         for n, turned in zip(counts, lines, strict=True):
             row = index(4, builder.mul(each, n))
-            builder.store(turned, place(3, row, index(6, zero)), align=width)
+            if width > given_width:
+                turned = builder.fpext(turned, line)
+            elif width < given_width:
+                turned = builder.fptrunc(turned, line)
+            builder.store(turned, place(3, row, index(6, zero), line), align=width)
         return context.get_dummy_value()
 
     places = ir.VectorType(ir.IntType(32), SIDE)
