@@ -20,5 +20,5 @@ def test_there_and_back(outside, inside, rows, length):
     y = np.zeros((ROWS, TIME), outside)
     store(tile, 2, rows, 3, length, y)
     expected = np.zeros_like(y)
-    expected[2 : 2 + rows, 3 : 3 + length] = x[2 : 2 + rows, 3 : 3 + length]
+    expected[2 : 2 + rows, 3 : 3 + length] = tile.T
     np.testing.assert_array_equal(y, expected)
