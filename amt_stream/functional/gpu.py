@@ -92,7 +92,7 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
 def first_order(
     x: Tensor, g: Tensor, zi: Tensor, high: bool, rectify: bool
 ) -> tuple[Tensor, Tensor]:
-    """`first_order.first_order`."""
+    """`first_order` in one launch."""
     y, zf, time, passes = _new(x), _new(zi), x.shape[-1], zi.shape[-1]
     size = x.numel() // time
     given = x, g, zi, y, zf, size, time, g.numel(), passes
@@ -273,7 +273,7 @@ def group_skirts(
     level_slope: float,
     steepness: float,
 ) -> Tensor:
-    """`group_skirts.group_skirts` of rows, in two launches: each group, then each channel."""
+    """`group_skirts` of rows, in two launches: each group, then each channel."""
     rows, components = intensity.shape
     groups, channels = len(middle), len(center)
     made, y = _new(intensity, 10, rows, groups), _new(intensity, rows, channels)

@@ -71,7 +71,7 @@ CASES = {
     "Delay": Case(partial(amt.Delay, 3), (2, 3, 16)),
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
-    "EarFilter": Case(amt.EarFilter, (2, 2, 16)),
+    "EarFilter": Case(amt.EarFilter, (2, 2, 64)),
     "ERBIntegration": Case(
         lambda **o: amt.ERBIntegration(
             f_min=800.0, f_max=2000.0, erb_step=0.5, frequency=30.0 * np.arange(1, 120), **o
