@@ -111,4 +111,7 @@ CHECKS = (
     trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001)),
     trial(steady(14900, 80, 1), max_stl(1.41736)),
     trial(together((80, 500, 1250, 2540, 4050), 60, 1), max_stl(19.3758)),
+    # Each component by itself.
+    trial(together((80, 500, 1250, 2540, 4050), 60, 1), max_stl(19.3758), accuracy="reference"),
+    trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001), accuracy="reference"),
 )

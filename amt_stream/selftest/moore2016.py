@@ -113,4 +113,7 @@ CHECKS = (
     trial(annex_c(1000, 40), max_ltl(0.99898, CASES, 0.1), constants="author"),
     trial(steady(63, 70), max_stl(1.2638), constants="author"),
     trial(annex_c(1000, 80), max_ltl(15.24017, CASES, 0.3), accuracy="coarse"),
+    # Each component by itself.
+    trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356), accuracy="reference"),
+    trial(steady(1000, 145), max_stl(1783.2015, percent=0.001), accuracy="reference"),
 )

@@ -142,7 +142,7 @@ def test_published_pattern_keeps_the_contract():
 
 def test_excitation_on_another_grid_is_that_of_its_channels():
     x = noise(1, 1, 960).square() * 1e4
-    all_bands = Excitation().double().step(x, {})[0]
+    all_bands = Excitation("reference").double().step(x, {})[0]
     some = Excitation(cams=1.75 + 0.25 * np.arange(20, 80, 3)).double().step(x, {})[0]
     torch.testing.assert_close(some, all_bands[..., 20:80:3], rtol=1e-9, atol=0)
     with pytest.raises(ValueError, match="leave accuracy exact"):

@@ -50,14 +50,23 @@ SHARED = {
         "scale = 2 / POINTS",
         "2 ** (i / 2)",
     ),
-    "stages/excitation.py": ("CAMS = 1.75", "z = 4 *", '"slope", 4 /'),
+    "stages/excitation.py": ("CAMS = 1.75", "z = 4 *", '"slope": 4 /'),
     "functional/excitation.py": (
         "LEVEL_SLOPE = 0.35 / 30.2012924",
         "number(51), number(0.1)",
         "dtype.type(1e-6)",
         "top, total = intensity.dtype.type(1e3)",
     ),
-    "functional/loudness.py": ("c[()] * (e / 1.0707) ** 0.2", "ratio = 2 * e"),
+    "functional/group_skirts.py": (
+        "PER_HZ = 0.004368",
+        "STEEPNESS = 4 / (24.673 *",
+        "FLATTEST = 0.1 /",
+        "number(51 - shift_db)",
+    ),
+    "functional/loudness.py": (
+        "number(1 / 1.0707), number(0.2)",
+        "one, two, high = number(1), number(2)",
+    ),
 }
 CONSTANTS = {
     "moore2016": SHARED
@@ -65,7 +74,11 @@ CONSTANTS = {
         "stages/spectrum.py": (*SHARED["stages/spectrum.py"], "calibration_db: float = 3.32"),
         "stages/specific_loudness.py": ('"iso": 0.063', '"author": 0.0631', " 4.614)"),
         "stages/binaural.py": ("SIGMA = 0.08", "KERNEL_WIDTH = 18.0", "THETA = 1.5978"),
-        "functional/loudness.py": (*SHARED["functional/loudness.py"], "half * (2 * falling"),
+        "functional/loudness.py": (
+            *SHARED["functional/loudness.py"],
+            "theta[()], q.dtype.type(0.5)",
+            "one, two = q.dtype.type(1), q.dtype.type(2)",
+        ),
         "stages/integration.py": ("SHORT_TERM = (0.045, 0.033)", "LONG_TERM = (0.01, 0.00133)"),
     },
     "gm2002": SHARED
