@@ -13,7 +13,7 @@ from torch import Tensor
 
 from amt_stream.compose import Chain
 from amt_stream.functional.banded import multiply
-from amt_stream.functional.dispatch import Array, array, compiled
+from amt_stream.functional.dispatch import Array, array, compilable, compiled
 from amt_stream.functional.excitation import _select_components
 from amt_stream.functional.fir import _fir, _fir_with_tail, _polyphase
 from amt_stream.functional.group_skirts import Groups, _group_skirts
@@ -32,7 +32,8 @@ class FusedChain(Chain):
     """
 
     def step(self, x: Tensor, state: State) -> tuple[Any, State]:
-        if torch.compiler.is_compiling():
+        # Asked before all else: what is traced or transformed has no memory to look at.
+        if not compiled(x):
             return super().step(x, state)
         fused = _FUSED.get(self)
         if fused is None or not fused.as_made():
@@ -59,6 +60,7 @@ class Fused:
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         self.front: list[Any] = list(stages.values())[:-1]
         self.tables = self._tables()
+        self.floats = [table for table in self.tables if table.is_floating_point()]
         named: Any = stages
         self.resample, self.ear = named.get("resample"), named["ear"]
         self.spectrum, self.excitation = named["spectrum"], named["excitation"]
@@ -70,7 +72,11 @@ class Fused:
             if stage is not self.excitation
             for key, value in stage.initial_state(()).items()
         }
-        if self.excitation.by_groups and self.ear.device.type == "cpu":
+        # Of other layouts the arrays would be copies, which do not change with the tables.
+        flat = all(table.is_contiguous() for table in self.tables)
+        self.serves = self.excitation.by_groups and flat and compilable(*self.floats)
+        if self.serves:
+            self.places = [table.data_ptr() for table in self.tables]
             self.bank = None if self.resample is None else array(self.resample.bank)
             names = ("taps", "low_pass", "tail") if self.ear.phase == "minimum" else ("taps",)
             self.ear_tables = [array(t) for t in self.ear.registered(*names)]
@@ -83,13 +89,18 @@ class Fused:
         return [table for stage in self.front for table in stage._buffers.values()]
 
     def as_made(self) -> bool:
-        """Whether the stages still have the tables that they had."""
+        """Whether the stages still have the tables that they had, where they had them.
+
+        Tables that are shared with another process move.
+        """
         now = self._tables()
-        return len(now) == len(self.tables) and all(map(is_, now, self.tables))
+        if len(now) != len(self.tables) or not all(map(is_, now, self.tables)):
+            return False
+        return not self.serves or [table.data_ptr() for table in now] == self.places
 
     def takes(self, x: Tensor, state: State) -> bool:
         """Whether the kernels can take `x` and `state`, and nobody looks in between."""
-        if not self.excitation.by_groups or x.dtype != self.dtype or x.dim() < 2 or not x.numel():
+        if not self.serves or x.dtype != self.dtype or x.dim() < 2 or not x.numel():
             return False
         for stage in self.front:
             if stage._forward_hooks or stage._forward_pre_hooks:
@@ -100,7 +111,7 @@ class Fused:
                 return False
         ratio = Fraction(1) if self.resample is None else self.resample.ratio
         whole = x.shape[-1] * ratio.numerator % (ratio.denominator * HOP) == 0
-        return whole and compiled(x, *(state[key] for key in self.pasts))
+        return whole and compiled(*(state[key] for key in self.pasts), *self.floats)
 
     def excite(self, x: Tensor, state: State) -> tuple[Tensor, State] | None:
         """Excitation as `Excitation` gives it, and the state after of all stages up to it.

@@ -88,6 +88,46 @@ def test_a_table_changed_in_place_is_heard_or_refused():
             model.step(x, state)
 
 
+def test_tables_that_moved_are_read_where_they_are_now():
+    model = Moore2016()
+    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    calls = count_of_calls(model)
+    with torch.no_grad():
+        model.step(x, state)
+        before, _ = model.step(x, state)
+        assert len(calls) == 1
+        model.share_memory()  # the same tensors, elsewhere
+        for _ in range(2):
+            assert torch.equal(model.step(x, state)[0].stl, before.stl)
+        assert len(calls) == 2
+        model.ear.taps.mul_(2)
+        model.ear.tail.mul_(2)
+        assert model.step(x, state)[0].stl.sum() > before.stl.sum()
+        assert len(calls) == 2
+
+
+def test_a_table_that_learns_has_its_gradient():
+    model = Moore2016()
+    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    for _ in range(2):
+        model.step(x, state)
+    taps = model.ear.taps.requires_grad_()
+    model.step(x, state)[0].stl.sum().backward()
+    assert taps.grad.abs().max() > 0
+
+
+def test_what_is_transformed_first_goes_by_the_stages_and_later_does_not():
+    model = Moore2016()
+    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    calls = count_of_calls(model)
+    slope = torch.func.grad(lambda x: model.step(x, state)[0].stl.sum())(x)
+    assert slope.abs().max() > 0
+    with torch.no_grad():
+        for _ in range(3):
+            model.step(x, state)
+    assert len(calls) == 2
+
+
 def test_a_state_that_does_not_fit_is_refused():
     model = Moore2016()
     state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
