@@ -4,6 +4,7 @@ python apps/fit_gain.py        a tone of 1 kHz at 50 dB SPL, to be 1 sone loud: 
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -23,12 +24,14 @@ def main() -> None:
 
     def distance() -> torch.Tensor:
         optimizer.zero_grad()
-        squares = loss(sound * 10 ** (gain_db / 20), target=WANTED_SONE)
-        squares.backward()
+        squares: torch.Tensor = loss(sound * 10 ** (gain_db / 20), target=WANTED_SONE)
+        torch.autograd.backward(squares)
         print(f"gain {gain_db.item():6.2f} dB: {math.sqrt(squares.item()):.3f} doublings off")
         return squares
 
-    optimizer.step(distance)
+    # LBFGS takes a closure that gives a tensor, which torch's own types do not say.
+    step: Callable[[Callable[[], torch.Tensor]], object] = optimizer.step
+    step(distance)
     print(f"{gain_db.item():.1f} dB")
 
 

@@ -46,6 +46,9 @@ def engine_of(stages):
     """Makes a function that makes engines, as the command line does."""
 
     def make(source, *names, end_s=np.inf, **settings):
+        # Before a window waits for readings: to compile takes minutes where nothing is cached.
+        stages(names, source().channels)
+
         def make_engine(device=None):
             heard = source()
             table = JoinedRows(readings_of(names, heard.channels), 100, FS, to_s=end_s)

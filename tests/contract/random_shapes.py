@@ -445,8 +445,8 @@ def function_trials(name, count, rng):
             # Zeros that a kernel passes over are elsewhere in a table of another shape.
             comparable = not (name in ("banded", "polyphase") and old is tensors[1])
         shapes = [(tuple(t.shape), str(t.dtype)) for t in leaves(args)]
-        plain = replaced(args, args[0], args[0].detach().requires_grad_())
-        yield f"{name} {shapes}", quiet(function, args), partial(function, *plain), True, comparable
+        learnt = partial(with_gradients, function, args)
+        yield f"{name} {shapes}", quiet(function, args), learnt, True, comparable
 
 
 def quiet(function, args):
@@ -455,6 +455,21 @@ def quiet(function, args):
             return function(*args)
 
     return call
+
+
+def with_gradients(function, args):
+    """What `function` gives where gradients of all it takes are wanted, which are then found."""
+    given = args
+    for old in leaves(args):
+        if old.is_floating_point():
+            given = replaced(given, old, old.detach().requires_grad_())
+    y = function(*given)
+    ends = [v for v in leaves(y) if v.requires_grad]
+    asked = [v for v in leaves(given) if v.requires_grad]
+    found = torch.autograd.grad(ends, asked, [torch.ones_like(v) for v in ends], allow_unused=True)
+    for v, slope in zip(asked, found, strict=True):
+        assert slope is None or slope.shape == v.shape
+    return y
 
 
 def stage_trials(name, count, rng):

@@ -133,25 +133,6 @@ def test_group_skirts(dtype, frames, accuracy, db):
     same(group_skirts, quiet, banded(quiet, s.levels, s.levels_blocks), s.groups(), 3.0, rtol=2)
 
 
-def test_gradients_of_group_skirts(dtype):
-    """By differences, at levels with flat and with steep slopes."""
-    if dtype == torch.float32:
-        pytest.skip("differences need float64")
-    s = Excitation("coarse").double()
-    x = select_components(intensities(dtype, 2, 1)) + 1
-    x[1] *= 1e8
-    density = banded(x, s.levels, s.levels_blocks)
-    along = 1e-6 * x * noise(2, 1, 960, dtype=dtype), 1e-6 * density * noise(2, 1, 143, dtype=dtype)
-    given = x.clone().requires_grad_(), density.clone().requires_grad_()
-    slopes = torch.autograd.grad(group_skirts(*given, s.groups()).log().sum(), given)
-    expected = sum((a * b).sum() for a, b in zip(slopes, along, strict=True))
-    ends = [
-        group_skirts(x + sign * along[0], density + sign * along[1], s.groups()).log().sum()
-        for sign in (-1, 1)
-    ]
-    assert expected == pytest.approx((ends[1] - ends[0]).item() / 2, rel=1e-4)
-
-
 def test_specific_loudness(dtype):
     stage = BinauralLoudness().to(dtype)
     e = torch.logspace(-8, 14, 45, dtype=dtype)[:, None].repeat(1, 150)

@@ -5,11 +5,15 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from amt_stream.functional import modulation
+from amt_stream.functional.banded import banded
 from amt_stream.functional.direct_form import direct_form
+from amt_stream.functional.excitation import select_components
 from amt_stream.functional.first_order import first_order
 from amt_stream.functional.gammatone import gammatone, one_poles
+from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.modulation import BandPasses, OnePoles, Readout
 from amt_stream.functional.svf import svf
+from amt_stream.stages import Excitation
 from tests.kernels.forms import plainly
 
 
@@ -172,3 +176,21 @@ def test_silence_behind_the_sound_costs_no_more():
     kept = gx.abs()
     assert kept[..., -100:].amin() > 0
     assert not ((kept > 0) & (kept < 1e-290)).any()
+
+
+def test_gradients_of_group_skirts():
+    """By differences, at levels with flat and with steep slopes."""
+    s = Excitation("coarse").double()
+    spectrum = torch.logspace(7, -4, 960, dtype=torch.float64)
+    x = select_components(noise(2, 1, 960).square() * spectrum) + 1
+    x[1] *= 1e8
+    density = banded(x, s.levels, s.levels_blocks)
+    along = 1e-6 * x * noise(2, 1, 960), 1e-6 * density * noise(2, 1, 143)
+    given = x.clone().requires_grad_(), density.clone().requires_grad_()
+    slopes = torch.autograd.grad(group_skirts(*given, s.groups()).log().sum(), given)
+    expected = sum((a * b).sum() for a, b in zip(slopes, along, strict=True))
+    ends = [
+        group_skirts(x + sign * along[0], density + sign * along[1], s.groups()).log().sum()
+        for sign in (-1, 1)
+    ]
+    assert expected == pytest.approx((ends[1] - ends[0]).item() / 2, rel=1e-4)
