@@ -205,6 +205,10 @@ class Frames:
     later: Later | None = field(default=None, repr=False)
     """What makes those arrays that are not there yet."""
 
+    def __post_init__(self) -> None:
+        """Frames not made by `lazy`, as by `dataclasses.replace`, are what their arrays say."""
+        object.__setattr__(self, "later", None)
+
     @classmethod
     def lazy(cls, later: Later, **given: Any) -> Self:
         """Frames whose arrays are made when they are asked for, and are the same then."""

@@ -1,11 +1,14 @@
 """Readings take the frames of several blocks together, and give what they give block by block."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from amt_stream import Moore2016, SoundLevel
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.frames import Fault
 from amt_stream.rows import JoinedRows, joined, readings_of
 
 FS = 48000
@@ -81,3 +84,21 @@ def test_a_row_comes_with_the_frames_that_complete_it(heard, monkeypatch):
         if table.reached_s >= 0:
             assert given >= int(table.reached_s * 10 + 1e-6) - 1
     assert given == 12
+
+
+def test_rows_are_of_what_frames_made_of_others_say(heard, monkeypatch):
+    """Of each its own clock and marks, though the engine's frames would be held together."""
+    monkeypatch.setattr(joined, "HELD_S", 5.0)
+    table = JoinedRows(readings_of(("spl",), 2), 100, FS)
+    rows = []
+    for one in heard:
+        if one.model == "spl" and one.end_s < 0.25:
+            utc = one.time_s + np.where(one.time_s > 0.15, 86400.0, 0.0)
+            fault = one.fault | np.uint8(Fault.CLIP if 0.115 < one.begin_s < 0.125 else 0)
+            rows += table(replace(one, utc=utc, fault=fault))
+    told = [(row["utc"], row["fault"]) for row in rows]
+    assert told == [
+        ("1970-01-01T00:00:00.000Z", ""),
+        ("1970-01-01T00:00:00.100Z", ""),
+        ("1970-01-02T00:00:00.200Z", "clip"),
+    ]
