@@ -17,6 +17,8 @@ from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions
 from amt_stream.session.parquet import rows_in
 
 WORDS = ("utc", "fault", "settling_columns")
+MOST_SAMPLES = (1 << 63) - 1
+"""What counts samples is of 64 bits."""
 TRUTHS = ("settling", "calibrated")
 
 
@@ -104,7 +106,7 @@ class Session:
                 found += _json_lines(path)
         try:
             return [_event(one) for one in found]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise SessionError(f"{self.path} has an event that is none: {error}") from error
 
     def sound(self, run: int | None = None) -> Iterator[Chunk]:
@@ -150,8 +152,10 @@ def _is(name: str, what: str) -> bool:
 
 def _event(told: dict[str, Any]) -> Event:
     kinds = (str, int, float, float, int, str)
-    values = (kind(told[name]) for kind, name in zip(kinds, EVENT, strict=True))
-    return Event(*values)
+    event = Event(*(kind(told[name]) for kind, name in zip(kinds, EVENT, strict=True)))
+    if max(abs(event.sample), abs(event.samples)) > MOST_SAMPLES:
+        raise ValueError(f"it stands beyond {MOST_SAMPLES} samples")
+    return event
 
 
 class opened:

@@ -149,5 +149,5 @@ def _gaps(session: Session, verdict: Verdict) -> None:
             fs = float(description["header"]["source"]["fs"])
             gaps = (event for event in session.events(run) if event.kind == "gap")
             verdict.gaps += [(run, fs, event) for event in gaps]
-    except (KeyError, TypeError, ValueError, SessionError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError, SessionError) as error:
         verdict.edited.append(f"what happened cannot be read: {error}")

@@ -100,3 +100,12 @@ def test_gaps_of_sound_are_told_and_are_no_fault_of_the_log(written, tmp_path, f
     assert verdict.gaps == [(1, 48000.0, GAP)]
     assert verdict.word == "intact"
     assert Session(tmp_path / "night").events(1) == [GAP]
+
+
+@pytest.mark.parametrize("name", ["samples", "time_s"])
+def test_a_number_that_no_meter_counts_to_is_no_event(written, tmp_path, name):
+    path = written(tmp_path / "night", "jsonl", events=[GAP])
+    file = next(path.glob("events-*.jsonl"))
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps(told | {name: 10**400}) + "\n")
+    assert "has an event that is none" in "\n".join(verify(path).edited)
