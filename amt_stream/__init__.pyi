@@ -1,4 +1,5 @@
 from . import analysis as analysis
+from . import bench as bench
 from . import calibration as calibration
 from . import calibrator as calibrator
 from . import catalog as catalog

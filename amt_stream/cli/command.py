@@ -129,6 +129,14 @@ COMMANDS = {
         "amt_stream.cli.selftest:run_selftest",
         options.selftest_options,
     ),
+    "bench": Command(
+        "time the models on this machine",
+        "Time models and their stages on this machine, in blocks of one length or another, for one "
+        "listener or many: CPU seconds per second of sound, and the same in units of a loop of "
+        "arithmetic, by which machines can be compared.",
+        "amt_stream.cli.bench:run_bench",
+        options.bench_options,
+    ),
 }
 
 

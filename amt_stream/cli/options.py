@@ -101,6 +101,20 @@ def model_list(text: str) -> tuple[str, ...]:
     return names
 
 
+def listed(one: Callable[[str], Any], *allowed: Any) -> Callable[[str], tuple[Any, ...]]:
+    """An argument of several with commas between, each of those allowed, if any are named."""
+
+    def parse(text: str) -> tuple[Any, ...]:
+        found = tuple(one(part) for part in text.split(","))
+        wrong = [part for part in found if allowed and part not in allowed]
+        if wrong:
+            words = ", ".join(map(str, allowed))
+            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {words}")
+        return found
+
+    return parse
+
+
 def meter_options(parser: argparse.ArgumentParser) -> None:
     """Those of `meter`."""
     _source(
@@ -349,6 +363,51 @@ def selftest_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--report", metavar="PATH", help="write a verification report, in Markdown")
     parser.add_argument("--force", action="store_true", help="overwrite what --report names")
+
+
+def bench_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `bench`."""
+    parser.add_argument(
+        "--model",
+        type=listed(str, *catalog.names()),
+        metavar="LIST",
+        help=f"only these of {', '.join(catalog.names())}, with commas between, each by itself",
+    )
+    parser.add_argument(
+        "--stages", action="store_true", help="time each stage of a model too, on what it gets"
+    )
+    parser.add_argument(
+        "--block-ms",
+        type=listed(number(0.1, 1000, "ms")),
+        default=(1.0, 10.0),
+        metavar="LIST",
+        help="lengths of the blocks, with commas between (default: 1,10)",
+    )
+    parser.add_argument(
+        "--streams",
+        type=listed(number(1, 4096, "streams", whole=True)),
+        default=(1,),
+        metavar="LIST",
+        help="how many listeners one model hears at once (default: 1)",
+    )
+    parser.add_argument(
+        "--dtype",
+        type=listed(str, "float32", "float64"),
+        default=("float32",),
+        metavar="LIST",
+        help="float32 (default), float64 or both",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=number(0.01, 3600, "s"),
+        default=2.0,
+        metavar="S",
+        help="sound for each figure (default: 2)",
+    )
+    parser.add_argument(
+        "--start", action="store_true", help="time how a new process starts with each model too"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
 
 
 def _source(parser: argparse.ArgumentParser, help: str) -> None:

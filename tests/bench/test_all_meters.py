@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from amt_stream import catalog
+from amt_stream.bench import machine
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, readings_of
-from tests.bench.machine import machine, summary
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream import Glasberg2002
+from amt_stream.bench import calibration, machine
 from tests.bench import (
     test_bs1770,
     test_chains,
@@ -18,7 +19,6 @@ from tests.bench import (
     test_speed,
     test_zwicker,
 )
-from tests.bench.machine import calibration, machine
 
 pytestmark = pytest.mark.bench
 

@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from amt_stream import BS1770, Stream
+from amt_stream.bench import machine
 from amt_stream.metering import ProgrammeLoudness
-from tests.bench.machine import machine, summary
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
+from amt_stream.bench import calibration, machine
 from amt_stream.engine import Engine, PushSource
 from amt_stream.streaming import Stage
-from tests.bench.machine import calibration, machine
 
 pytestmark = pytest.mark.bench
 

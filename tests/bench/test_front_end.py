@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from amt_stream import DRNLFilterbank, GammatoneFilterbank, Stream
+from amt_stream.bench import machine
 from amt_stream.scales import erb_spaced
-from tests.bench.machine import machine, summary
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

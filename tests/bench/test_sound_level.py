@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from amt_stream import SoundLevel, Stream
+from amt_stream.bench import machine
 from amt_stream.metering import SoundLevelMeter
-from tests.bench.machine import machine, summary
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from tests.bench.machine import machine, summary
+from amt_stream.bench import machine
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

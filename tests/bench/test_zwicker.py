@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from amt_stream import Stream, ZwickerTimeVarying
-from tests.bench.machine import machine, summary
+from amt_stream.bench import machine
+from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 

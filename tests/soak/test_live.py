@@ -14,7 +14,7 @@ import torch
 from amt_stream import Engine, MicrophoneSource, Moore2016, aligned
 from amt_stream.calibration import Calibration
 from amt_stream.scales import sone_to_phon
-from tests.bench.machine import summary
+from tests.bench.summary import summary
 from tests.bench.test_speed import shares
 from tests.bench.test_window_cost import window_cost
 

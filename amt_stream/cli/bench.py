@@ -1,0 +1,99 @@
+"""`amt-stream bench`."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import product
+from typing import Any, NamedTuple
+
+from amt_stream import catalog
+from amt_stream.plain import plain
+
+
+class _Column(NamedTuple):
+    key: str
+    heading: str
+    width: int
+    form: str = ""
+
+
+MACHINE = (
+    _Column("loop_s", "loop in s", 9, ".4f"),
+    _Column("products_gflops", "GFLOP/s", 7, ".0f"),
+    _Column("copies_gb_s", "GB/s", 5, ".1f"),
+    _Column("machine", "machine", 0),
+)
+FIGURES = (
+    _Column("model", "model", 10),
+    _Column("stage", "stage", 30),
+    _Column("block_ms", "block in ms", 11, "g"),
+    _Column("streams", "streams", 7),
+    _Column("dtype", "numbers", 7),
+    _Column("median", "median", 7, ".4f"),
+    _Column("p99", "p99", 7, ".4f"),
+    _Column("of_loop", "median/loop", 11, ".3f"),
+    _Column("state_bytes", "bytes of state", 0),
+)
+STARTS = (
+    _Column("model", "model", 10),
+    _Column("imported_s", "imported", 8, ".2f"),
+    _Column("built_s", "made", 7, ".2f"),
+    _Column("first_s", "first 100 ms", 12, ".2f"),
+    _Column("resident_mb", "MiB", 0, ".0f"),
+)
+
+
+def run_bench(args: argparse.Namespace) -> int:
+    """Time models on this machine, and print a row for each form."""
+    names = args.model or catalog.names()
+    for name in names:
+        catalog.entry(name).load("model")  # what cannot be is refused before anything is timed
+    from amt_stream import bench
+
+    speed = bench.speed()
+    _tell(args.json, "this machine, one core", MACHINE, [asdict(speed)])
+    _tell(
+        args.json,
+        "thread CPU seconds per second of sound, of all streams: white noise at 48 kHz",
+        FIGURES,
+        _figures(args, names, speed.loop_s),
+    )
+    if args.start:
+        _tell(
+            args.json,
+            "CPU seconds of a new process for its imports, its model, its first sound",
+            STARTS,
+            (asdict(bench.start(name)) for name in names),
+        )
+    return 0
+
+
+def _figures(
+    args: argparse.Namespace, names: Iterable[str], loop_s: float
+) -> Iterator[dict[str, Any]]:
+    import torch
+
+    from amt_stream import bench
+
+    forms = product(names, args.block_ms, args.streams, args.dtype)
+    for name, block_ms, streams, kind in forms:
+        dtype = getattr(torch, kind)
+        for figure in bench.figures(name, block_ms, streams, dtype, args.seconds, args.stages):
+            yield {**asdict(figure), "of_loop": figure.median / loop_s}
+
+
+def _tell(
+    as_json: bool, title: str, columns: tuple[_Column, ...], rows: Iterable[dict[str, Any]]
+) -> None:
+    """Each row as soon as it is there: a JSON object a line, or a table under its title."""
+    if not as_json:
+        print(f"\n{title}")
+        print("  ".join(f"{one.heading:<{one.width}}" for one in columns).rstrip())
+    for row in rows:
+        if as_json:
+            print(json.dumps(row), flush=True)
+        else:
+            cells = (f"{row[one.key]:{one.form}}" for one in columns)
+            padded = (f"{c:<{one.width}}" for c, one in zip(cells, columns, strict=True))
+            print(plain("  ".join(padded)).rstrip(), flush=True)
