@@ -14,6 +14,7 @@ from . import files as files
 from . import formats as formats
 from . import frames as frames
 from . import functional as functional
+from . import hosted as hosted
 from . import jobs as jobs
 from . import loss as loss
 from . import manifest as manifest
@@ -47,6 +48,7 @@ from .engine import MicrophoneSource as MicrophoneSource
 from .engine import PushSource as PushSource
 from .engine import SignalSource as SignalSource
 from .engine import StdinSource as StdinSource
+from .hosted import HostedStream as HostedStream
 from .loss import LoudnessLoss as LoudnessLoss
 from .measuring import Measured as Measured
 from .measuring import measure as measure

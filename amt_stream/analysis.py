@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.place import HERE, Place
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,
@@ -186,6 +187,7 @@ def analyze(
     recording: Recording,
     model: Stage | Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
+    place: Place = HERE,
 ) -> Iterator[Frames]:
     """Frames of one model, or of several by name, from 0 to the end of a recording.
 
@@ -193,14 +195,14 @@ def analyze(
     that stands at the very end is there. One channel goes to both ears; a model that takes
     fractions of full scale gets them, all chosen channels. Frames are too small to share among
     threads: it is fastest in a thread that has called `torch.set_num_threads(1)` and
-    `torch.set_flush_denormal(True)`.
+    `torch.set_flush_denormal(True)`. Models are moved to `place`, and stay there.
     """
     models = model if isinstance(model, Mapping) else {"": model}
     heard = len(recording.channels)
     arrived: list[Frames] = []
     measurements = [
         Measurement(
-            ReadyModel(one, recording.fs, BLOCK_MS, heard),
+            _ready(one, recording.fs, heard, place),
             calibration,
             slice(0, heard),
             emit=arrived.append,
@@ -220,3 +222,10 @@ def analyze(
         for measurement in measurements:
             measurement.flush()
     yield from arrived
+
+
+def _ready(model: Stage, fs: int, heard: int, place: Place) -> ReadyModel:
+    ready = ReadyModel(model, fs, BLOCK_MS, heard, place)
+    if not place.on_cpu:
+        ready.warm()
+    return ready

@@ -473,20 +473,18 @@ class Stream(Checkpointed):
         buffers: Any = self._buffers
         return {key: buffers[name] for key, name in self._names.items()}
 
+    @property
+    def heard_on(self) -> torch.device:
+        """Device of the blocks that it takes and the outputs that it gives."""
+        return self.stage.device
+
     def forward(self, block: Tensor) -> Any:
         """Output for the next block, of any whole number of the stage's blocks.
 
         Raises ValueError for another shape than the stream was made for, or a broken block.
         """
         stage: Any = self._modules["stage"]
-        x = stage.converted(block)
-        self.check_block(x)
-        length = x.shape[stage.time_dim]
-        if length == 0 or length % stage.block_size:
-            raise ValueError(
-                f"Stream of {type(stage).__name__} takes multiples of {stage.block_size} along "
-                f"time, given {length}: put a Rebuffer before it"
-            )
+        x = self.whole_block(block)
         before = self.state
         with one_thread(x):
             if not torch.is_grad_enabled():
@@ -499,6 +497,19 @@ class Stream(Checkpointed):
                 for key, buffer in before.items():
                     buffer.copy_(after[key])
         return y
+
+    def whole_block(self, block: Tensor) -> Tensor:
+        """`block` in the stage's dtype; raises as `forward` does."""
+        stage: Any = self._modules["stage"]
+        x: Tensor = stage.converted(block)
+        self.check_block(x)
+        length = x.shape[stage.time_dim]
+        if length == 0 or length % stage.block_size:
+            raise ValueError(
+                f"Stream of {type(stage).__name__} takes multiples of {stage.block_size} along "
+                f"time, given {length}: put a Rebuffer before it"
+            )
+        return x
 
     def check_block(self, x: Tensor) -> None:
         """Raise ValueError where `x` has another shape than the stream was made for."""

@@ -18,7 +18,10 @@ BEHIND_S = 0.5
 
 
 class Checkup:
-    """Makes `Health` of what the parts know [any-thread]."""
+    """Makes `Health` of what the parts know [any-thread].
+
+    place_note: what is to be known of where the models run, or ""
+    """
 
     def __init__(
         self,
@@ -33,7 +36,9 @@ class Checkup:
         outlets: Outlets,
         ending: Ending,
         course: Course,
+        place_note: str,
     ) -> None:
+        self._place_note = place_note
         self._source, self._measurements = source, measurements
         self._intake, self._arrivals, self._backlog = intake, arrivals, backlog
         self._ladder, self._load, self._utc = ladder, load, utc
@@ -104,7 +109,7 @@ class Checkup:
             return note
         if silent and source.silence_note:
             return source.silence_note
-        return self._lag_note() or self._sinks_note() or self._overrun_note()
+        return self._lag_note() or self._sinks_note() or self._overrun_note() or self._place_note
 
     def _lag_note(self) -> str:
         source = self._source

@@ -17,12 +17,14 @@ from amt_stream.checkpoints import fingerprint
 from amt_stream.compose import Rebuffer
 from amt_stream.contract import check_contract, rows_of, takes_pascal
 from amt_stream.engine.frames import FrameClock, Level, Marks
+from amt_stream.engine.place import HERE, Place
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
 from amt_stream.functional.door import SILENCE, SUSPECT, let_in, make_ready
+from amt_stream.hosted import HostedStream
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.scales import P0
-from amt_stream.streaming import Stage, Stream, joined, map_fields
+from amt_stream.streaming import Stage, joined, map_fields
 
 CLIP_LEVEL = np.float32(32767 / 32768)  # the largest that a 16-bit converter can give
 NO_LIMIT = np.float32(np.inf)
@@ -39,19 +41,17 @@ FULL_SCALE_SINE = 0.5**0.5
 class ReadyModel:
     """A model ready to run: its stream, the size of its blocks, the time of its frames.
 
-    `heard` channels of the source go to its `rows`, one to both ears where it has two.
-    Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
+    `heard` channels of the source go to its `rows`, one to both ears where it has two. The model is
+    moved to `place`; sound and numbers stay on the CPU. Built outside inference mode, by whoever
+    starts or swaps; used by the engine thread alone.
     """
 
-    def __init__(self, model: Stage, fs: int, block_ms: float, heard: int = 2) -> None:
+    def __init__(
+        self, model: Stage, fs: int, block_ms: float, heard: int = 2, place: Place = HERE
+    ) -> None:
         name = type(model).__name__
         if not isinstance(model, Stage):
             raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
-        if model.device.type != "cpu":
-            raise ValueError(
-                f"{name} is on the device {model.device}: the engine runs on the CPU for now, "
-                "give model.cpu()"
-            )
         check_contract(model)
         if model.fs not in (None, fs):
             raise ValueError(
@@ -76,14 +76,16 @@ class ReadyModel:
                 f"{name} was built for {self.rows} channels and is to hear {heard}: build it with "
                 f"channels={heard}, or choose {self.rows} of them"
             )
-        self.stream = Stream(model, (1, self.rows))
+        self.place = place
+        place.take(model)
+        self.stream = place.stream(model, (1, self.rows))
         self.door = Rebuffer(self.stream, blocks)
         self._silence = self._blocks(torch.zeros(1, self.rows, model.block_size))
         self.fields = scalar_fields(self._silence)
 
     def _blocks(self, x: torch.Tensor) -> Any:
         with torch.inference_mode():
-            return Stream(self.model, (1, self.rows))(x)
+            return self.place.stream(self.model, (1, self.rows))(x)
 
     def warm(self) -> None:
         """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
@@ -91,10 +93,12 @@ class ReadyModel:
         noise = torch.randn(1, self.rows, self.block, generator=generator)
         for x in (noise, noise, torch.zeros_like(noise)):
             self._blocks(x)
+        if isinstance(self.stream, HostedStream):
+            self.stream.capture(self.block)
 
     def of(self, model: Stage) -> "ReadyModel":
         """Another model, ready for the same sound in the same blocks."""
-        return ReadyModel(model, self.clock.fs, self.block_ms, self.heard)
+        return ReadyModel(model, self.clock.fs, self.block_ms, self.heard, self.place)
 
     def lasting(self, samples: int) -> "ReadyModel":
         """The same model on the same stream, in blocks of about another length."""
@@ -238,7 +242,9 @@ class Measurement(Resumable):
         """The model's state, and what waits for its next block, by name."""
         door = self.ready.door
         waiting = {"held": door.held, "count": door.count}
-        return {name: v.numpy().copy() for name, v in (waiting | self.ready.stream.state).items()}
+        return {
+            name: v.cpu().numpy().copy() for name, v in (waiting | self.ready.stream.state).items()
+        }
 
     @memory.setter
     def memory(self, given: Mapping[str, NDArray[Any]]) -> None:

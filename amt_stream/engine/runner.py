@@ -28,6 +28,8 @@ from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
 from amt_stream.engine.outlet import Sink
 from amt_stream.engine.outlets import Outlets
 from amt_stream.engine.pace import RUNGS, refuse_no_rungs
+from amt_stream.engine.place import in_words as device_in_words
+from amt_stream.engine.place import place_of
 from amt_stream.engine.program_end import keep_nothing_running, nobody_is_left
 from amt_stream.engine.resuming import BrokenOff, Standing
 from amt_stream.engine.ring import SampleRing
@@ -72,6 +74,9 @@ class Engine:
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
     channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
         takes fractions of full scale and not pascal hears these too, or all channels of the source
+    device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there, and stay;
+        sound, marks and numbers are on the CPU. Where there is none, an event, "compute", and the
+        note of `health` say so, and the models run on the CPU
     block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
     ladder: what may be done without while a live source brings sound faster than it is worked off,
         the first of them first: "accuracy", cheaper forms of models; "blocks", longer ones;
@@ -93,6 +98,7 @@ class Engine:
         *,
         calibration: Calibration | Sequence[Calibration] | None = None,
         channels: Sequence[int] | None = None,
+        device: str | torch.device = "cpu",
         block_ms: float = 10.0,
         run_in: Literal["engine", "callback"] = "engine",
         history_s: float = 60.0,
@@ -111,6 +117,7 @@ class Engine:
         if calibration is None:
             calibration = source.calibration or UNCALIBRATED
         self.source, self.sinks = source, tuple(sinks)
+        self._place = place_of(device)
         self._course = Course()
         self._block_ms, self._history_s, self._run_in = block_ms, history_s, run_in
         models = model if isinstance(model, Mapping) else {"": model}
@@ -143,7 +150,7 @@ class Engine:
     ) -> None:
         columns = self._columns(model, channels)
         heard = len(range(self.source.channels)[columns])
-        ready = ReadyModel(model, self.source.fs, self._block_ms, heard)
+        ready = ReadyModel(model, self.source.fs, self._block_ms, heard, self._place)
         self._measurements[name] = Measurement(
             ready,
             calibration,
@@ -240,7 +247,10 @@ class Engine:
             outlets,
             self._ending,
             self._course,
+            self._place.note,
         )
+        if self._place.note:
+            self._tell_once_done("compute", self._place.note)
 
     def start(self) -> Self:
         """Warm the model, then start the source; what cannot start raises here [main-thread].
@@ -325,7 +335,7 @@ class Engine:
         else:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.models)}")
         present = measurement.ready
-        ready = ReadyModel(model, self.source.fs, self._block_ms, present.heard)
+        ready = ReadyModel(model, self.source.fs, self._block_ms, present.heard, self._place)
         if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(
@@ -348,6 +358,11 @@ class Engine:
     def models(self) -> dict[str, Stage]:
         """The models that run just now, by name; a single one has the name "" [any-thread]."""
         return {name: one.ready.model for name, one in self._measurements.items()}
+
+    @property
+    def device(self) -> str:
+        """Where the models run: "cpu", or the number and name of a CUDA device [any-thread]."""
+        return device_in_words(self._place.device)
 
     @property
     def history(self) -> History:

@@ -43,6 +43,18 @@ def serves(*tensors: Tensor) -> bool:
     return all(x.dtype in _FLOATS for x in tensors) and _there()
 
 
+def refuse_short_products() -> None:
+    """Raise ValueError where products of float32 on CUDA are made of rounded numbers."""
+    matmul = torch.backends.cuda.matmul
+    # Not there before torch 2.9; since then the older flag raises where somebody has set this one.
+    precision = getattr(matmul, "fp32_precision", None)
+    if precision not in ("none", "ieee") if precision else matmul.allow_tf32:
+        raise ValueError(
+            "products of float32 on CUDA are set to round their factors (TF32), which puts a model "
+            "off by 0.1 % and more: call torch.set_float32_matmul_precision('highest') first"
+        )
+
+
 def _operator(like: Callable[..., Any]) -> Callable[[F], F]:
     """Decorator that makes a launch an operator; like: new tensors of its outputs' shapes."""
 

@@ -783,7 +783,7 @@ def test_a_command_that_cannot_be_carried_out_is_refused_at_once(power_meter):
         TypeError, match=r"model is 'no': give a Stage, such as Moore2016\(fs=48000"
     ):
         engine.swap("no")
-    with pytest.raises(ValueError, match="on the device meta: the engine runs on the CPU"):
+    with pytest.raises(ValueError, match="on the device meta, and the engine on cpu: give"):
         engine.swap(power_meter().to("meta"))
 
 
