@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.engine.place import HERE, Place
+from amt_stream.engine.place import Place
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,
@@ -187,7 +187,6 @@ def analyze(
     recording: Recording,
     model: Stage | Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
-    place: Place = HERE,
 ) -> Iterator[Frames]:
     """Frames of one model, or of several by name, from 0 to the end of a recording.
 
@@ -195,14 +194,15 @@ def analyze(
     that stands at the very end is there. One channel goes to both ears; a model that takes
     fractions of full scale gets them, all chosen channels. Frames are too small to share among
     threads: it is fastest in a thread that has called `torch.set_num_threads(1)` and
-    `torch.set_flush_denormal(True)`. Models are moved to `place`, and stay there.
+    `torch.set_flush_denormal(True)`. A model on a CUDA device
+    runs there.
     """
     models = model if isinstance(model, Mapping) else {"": model}
     heard = len(recording.channels)
     arrived: list[Frames] = []
     measurements = [
         Measurement(
-            _ready(one, recording.fs, heard, place),
+            _ready(one, recording.fs, heard),
             calibration,
             slice(0, heard),
             emit=arrived.append,
@@ -224,7 +224,8 @@ def analyze(
     yield from arrived
 
 
-def _ready(model: Stage, fs: int, heard: int, place: Place) -> ReadyModel:
+def _ready(model: Stage, fs: int, heard: int) -> ReadyModel:
+    place = Place(model.device)
     ready = ReadyModel(model, fs, BLOCK_MS, heard, place)
     if not place.on_cpu:
         ready.warm()

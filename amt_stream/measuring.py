@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -152,6 +153,7 @@ def measure(
     replace_invalid: bool = ...,
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
+    device: str = ...,
     jobs: int = ...,
 ) -> Measured: ...
 
@@ -174,6 +176,7 @@ def measure(
     replace_invalid: bool = ...,
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
+    device: str = ...,
     jobs: int = ...,
 ) -> list[Measured | Exception]: ...
 
@@ -195,6 +198,7 @@ def measure(
     replace_invalid: bool = False,
     target_lufs: float | None = None,
     dual_mono: bool = False,
+    device: str = "cpu",
     jobs: int = 1,
 ) -> Measured | list[Measured | Exception]:
     """Measure a whole sound; the numbers are those of `amt-stream analyze`.
@@ -218,6 +222,7 @@ def measure(
     replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
     target_lufs, dual_mono: of bs1770: what readings are told relative to, besides; and whether one
         channel counts as the two loudspeakers that will play it
+    device: "cpu", or "cuda", where there is one; else a RuntimeWarning says that it is the CPU
     jobs: so many processes at once, for several paths. A script that asks for more than one guards
         what it does with `if __name__ == "__main__":`
 
@@ -228,7 +233,13 @@ def measure(
     np.float64(0.0)
     """
     chosen = dict(settings or {}) | ({} if field is None else {"field": field})
-    preset = Preset(_names(models), chosen)
+    preset = Preset(_names(models), chosen, compute=device)
+    if device != "cpu":
+        from amt_stream.engine.place import place_of
+
+        note = place_of(device).note
+        if note:
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
     wanted = _Wanted(
         preset,
         calibration,

@@ -30,6 +30,9 @@ CHAIN = "chain"
 
 REQUIRED = "model.name"
 
+DEVICES = ("cpu", "cuda")
+"""Where models may run; the CPU does where there is no CUDA."""
+
 
 class PresetError(Refusal, ValueError):
     """A preset cannot be used; the message names file, key, value and what is allowed."""
@@ -129,6 +132,7 @@ def rules() -> dict[str, Rule]:
         "model.stages": Tables(),
         "engine.block_ms": Number(1, 1000, "ms"),
         "engine.run_in": Choice(("engine", "callback")),
+        "engine.compute": Choice(DEVICES),
         "engine.history_s": Number(1, 3600, "s"),
         "engine.ladder": Names(("none", *RUNGS), RUNGS),
         "meter.step_ms": Number(1, 60000, "ms", whole=True),
@@ -230,6 +234,7 @@ class Preset:
     settings: Mapping[str, str] = field(default_factory=dict)
     block_ms: float = 20.0
     run_in: str = "engine"
+    compute: str = "cpu"
     history_s: float = 60.0
     ladder: str | Sequence[str] = RUNGS
     step_ms: int = 100
@@ -277,6 +282,10 @@ class Preset:
             return self
         return replace(self, settings={**self.settings, "field": field})
 
+    def with_compute(self, device: str | None) -> "Preset":
+        """The same on another device; None leaves it."""
+        return self if device is None else replace(self, compute=device)
+
     def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
         """The same for a level known so well; it follows from the calibration, not from a file."""
         return replace(self, uncertainty_db=uncertainty_db)
@@ -309,17 +318,24 @@ class Preset:
         return self.models(fs, 2)[self.name]
 
     def models(self, fs: int, channels: int, **asks: bool) -> "dict[str, Stage]":
-        """New models by name, for so many channels of sound at `fs` Hz.
+        """New models by name, for so many channels of sound at `fs` Hz, on the device `compute`.
 
         asks: what they are to give besides, such as specific_loudness=True; for those that can
 
         Raises PresetError for stages of a chain that cannot be made, or do not fit together, at
         this rate, ValueError for a model that there is not, at this rate or in this field.
         """
+        from amt_stream.engine.place import place_of
+
+        place = place_of(self.compute)
         if self.stages:
-            return {CHAIN: self._chain(fs)}
-        known = {"channels": channels, "uncertainty_db": self.uncertainty_db, **asks}
-        return {entry.name: entry.build(fs, self.settings, **known) for entry in self.entries}
+            models: dict[str, Stage] = {CHAIN: self._chain(fs)}
+        else:
+            known = {"channels": channels, "uncertainty_db": self.uncertainty_db, **asks}
+            models = {one.name: one.build(fs, self.settings, **known) for one in self.entries}
+        for model in models.values():
+            place.take(model)
+        return models
 
     def _chain(self, fs: int) -> "Chain":
         from amt_stream.compose import Chain
@@ -346,6 +362,7 @@ class Preset:
         return {
             "block_ms": self.block_ms,
             "run_in": self.run_in,
+            "device": self.compute,
             "history_s": self.history_s,
             "ladder": self.ladder,
         }
@@ -355,11 +372,12 @@ class Preset:
         """All that it says, as the tables of a TOML file that says the same."""
         model: dict[str, Any] = {"name": list(self.names) if len(self.names) > 1 else self.name}
         model |= self.settings
+        settings = self.engine_settings
         if self.stages:
             model["stages"] = [{"type": one.name, **one.arguments} for one in self.stages]
         tables: dict[str, Any] = {
             "model": model,
-            "engine": self.engine_settings,
+            "engine": {("compute" if k == "device" else k): v for k, v in settings.items()},
             "meter": {"step_ms": self.step_ms},
         }
         return {"description": self.description, **tables} if self.description else tables

@@ -77,7 +77,7 @@ class Table:
         **options: Any,
     ) -> None:
         self.sound = sound
-        self._preset = preset
+        self._preset, self._running = preset, models
         self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
         self._asked |= options
         self._models = _described(preset, options)
@@ -110,8 +110,11 @@ class Table:
 
     def header(self, **more: Any) -> dict[str, Any]:
         """What goes before the rows, as data for JSON."""
+        from amt_stream.engine.place import in_words
+
         given = self._models, self.sound.calibration, self.sound.told
-        return rows.header(self.rows, *given, **more)
+        devices = dict.fromkeys(in_words(model.device) for model in self._running.values())
+        return rows.header(self.rows, *given, compute=", ".join(devices), **more)
 
     def summary(self) -> dict[str, Any]:
         """What is told of the whole sound, as data for JSON."""

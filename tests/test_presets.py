@@ -111,6 +111,7 @@ def test_an_unknown_name_lists_those_there_are():
         (GOOD + "[engine]\nblock_ms = 0\n", "block_ms is 0 and must be a number from 1 to 1000 ms"),
         (GOOD + "[engine]\nblock_ms = nan\n", "block_ms is nan and must be"),
         (GOOD + "[engine]\nhistory_s = true\n", "history_s is true and must be a number"),
+        (GOOD + '[engine]\ncompute = "tpu"\n', 'compute is "tpu" and must be one of "cpu", "cu'),
         (GOOD + '[engine]\nladder = "rows"\n', 'ladder is "rows" and must be one of "none", "acc'),
         (GOOD + "[meter]\nstep_ms = 0.5\n", "step_ms is 0.5 and must be a whole number"),
         (GOOD + "[screen]\nsize = 1\n", r"\[screen\] is not a section: allowed are \[engine\]"),

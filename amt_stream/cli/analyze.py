@@ -25,7 +25,7 @@ from amt_stream.engine.sources import SourceError
 from amt_stream.jobs import WorkerLost, as_done, on_ray
 from amt_stream.manifest import Manifest, ManifestError
 from amt_stream.outputs import WRITERS, Writer
-from amt_stream.presets import Preset
+from amt_stream.presets import DEVICES, Preset
 from amt_stream.table import Sound
 
 
@@ -52,6 +52,7 @@ def run_analyze(args: argparse.Namespace) -> int:
     preset = chosen_preset(args)
     if levels.uncalibrated is not None and preset.in_pascal and not all(t.refusal for t in tasks):
         say(f"{levels.uncalibrated}: --full-scale-db DB gives the true level")
+    _say_where(preset)
     tasks = [_with_levels(task, levels) for task in tasks]
     failed = False
     summaries: list[Mapping[str, Any]] = []
@@ -72,6 +73,16 @@ def run_analyze(args: argparse.Namespace) -> int:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return 1 if failed else 0
+
+
+def _say_where(preset: Preset) -> None:
+    """Say where the models do not run though it was asked for; the CPU needs no torch for that."""
+    if preset.compute != DEVICES[0]:
+        from amt_stream.engine.place import place_of
+
+        note = place_of(preset.compute).note
+        if note:
+            say(note)
 
 
 def _with_levels(task: Task, levels: Levels) -> Task:

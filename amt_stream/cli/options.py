@@ -16,6 +16,7 @@ from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.presets import (
     DEFAULT,
+    DEVICES,
     Preset,
     load_preset,
     settings_of,
@@ -43,7 +44,7 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
         raise WrongUsage(
             f"--field is for {fielded}: {preset.where} hears the sound as it is; leave it out"
         )
-    return preset.with_field(args.field)
+    return preset.with_field(args.field).with_compute(args.compute)
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:
@@ -520,6 +521,12 @@ def _model(parser: argparse.ArgumentParser) -> None:
         help=f"one or more of {', '.join(catalog.side_by_side())}, with commas between; or one of "
         f"{', '.join(catalog.names(lambda entry: entry.alone))}, which give the strength of "
         f"modulations by auditory band (default: that of the preset, {DEFAULT})",
+    )
+    parser.add_argument(
+        "--compute",
+        choices=DEVICES,
+        help="where the models run: on the CPU, or on a GPU by CUDA, and on the CPU where there is "
+        f"none (default: that of the preset, {DEVICES[0]})",
     )
     parser.add_argument(
         "--preset",

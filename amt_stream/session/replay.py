@@ -10,6 +10,7 @@ from typing import Any
 
 from amt_stream import __version__
 from amt_stream.calibration import Calibration, uncertainty_of
+from amt_stream.engine.place import in_words, place_of
 from amt_stream.engine.runner import Engine
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.frames import Chunk, Frames
@@ -67,7 +68,8 @@ def replay_session(path: str | Path, run: int | None = None) -> Replayed:
     comparison = _Comparison(session.rows(run))
     for rows in _measured(session, run, sound):
         comparison.add(rows)
-    return comparison.result(run, (*sound.notes, *_versions(session.descriptions[run])))
+    otherwise = _otherwise(session.path, session.descriptions[run])
+    return comparison.result(run, (*sound.notes, *otherwise))
 
 
 class _Heard:
@@ -198,16 +200,22 @@ def _made(
         calibration=calibration,
         channels=description["source"]["picked"],
         block_ms=settings["block_ms"],
+        device=preset.compute,
         run_in="callback",
     )
     return engine, source, maker
 
 
-def _versions(description: Mapping[str, Any]) -> Iterator[str]:
+def _otherwise(path: Path, description: Mapping[str, Any]) -> Iterator[str]:
+    """What is not as it was, though the settings are the same."""
     versions = description.get("versions")
     was = versions.get("amt_stream") if isinstance(versions, dict) else None
     if was != __version__:
         yield f"it was measured with amt_stream {was!r:.40}, and this is {__version__}"
+    here = in_words(place_of(preset_of(description["preset"], path).compute).device)
+    there = description["header"].get("compute", here)
+    if there != here:
+        yield f"it was measured on {there!r:.60}, and this is {here}: last digits may differ"
 
 
 class _Comparison:

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 
 def status_text(engine: "Engine", state: str) -> str:
-    """Device, calibration and health in one line; no calibration where none is needed."""
+    """Input, calibration, a GPU and health in one line; no calibration where none is needed."""
     source, health = engine.source, engine.health
     pascal = any(map(takes_pascal, engine.models.values()))
     calibration = [in_words(engine.calibration)] if pascal else []
     words = (
         f"{source.name}, {source.fs} Hz: {state}",
         *calibration,
+        *([] if engine.device == "cpu" else [f"on {engine.device}"]),
         f"load {100 * health.load:.0f} %",
         f"latency {1000 * health.latency_s:.0f} ms",
         f"overruns {health.overruns}",
