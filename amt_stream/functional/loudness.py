@@ -19,6 +19,7 @@ from amt_stream.functional.elementary import (
 )
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
+from amt_stream.functional.sums import LANES
 
 SILENT = 1e-13
 """Specific loudness, in sone/Cam, added to both ears before they are compared."""
@@ -265,7 +266,7 @@ def binaural_loudness(
 ) -> tuple[Binaural, tuple[Tensor, Tensor]]:
     """`Binaural` of `excitation` (..., 2, frame, channel): the functions above in their order.
 
-    smoothing: (channel, channel) over channels, before the ears are compared; theta: 0-dim
+    smoothing: (channel, channel) weights of each in all, before the ears are compared; theta: 0-dim
     step: distance of the channels in Cam
     short_term, long_term: coefficients (2,) of `agc` over specific loudness and over its sum
     before: (...) so many frames at the start count as silence
@@ -315,7 +316,7 @@ def binaural_loudness(
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
     instant = specific_loudness(excitation, channels) * begun[..., None, :, None]
     specific, short = agc(instant, short_term, short)
-    gains = inhibition_gains(specific @ smoothing.T + SILENT, theta)
+    gains = inhibition_gains(specific @ smoothing + SILENT, theta)
     stl_ears = step * (specific * gains).sum(-1)
     ltl_ears, long = agc(stl_ears[..., None], long_term, long[..., None])
     return Binaural(specific, stl_ears, ltl_ears.squeeze(-1)), (short, long.squeeze(-1))
@@ -345,20 +346,14 @@ def _binaural_loudness(
     for b in range(rows):
         heard[2 * b : 2 * b + 2, : before[b]] = 0
     _agc(heard, coefficients.short, zi.short, specific.reshape(ears), zf.short)
-    # Whole vector registers, so that the sums have no remainder.
-    wide = -(-count // 16) * 16
-    weights, padded = (
-        np.zeros((count, wide), flat.dtype),
-        np.zeros((flat.shape[0], wide), flat.dtype),
-    )
-    weights[:, :count] = smoothing
-    padded[:, :count] = flat
-    whole = np.empty((1, 4), np.int64)
-    whole[0, 0], whole[0, 1], whole[0, 2], whole[0, 3] = 0, count, 0, wide
-    q = np.empty_like(flat)
-    multiply(padded, weights, whole, q)
-    q += number(SILENT)
-    gains = np.empty_like(flat)
+    whole = np.zeros((-(-count // LANES), 2), np.int64)
+    whole[:, 1] = count
+    q, gains = np.empty_like(flat), np.empty_like(flat)
+    multiply(flat, smoothing, whole, q)
+    for n in range(q.shape[0]):
+        line = q[n]
+        for i in range(count):
+            line[i] += number(SILENT)
     shape = (rows, 2, frames * count)
     _inhibition_gains(q.reshape(shape), theta, gains.reshape(shape))
     loudness = stl_ears.reshape(rows * 2 * frames)

@@ -163,8 +163,8 @@ class Fused:
         None as above.
         """
         levels, levels_blocks, upper, upper_blocks = self.products
-        density = np.empty((kept.shape[0], levels.shape[0]), kept.dtype)
-        high = np.empty((kept.shape[0], upper.shape[0]), kept.dtype)
+        density = np.empty((kept.shape[0], self.groups.middle.size), kept.dtype)
+        high = np.empty((kept.shape[0], self.groups.center.size), kept.dtype)
         fit = multiply(kept, levels, levels_blocks, density)
         fit = fit and multiply(kept, upper, upper_blocks, high)
         uncertainty = self.excitation.uncertainty_db

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from amt_stream.functional.banded import banded
+from amt_stream.functional.banded import band_blocks, banded, filled_up
 from amt_stream.functional.excitation import Filters, lower_skirts, select_components
 from amt_stream.functional.group_skirts import PER_HZ, SILENCE, Groups, group_skirts
 from amt_stream.scales import erb, erb_number_to_hz, hz_to_erb_number
@@ -39,19 +39,6 @@ def roex(f: np.ndarray, center: np.ndarray) -> np.ndarray:
     g = (f - center[:, None]) / center[:, None]
     z = 4 * center[:, None] / erb(center[:, None]) * np.abs(g)
     return np.where((g <= 4) & (z < NEGLIGIBLE), (1 + z) * np.exp(-z), 0.0)
-
-
-def row_blocks(matrix: np.ndarray, rows: int = 4) -> np.ndarray:
-    """Blocks `first, last, from, to` of rows, and the columns in which each is not zero."""
-    blocks = []
-    for first in range(0, matrix.shape[0], rows):
-        used = np.flatnonzero(matrix[first : first + rows].any(axis=0))
-        start = stop = 0
-        if used.size:
-            # Whole vector registers, so that no loop has a remainder.
-            start, stop = used[0] // 16 * 16, min(-(-(used[-1] + 1) // 16) * 16, matrix.shape[1])
-        blocks.append((first, min(first + rows, matrix.shape[0]), start, stop))
-    return np.array(blocks)
 
 
 class Excitation(Stage):
@@ -113,12 +100,11 @@ class Excitation(Stage):
         for name, values in {"fc": fc, **tables}.items():
             self.register_table(name, values)
         nodes = (tables["middle"] - 1) / PER_HZ if self.by_groups else f
-        levels = roex(f, nodes)
         upper = np.where(f >= fc[:, None], roex(f, fc), 0.0)
-        self.register_table("levels", levels)
-        self.register_table("levels_blocks", row_blocks(levels))
-        self.register_table("upper", upper)
-        self.register_table("upper_blocks", row_blocks(upper))
+        for name, weights in {"levels": roex(f, nodes).T, "upper": upper.T}.items():
+            self.register_table(name, filled_up(weights))
+            self.register_table(f"{name}_blocks", band_blocks(weights))
+        self.nodes = nodes.size
 
     def filters(self) -> Filters:
         """The tables that the lower skirts need where components are taken one by one."""
@@ -138,7 +124,7 @@ class Excitation(Stage):
             # Each ear as the only one of a listener.
             kept = select_components(x.unsqueeze(-3)).squeeze(-3)
         levels, levels_blocks, upper, upper_blocks = self.registered(*PRODUCTS)
-        density = banded(kept, levels, levels_blocks)
+        density = banded(kept, levels, levels_blocks, self.nodes)
         skirts: Callable[..., Tensor]
         if self.by_groups:
             skirts = partial(group_skirts, kept, density, self.groups())
@@ -146,7 +132,7 @@ class Excitation(Stage):
             # A component that is not kept has no level; the floor keeps its logarithm finite.
             level = torch.log10(density.clamp(min=SILENCE)).mul_(10)
             skirts = partial(_by_components, kept, level, self.filters())
-        high = banded(kept, upper, upper_blocks)
+        high = banded(kept, upper, upper_blocks, self.fc.shape[0])
         if self.uncertainty_db is None:
             return high + skirts(), state
         # With the level all components change alike, which is a factor, and the lower skirts'

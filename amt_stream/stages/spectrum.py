@@ -7,6 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from amt_stream.functional.spectrum import running_spectrum
+from amt_stream.functional.sums import LANES
 from amt_stream.scales import P0
 from amt_stream.streaming import Shape, Stage, State, with_time
 
@@ -58,22 +59,25 @@ class RunningSpectrum(Stage):
     def __init__(self, calibration_db: float = 3.32) -> None:
         super().__init__()
         self.calibration_db = calibration_db
-        self.bins = tuple(components_per_window())
-        first = 1
-        cosines, sines = [], []
-        for i, (half, count) in enumerate(zip(HALVES, self.bins, strict=True)):
+        counts = components_per_window()
+        weights = np.zeros((HALVES[0], sum(counts)), complex)
+        first = 0
+        for i, (half, count) in enumerate(zip(HALVES, counts, strict=True)):
             q = np.arange(half) + 0.5  # distance from the center, which lies between two samples
             window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
             scale = 2 / POINTS * 10 ** (calibration_db / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
-            phase = 2 * np.pi / POINTS * np.outer(np.arange(first, first + count), q)
-            weights = scale * window * np.exp(1j * phase)
-            # Where there are more components than values in half a window, they lie side by side.
-            weights = weights.T if count > half else weights
-            cosines.append(weights.real)
-            sines.append(weights.imag)
-            first += count
-        self.register_table("cosine", np.concatenate([c.ravel() for c in cosines]))
-        self.register_table("sine", np.concatenate([s.ravel() for s in sines]))
+            last = first + count
+            phase = 2 * np.pi / POINTS * np.outer(q, np.arange(first, last) + 1)
+            weights[:half, first:last] = scale * window[:, None] * np.exp(1j * phase)
+            first = last
+        # Whole registers of components go together, in the longest of their windows.
+        lengths = np.repeat(HALVES, counts)[::LANES]
+        self.bins = tuple(LANES * int(np.sum(lengths == half)) for half in HALVES)
+        ends = np.cumsum(self.bins)[:-1]
+        parts = zip(HALVES, np.split(weights, ends, axis=1), strict=True)
+        flat = np.concatenate([part[:half].ravel() for half, part in parts])
+        self.register_table("cosine", flat.real)
+        self.register_table("sine", flat.imag)
 
     def initial_state(self, shape: Shape) -> State:
         return {"past": self.state_like("past", with_time(shape, -1, POINTS - HOP))}

@@ -185,7 +185,7 @@ def select_case(rng):
 
 def banded_case(rng):
     stage = made(Excitation)
-    return banded.banded, (noise(*lead(rng), 960), stage.levels, stage.levels_blocks)
+    return banded.banded, (noise(*lead(rng), 960), stage.levels, stage.levels_blocks, 251)
 
 
 def lower_skirts_case(rng):

@@ -127,7 +127,7 @@ def test_indices_beyond_a_table_are_refused():
         ):
             with pytest.raises(ValueError, match="groups are not those of 960 components"):
                 group_skirts(given, density, wrong_groups)
-    for blocks in (stage.levels_blocks + 1, stage.levels_blocks[1:], 1000 * stage.levels_blocks):
+    for blocks in (stage.levels_blocks + 1000, -stage.levels_blocks, stage.levels_blocks.flip(1)):
         for given in (x, x.clone().requires_grad_()):
             with pytest.raises(ValueError, match="blocks are not those of a matrix"):
-                banded(given, stage.levels, blocks)
+                banded(given, stage.levels, blocks, 960)

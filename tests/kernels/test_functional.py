@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from amt_stream.functional import loudness
-from amt_stream.functional.banded import banded
+from amt_stream.functional.banded import band_blocks, banded, filled_up
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.excitation import lower_skirts, select_components
 from amt_stream.functional.fir import fir, fir_with_tail, polyphase
@@ -109,8 +109,33 @@ def test_select_components(dtype, frames, ears):
 def test_banded(dtype, rows, accuracy):
     stage = Excitation(accuracy).to(dtype)
     x = intensities(dtype, rows)
-    for matrix, blocks in ((stage.levels, stage.levels_blocks), (stage.upper, stage.upper_blocks)):
-        same(banded, x, matrix, blocks)
+    same(banded, x, stage.levels, stage.levels_blocks, stage.nodes)
+    same(banded, x, stage.upper, stage.upper_blocks, 150)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 40])
+def test_a_row_of_a_banded_product_is_the_same_among_others(dtype, columns):
+    """To the last bit: the order of its sums does not depend on how many rows there are."""
+    matrix = noise(50, columns, dtype=dtype).numpy()
+    blocks = torch.from_numpy(band_blocks(matrix))
+    x, table = noise(9, 50, dtype=dtype), torch.from_numpy(filled_up(matrix))
+    together = banded(x, table, blocks, columns)
+    same(banded, x, table, blocks, columns)
+    for rows in range(1, 9):
+        for first in range(9 - rows):
+            part = slice(first, first + rows)
+            assert torch.equal(banded(x[part], table, blocks, columns), together[part])
+
+
+def test_a_frame_of_a_spectrum_is_the_same_among_others(dtype):
+    s = RunningSpectrum().to(dtype)
+    x = noise(3, 32 * 7, dtype=dtype)
+    together, _ = s.step(x, s.initial_state((3,)))
+    for row in range(3):
+        state = s.initial_state(())
+        for n in range(7):
+            y, state = s.step(x[row, 32 * n : 32 * n + 32], state)
+            assert torch.equal(y[0], together[row, n])
 
 
 @pytest.mark.parametrize("frames", [1, 33])
@@ -128,9 +153,17 @@ def test_group_skirts(dtype, frames, accuracy, db):
     """Up to levels at which some groups have the flattest slope, some not, and some are silent."""
     s = Excitation(accuracy).to(dtype)
     kept = select_components(10 ** (db / 10) * intensities(dtype, 2, 2, frames))
-    same(group_skirts, kept, banded(kept, s.levels, s.levels_blocks), s.groups(), rtol=2)
+    density = banded(kept, s.levels, s.levels_blocks, s.nodes)
+    same(group_skirts, kept, density, s.groups(), rtol=2)
     quiet = 1e-3 * kept
-    same(group_skirts, quiet, banded(quiet, s.levels, s.levels_blocks), s.groups(), 3.0, rtol=2)
+    same(
+        group_skirts,
+        quiet,
+        banded(quiet, s.levels, s.levels_blocks, s.nodes),
+        s.groups(),
+        3.0,
+        rtol=2,
+    )
 
 
 def test_specific_loudness(dtype):

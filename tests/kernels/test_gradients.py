@@ -184,7 +184,7 @@ def test_gradients_of_group_skirts():
     spectrum = torch.logspace(7, -4, 960, dtype=torch.float64)
     x = select_components(noise(2, 1, 960).square() * spectrum) + 1
     x[1] *= 1e8
-    density = banded(x, s.levels, s.levels_blocks)
+    density = banded(x, s.levels, s.levels_blocks, s.nodes)
     along = 1e-6 * x * noise(2, 1, 960), 1e-6 * density * noise(2, 1, 143)
     given = x.clone().requires_grad_(), density.clone().requires_grad_()
     slopes = torch.autograd.grad(group_skirts(*given, s.groups()).log().sum(), given)
