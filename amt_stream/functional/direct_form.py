@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.sections import Sections, cascade, plain_cascade
@@ -24,6 +25,9 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     table = (sections, order + 1)
     state = (*lead, sections, order)
     fit("direct_form", x.dtype, ("b", b, table), ("a", a, table), ("zi", zi, state))
+    if order in (1, 2) and gpu.serves(x, b, a, zi):
+        y, zf = gpu.direct_form(x, b, a, zi)
+        return y, zf
     if compiled(x, b, a, zi):
         return _forward(x, b, a, zi)
     if not order:

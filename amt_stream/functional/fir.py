@@ -6,8 +6,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
+
+
+def windows(x: Tensor, bank: Tensor, step: int) -> Tensor:
+    """Sums (row, frame, phase) of `bank` (phase, tap) times `x` (row, time), `step` samples apart.
+
+    On a GPU it is no convolution of torch's, which rounds its factors there (TF32).
+    """
+    if gpu.serves(x, bank):
+        return gpu.windows(x, bank, step)
+    if x.is_cpu:
+        return torch.nn.functional.conv1d(x[:, None], bank[:, None], stride=step).mT
+    return x.unfold(-1, bank.shape[-1], step) @ bank.mT
 
 
 def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,8 +33,8 @@ def fir(x: Tensor, taps: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
         y, rows = x.new_empty(x.shape), prod(lead)
         _fir(array(joined).reshape(rows, -1), array(taps), y.numpy().reshape(rows, time))
     else:
-        whole = joined.reshape(-1, 1, joined.shape[-1])
-        y = torch.nn.functional.conv1d(whole, taps.flip(0)[None, None]).view(x.shape)
+        whole = joined.reshape(-1, joined.shape[-1])
+        y = windows(whole, taps.flip(0)[None], 1).reshape(x.shape)
     return y, joined[..., time:]
 
 
@@ -184,9 +197,8 @@ def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tu
         flat = y.numpy().reshape(rows, given)
         _polyphase(array(joined).reshape(rows, -1), array(bank), down, length, flat)
     else:
-        whole = joined.reshape(-1, 1, joined.shape[-1])
-        y = torch.nn.functional.conv1d(whole, bank[:, None], stride=down)
-        y = y.transpose(1, 2).reshape(*lead, given)
+        whole = joined.reshape(-1, joined.shape[-1])
+        y = windows(whole, bank, down).reshape(*lead, given)
     return y, joined[..., time:]
 
 

@@ -296,3 +296,47 @@ def group_skirts(
     tables = intensity, apart, ends, middle, above, center, made, y
     _launch("group_skirts", (rows, _programs(channels)), *tables, *sizes, K=steepness)
     return y
+
+
+@_operator(
+    lambda x, bank, step: _new(x, len(x), (x.shape[1] - bank.shape[1]) // step + 1, len(bank))
+)
+def windows(x: Tensor, bank: Tensor, step: int) -> Tensor:
+    """`fir.windows` of rows."""
+    (rows, time), (phases, taps) = x.shape, bank.shape
+    frames = (time - taps) // step + 1
+    y, size = _new(x, rows, frames, phases), rows * frames * phases
+    _launch("windows", (_programs(size),), x, bank, y, size, time, frames, phases, taps, step)
+    return y
+
+
+@_operator(lambda x, b, a, zi: (_new(x), _new(zi)))
+def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """`direct_form` of sections of first or second order."""
+    y, zf, time, (sections, order) = _new(x), _new(zi), x.shape[-1], zi.shape[-2:]
+    size = x.numel() // time
+    given = x, b, a, zi, y, zf, size, time, sections
+    _launch("direct_form", (_programs(size),), *given, ORDER=order)
+    return y, zf
+
+
+@_operator(lambda x, g, k, weights, zi: (_new(x), _new(zi)))
+def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """`svf` in one launch."""
+    y, zf, time, (channels, sections) = _new(x), _new(zi), x.shape[-1], g.shape
+    size = x.numel() // time
+    given = x, g, k, weights, zi, y, zf, size, time, channels, sections
+    _launch("svf", (_programs(size),), *given)
+    return y, zf
+
+
+@_operator(lambda x, a, b, c, d, zi: (_new(x), _new(zi)))
+def first_state(
+    x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """`state_space` of systems of one real state."""
+    y, zf, time = _new(x), _new(zi), x.shape[-1]
+    size = x.numel() // time
+    given = x, a, b, c, d, zi, y, zf, size, time, d.numel()
+    _launch("first_state", (_programs(size),), *given)
+    return y, zf

@@ -576,3 +576,86 @@ def group_skirts(
             heard_here = (channel >= first) & (channel < heard)
             total += tl.where(heard_here, p * tl.exp(-z) * weight, 0.0)
     tl.store(y + row * channels + channel, total, there)
+
+
+@triton.jit
+def windows(x, bank, y, size, time, frames, phases, taps, step, LANES: tl.constexpr):
+    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = lane < size
+    at = lane // (frames * phases) * time + lane // phases % frames * step
+    weight = lane % phases * taps
+    total = tl.load(bank + weight, there, 0.0) * 0
+    for k in range(taps):
+        total += tl.load(x + at + k, there, 0.0) * tl.load(bank + weight + k, there, 0.0)
+    tl.store(y + lane, total, there)
+
+
+@triton.jit
+def direct_form(x, b, a, zi, y, zf, size, time, sections, ORDER: tl.constexpr, LANES: tl.constexpr):
+    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = lane < size
+    for k in range(sections):
+        table, state = k * (ORDER + 1), (lane * sections + k) * ORDER
+        b0, b1, a1 = tl.load(b + table), tl.load(b + table + 1), tl.load(a + table + 1)
+        s1 = tl.load(zi + state, there, 0.0)
+        if ORDER == 2:
+            b2, a2 = tl.load(b + table + 2), tl.load(a + table + 2)
+            s2 = tl.load(zi + state + 1, there, 0.0)
+        at = lane * time
+        for _ in range(time):
+            # A section after the first goes on with what the one before it has left in `y`.
+            v = tl.load(x + at, there, 0.0) if k == 0 else tl.load(y + at, there, 0.0)
+            out = b0 * v + s1
+            s1 = b1 * v - a1 * out
+            if ORDER == 2:
+                s1 += s2
+                s2 = b2 * v - a2 * out
+            tl.store(y + at, out, there)
+            at += 1
+        tl.store(zf + state, s1, there)
+        if ORDER == 2:
+            tl.store(zf + state + 1, s2, there)
+
+
+@triton.jit
+def svf(x, g, k, weights, zi, y, zf, size, time, channels, sections, LANES: tl.constexpr):
+    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = lane < size
+    for n in range(sections):
+        table, state = lane % channels * sections + n, (lane * sections + n) * 2
+        gain, damping = tl.load(g + table, there, 0.0), tl.load(k + table, there, 1.0)
+        r = divided(gain * 0 + 1, 1 + gain * (gain + damping))
+        h, p, q = gain * (gain + damping) * r, gain * r, gain * gain * r
+        through = tl.load(weights + table * 3, there, 0.0)
+        band = tl.load(weights + table * 3 + 1, there, 0.0)
+        low = tl.load(weights + table * 3 + 2, there, 0.0)
+        s1, s2 = tl.load(zi + state, there, 0.0), tl.load(zi + state + 1, there, 0.0)
+        at = lane * time
+        for _ in range(time):
+            # A section after the first goes on with what the one before it has left in `y`.
+            v = tl.load(x + at, there, 0.0) if n == 0 else tl.load(y + at, there, 0.0)
+            excess = v - s2
+            d1, d2 = p * excess - h * s1, p * s1 + q * excess
+            tl.store(y + at, through * v + band * (s1 + d1) + low * (s2 + d2), there)
+            s1 += 2 * d1
+            s2 += 2 * d2
+            at += 1
+        tl.store(zf + state, s1, there)
+        tl.store(zf + state + 1, s2, there)
+
+
+@triton.jit
+def first_state(x, a, b, c, d, zi, y, zf, size, time, channels, LANES: tl.constexpr):
+    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = lane < size
+    channel = lane % channels
+    keep, drive = tl.load(a + channel, there, 0.0), tl.load(b + channel, there, 0.0)
+    see, through = tl.load(c + channel, there, 0.0), tl.load(d + channel, there, 0.0)
+    s = tl.load(zi + lane, there, 0.0)
+    at = lane * time
+    for _ in range(time):
+        v = tl.load(x + at, there, 0.0)
+        tl.store(y + at, see * s + through * v, there)
+        s = keep * s + drive * v
+        at += 1
+    tl.store(zf + lane, s, there)

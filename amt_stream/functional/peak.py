@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.fir import windows
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 
 
@@ -59,8 +60,8 @@ def peaks(
         _peaks(rows, array(phases), np.array(lengths), y[0], y[1])
         samples, between = (torch.from_numpy(v.reshape(*lead, frames)) for v in y)
         return samples, between, zf
-    one_each = joined.reshape(-1, 1, joined.shape[-1])
-    finer = torch.nn.functional.conv1d(one_each, phases.flip(1)[:, None]).abs().amax(1)
+    whole = joined.reshape(-1, joined.shape[-1])
+    finer = windows(whole, phases.flip(1), 1).abs().amax(-1)
     samples = per_frame(lambda v: v.amax(-1), x.abs(), lengths)
     between = per_frame(lambda v: v.amax(-1), finer.view(x.shape), lengths)
     return samples, torch.maximum(samples, between), zf

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
+
 BLOCK = 48
 """Samples that one matrix product takes: longer ones cost products, shorter ones cost calls."""
 
@@ -64,6 +66,9 @@ def state_space(
 
     Whoever calls often with the same system makes its `blocks` once and calls `run`.
     """
+    if zi.shape[-1] == 1 and gpu.serves(x, zi, a, b, c, d):
+        y, zf = gpu.first_state(x.to(zi.dtype), a, b, c, d, zi)
+        return y, zf
     return run(x, blocks(a, b, c, d, min(BLOCK, x.shape[-1])), zi)
 
 

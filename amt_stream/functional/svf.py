@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, recurrence
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.sections import Sections, cascade
@@ -43,6 +44,9 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     state = (*lead, *table, 2)
     fit("svf", x.dtype, ("g", g, table), ("k", k, table), ("weights", weights, (*table, 3)))
     fit("svf", x.dtype, ("zi", zi, state))
+    if gpu.serves(x, g, k, weights, zi):
+        y, zf = gpu.svf(x, g, k, weights, zi)
+        return y, zf
     if compiled(x, g, k, weights, zi):
         return _forward(x, g, k, weights, zi)
     if compilable(x, g, k, weights, zi):

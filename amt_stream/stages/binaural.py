@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.functional.fir import windows
 from amt_stream.functional.loudness import SILENT, inhibition_gains
 from amt_stream.stages.excitation import CAM_STEP, CAMS
 from amt_stream.stages.specific_loudness import Variant, check_variant
@@ -112,10 +113,10 @@ class SpatialSmoothing(Pointwise):
 
     def transform(self, x: Tensor) -> Tensor:
         half = self.places.shape[0] // 2
-        rows = x.reshape(-1, 1, x.shape[-1])
+        rows = x.reshape(-1, x.shape[-1])
         mode = "reflect" if self.variant == "documented" else "constant"
         padded = nn.functional.pad(rows, (half, half), mode=mode)
-        return nn.functional.conv1d(padded, self._kernel()[None, None]).view(x.shape)
+        return windows(padded, self._kernel()[None], 1).reshape(x.shape)
 
     def get_parameters(self) -> dict[str, Any]:
         """kernel_width, sigma, kernel_size and learnable."""

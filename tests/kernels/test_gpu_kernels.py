@@ -18,12 +18,16 @@ KERNELS = [
     "agc",
     "bank",
     "decayed",
+    "direct_form",
     "first_order",
+    "first_state",
     "group_skirts",
     "pattern",
     "relax",
     "skirts",
+    "svf",
     "third_octaves",
+    "windows",
 ]
 
 PARTS = 5

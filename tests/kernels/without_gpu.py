@@ -22,7 +22,9 @@ from triton.compiler import ASTSource
 from amt_stream import ZwickerLoudness
 from amt_stream.functional import dispatch, gpu, gpu_kernels
 from amt_stream.functional.adaptation import Loops, adaptation_loops
+from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.excitation import Filters, lower_skirts
+from amt_stream.functional.fir import windows
 from amt_stream.functional.first_order import first_order
 from amt_stream.functional.group_skirts import Groups, group_skirts
 from amt_stream.functional.loudness import agc
@@ -34,6 +36,8 @@ from amt_stream.functional.modulation import (
     one_poles,
 )
 from amt_stream.functional.relaxation import relax
+from amt_stream.functional.state_space import state_space
+from amt_stream.functional.svf import svf
 from amt_stream.functional.zwicker import decayed, loudness_pattern, third_octave_powers
 from amt_stream.scales import erb, erb_number_to_hz
 from amt_stream.stages.excitation import CAMS, grouped
@@ -141,17 +145,46 @@ def skirts_of_groups(dtype):
     return [group_skirts(*(v[n].to(dtype) for v in (x, density)), groups) for n in range(3)]
 
 
+def sections(dtype):
+    """Of first and of second order; more rows than a program has lanes."""
+    x, a = noise(5, 7, 30).to(dtype), torch.tensor([[1, -1.6, 0.7], [1, 0.3, 0.1]], dtype=dtype)
+    b, zi = noise(2, 3, seed=1).to(dtype), noise(5, 7, 2, 2, seed=2).to(dtype)
+    once = b[:, :2].contiguous(), a[:, :2] / 2 + 0.5
+    return [direct_form(x, b, a, zi), direct_form(x, *once, zi[..., :1])]
+
+
+def variable_sections(dtype):
+    x, zi = noise(5, 7, 30).to(dtype), noise(5, 7, 2, 2, seed=1).to(dtype)
+    g, k = noise(7, 2, seed=2).square().to(dtype), (1 + noise(7, 2, seed=3).square()).to(dtype)
+    return svf(x, g, k, noise(7, 2, 3, seed=4).to(dtype), zi)
+
+
+def systems_of_one_state(dtype):
+    x, zi = noise(9, 4, 30).to(dtype), noise(9, 4, 1, seed=1).to(dtype)
+    a, b, c, d = (noise(4, 1, seed=n).tanh().to(dtype) for n in range(2, 6))
+    return state_space(x, a[..., None], b, c, d[:, 0], zi)
+
+
+def sums_of_windows(dtype):
+    x, bank = noise(3, 40).to(dtype), noise(4, 9, seed=1).to(dtype)
+    return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :39], bank, 3)]
+
+
 CASES = {
     "adapt": loops,
     "agc": automatic_gain,
     "bank": banks,
     "decayed": decay,
+    "direct_form": sections,
     "first_order": low_passes,
+    "first_state": systems_of_one_state,
     "pattern": pattern,
     "group_skirts": skirts_of_groups,
     "relax": relaxation,
     "skirts": skirts,
+    "svf": variable_sections,
     "third_octaves": third_octaves,
+    "windows": sums_of_windows,
 }
 
 
