@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.place import Place
 from amt_stream.engine.sources import (
@@ -203,8 +204,7 @@ def analyze(
     measurements = [
         Measurement(
             _ready(one, recording.fs, heard),
-            calibration,
-            slice(0, heard),
+            [Listener(slice(0, heard), heard, calibration)],
             emit=arrived.append,
             epoch=lambda audio_s: math.nan,
             model_changed=lambda ready: None,

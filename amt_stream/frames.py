@@ -44,6 +44,7 @@ class Event:
     utc: seconds since 1970
     samples: how many it spans, as those that are missing
     text: one sentence to read, as the cause of a gap
+    row: the name of the row that it happened to, where not to all that the engine hears
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Event:
     utc: float
     samples: int = 0
     text: str = ""
+    row: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,8 +175,8 @@ class Frames:
     over the block of input that completed these rows, or over the last one where the source has
     ended (-100 for digital silence); of a model that takes fractions of full scale it is that of
     its channels, two at least, in dB relative to a full-scale sine. `model` is the name of the
-    model where the engine runs several. `stretch` counts on with a reset or swap of the model and
-    with another calibration.
+    model where the engine runs several, `row` that of the row where it hears several, each by
+    itself. `stretch` counts on with a reset or swap of the model and with another calibration.
 
     No frame stands within samples that are missing. `gaps` are those before the first of these, as
     pairs of the first sample and the one after the last, and that frame says GAP; `skipped` frames
@@ -201,6 +203,7 @@ class Frames:
     missed: int = 0
     stretch: int = 0
     model: str = ""
+    row: str = ""
 
     later: Later | None = field(default=None, repr=False)
     """What makes those arrays that are not there yet."""
@@ -235,8 +238,9 @@ class Frames:
         mine, theirs = self.later, before.later
         if mine is None or theirs is None or self.skipped or self.missed or self.gaps:
             return False
-        alike = (self.calibrated, self.stretch, self.start_s, self.model)
-        if alike != (before.calibrated, before.stretch, before.start_s, before.model):
+        alike = (self.calibrated, self.stretch, self.start_s, self.model, self.row)
+        theirs_too = (before.calibrated, before.stretch, before.start_s, before.model, before.row)
+        if alike != theirs_too:
             return False
         return theirs.joined(mine) is not None
 
@@ -326,6 +330,7 @@ def in_one(frames: Sequence[Frames]) -> Frames:
         missed=first.missed,
         stretch=first.stretch,
         model=first.model,
+        row=first.row,
     )
 
 

@@ -30,10 +30,13 @@ from .frames import HearsSound as HearsSound
 from .frames import History as History
 from .frames import Snapshot as Snapshot
 from .health import Health as Health
+from .health import RowHealth as RowHealth
+from .listener import MISSING as MISSING
 from .microphone import MicrophoneSource as MicrophoneSource
 from .outlet import Sink as Sink
 from .push import PushSource as PushSource
 from .ring import SampleRing as SampleRing
+from .row import Row as Row
 from .runner import Engine as Engine
 from .sources import Block as Block
 from .sources import Deliver as Deliver

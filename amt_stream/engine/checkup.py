@@ -6,7 +6,7 @@ from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clock import STEP_S, UtcScale
 from amt_stream.engine.course import Course
 from amt_stream.engine.ending import Ending
-from amt_stream.engine.health import Arrivals, Health, Load
+from amt_stream.engine.health import Arrivals, Health, Load, RowHealth
 from amt_stream.engine.intake import Intake
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import Measurement
@@ -53,11 +53,12 @@ class Checkup:
         ppm, uncertainty, observed_s = self._arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
         error = self._course.error
+        listeners = [listener for one in all_of_them for listener in one.listeners]
         return Health(
             device_state=self._device_state(),
             note=self._note(measurement.silent),
             samples=measurement.samples - lost,
-            frames=measurement.rows,
+            frames=measurement.frames,
             load=self._load.smoothed,
             load_max=self._load.highest,
             block_share_median=median,
@@ -76,14 +77,34 @@ class Checkup:
             clock_observed_s=observed_s,
             utc_ahead_s=self._utc.ahead_s if source.live else 0.0,
             behind_s=self._arrivals.behind_s if source.live else 0.0,
-            non_finite=max(one.non_finite for one in all_of_them),
-            clipped=max(one.clipped for one in all_of_them),
-            broken_frames=sum(one.broken for one in all_of_them),
+            non_finite=max(one.non_finite for one in listeners),
+            clipped=max(one.clipped for one in listeners),
+            broken_frames=sum(one.broken for one in listeners),
             silent=measurement.silent,
             sink_errors=sum(outlet.errors for outlet in self._outlets),
             sink_missed=sum(outlet.missed for outlet in self._outlets),
             error=None if error is None else str(error),
+            rows={} if not measurement.listeners[0].name else self._rows(),
         )
+
+    def _rows(self) -> dict[str, RowHealth]:
+        """Each row by itself: what it heard by the first model, what models made of it by all."""
+        by_row = zip(*(one.listeners for one in self._measurements.values()), strict=True)
+        samples = next(iter(self._measurements.values())).samples
+        return {
+            of_models[0].name: RowHealth(
+                samples=samples - of_models[0].lost,
+                lost_samples=of_models[0].lost,
+                non_finite=of_models[0].non_finite,
+                clipped=of_models[0].clipped,
+                broken_frames=sum(one.broken for one in of_models),
+                silent=of_models[0].silent,
+                missing=of_models[0].missing,
+                calibration=of_models[0].calibration,
+                gain_db=of_models[0].gain_db,
+            )
+            for of_models in by_row
+        }
 
     @property
     def silent_for_s(self) -> float:

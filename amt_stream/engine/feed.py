@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from amt_stream import catalog
 from amt_stream.frames import Event, Fault, Frames
-from amt_stream.rows import Column, FieldReadings, JoinedRows, Readings, Rows, choose
+from amt_stream.rows import FieldReadings, JoinedRows, Readings, Rows, RowsOfEach, choose
+from amt_stream.rows.block import ROW
 from amt_stream.streaming import Stage
 
 WAIT_S = 0.1
@@ -25,22 +26,29 @@ class Taker(Protocol):
     def end(self) -> None: ...
 
 
+class Heard(NamedTuple):
+    """A row that an engine hears, "" where there is one alone, and how many channels it has."""
+
+    row: str
+    channels: int
+
+
 class Made(NamedTuple):
-    """What the rows of an engine's model are made of: the model, channels heard, scalar outputs."""
+    """What rows of readings are made of: a model, its scalar outputs, and what it hears."""
 
     model: Stage
-    channels: int
     fields: tuple[str, ...]
+    heard: tuple[Heard, ...]
 
 
-def readings_of_model(name: str, made: Made) -> Readings:
+def readings_of_model(name: str, made: Made, channels: int) -> Readings:
     """Those that the catalog has for a model; of another, its outputs of one number per frame."""
     model = made.model
     entry = catalog.entry_of(model)
     if entry is None:
         return FieldReadings(name, made.fields)
     band = "uncertainty_db" in entry.takes and model.uncertainty_db is not None
-    readings: Readings = entry.make_readings(made.channels, model=model, band=band)
+    readings: Readings = entry.make_readings(channels, model=model, band=band)
     return readings
 
 
@@ -58,16 +66,23 @@ class EngineRows:
         columns: Sequence[str] | None,
     ) -> None:
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
-        self._stretches = dict.fromkeys(models(), 0)
-        self._joined = self._join(self._readings())
+        heard = next(iter(models().values())).heard
+        self._channels = {one.row: one.channels for one in heard}
+        self._stretches = dict.fromkeys(
+            ((row, name) for row in self._channels for name in models()), 0
+        )
+        self._joined = RowsOfEach(
+            {row: self._join(row, self._readings(row)) for row in self._channels}
+        )
 
-    def _readings(self) -> dict[str, Readings]:
-        return {name: readings_of_model(name, made) for name, made in self._models().items()}
+    def _readings(self, row: str) -> dict[str, Readings]:
+        channels = self._channels[row]
+        return {n: readings_of_model(n, made, channels) for n, made in self._models().items()}
 
-    def _join(self, readings: Mapping[str, Readings]) -> JoinedRows:
+    def _join(self, row: str, readings: Mapping[str, Readings]) -> JoinedRows:
         if self._columns is not None:
             choose(readings, self._columns)
-        table = JoinedRows(readings, self._step_ms, self._fs)
+        table = JoinedRows(readings, self._step_ms, self._fs, row=row)
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
         if twice:
             raise ValueError(
@@ -82,18 +97,19 @@ class EngineRows:
         return self._joined.names
 
     @property
-    def keys(self) -> tuple[Column, ...]:
-        """What says which cell a row is of, of a model that gives several."""
-        return self._joined.keys
+    def gives_cells(self) -> bool:
+        """Whether there is a row for each of several cells of a model at each time."""
+        return self._joined.gives_cells
 
     def begin(self, time_s: float) -> None:
         """Give rows from that time on only."""
         self._joined.begin(time_s)
 
     def __call__(self, frames: Frames) -> Rows:
-        if frames.stretch != self._stretches[frames.model]:
-            self._stretches[frames.model] = frames.stretch
-            self._look_again(float(frames.time_s[0]))
+        key = frames.row, frames.model
+        if frames.stretch != self._stretches[key]:
+            self._stretches[key] = frames.stretch
+            self._look_again(frames.row, float(frames.time_s[0]))
         return self._joined(frames)
 
     def event(self, event: Event) -> None:
@@ -104,15 +120,16 @@ class EngineRows:
         """The rows until the end of the sound that some model has not reached by itself."""
         return self._joined.rest(end_s)
 
-    def _look_again(self, time_s: float) -> None:
+    def _look_again(self, row: str, time_s: float) -> None:
         """After a reset, another calibration or a swap: are the models still read the same way?"""
-        readings, present = self._readings(), self._joined.readings
+        readings, present = self._readings(row), self._joined.of[row].readings
         if any(
             type(one) is not type(present[name]) or one.offered != present[name].offered
             for name, one in readings.items()
         ):
-            self._joined = self._join(readings)
-            self._joined.begin(time_s)
+            joined = self._join(row, readings)
+            joined.begin(time_s)
+            self._joined.renew(row, joined)
 
 
 class RowMaker:
@@ -178,14 +195,17 @@ class RowSink:
 
 
 class Newest:
-    """Keeps the newest row."""
+    """Keeps the newest row, of several that are heard that of each."""
 
     def __init__(self) -> None:
-        self._rows: Rows | None = None
+        self._rows: dict[str, Rows] = {}
 
     def take(self, rows: Rows) -> None:
         """[sink-thread]"""
-        self._rows = rows
+        if ROW not in rows.columns:
+            self._rows = {"": rows}
+            return
+        self._rows = self._rows | {row: rows.where(rows[ROW] == row) for row in set(rows[ROW])}
 
     def end(self) -> None:
         """Nothing more comes; the newest row stays."""
@@ -193,7 +213,8 @@ class Newest:
     @property
     def row(self) -> dict[str, Any] | None:
         """[any-thread]"""
-        return None if self._rows is None else next(iter(self._rows.where(slice(-1, None))))
+        found = {row: next(iter(rows.where(slice(-1, None)))) for row, rows in self._rows.items()}
+        return found.get("", found or None)
 
 
 class Waiting:

@@ -2,16 +2,37 @@
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from amt_stream.calibration import Calibration
 from amt_stream.engine.portaudio import since_boot_s
 
 WINDOW_S = 2.0
 WINDOWS = 300
 ENOUGH_WINDOWS = 10
 LATE_S = 0.1
+
+
+@dataclass(frozen=True)
+class RowHealth:
+    """A snapshot of one row of several that an engine hears: as `Health`, and
+
+    missing         no sound of it comes just now
+    calibration     what its readings rest on, of both ears or of each, and its gain in dB
+    """
+
+    samples: int
+    lost_samples: int
+    non_finite: int
+    clipped: int
+    broken_frames: int
+    silent: bool
+    missing: bool
+    calibration: tuple[Calibration, ...]
+    gain_db: float
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,8 @@ class Health:
     sink_missed         rows that a slow sink did not get
     device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
     note                one sentence worth reading, or ""
+    rows                of several rows each by its name; what is told of all above is that of the
+                        worst, and silent means all of them
     """
 
     device_state: str
@@ -70,6 +93,7 @@ class Health:
     sink_errors: int
     sink_missed: int
     error: str | None
+    rows: Mapping[str, RowHealth] = field(default_factory=dict)
 
 
 class Load:

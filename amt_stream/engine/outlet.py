@@ -102,7 +102,7 @@ class Outlet:
         self._noted = sink if isinstance(sink, HasNote) else None
         # Sound comes beside frames, about as often.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
-        self._missed: dict[str, Missed] = {}
+        self._missed: dict[tuple[str, str], Missed] = {}
         self._unheard_before_next = 0
         self._queue: queue.SimpleQueue[Handed | None] = queue.SimpleQueue()
         self._hurried_at: float | None = None
@@ -121,9 +121,9 @@ class Outlet:
         """Hand on rows; never waits when lossy [engine-thread]."""
         if not self._room():
             self.missed += len(frames)
-            self._missed.setdefault(frames.model, Missed()).add(frames)
+            self._missed.setdefault((frames.model, frames.row), Missed()).add(frames)
             return
-        missed = self._missed.pop(frames.model, None)
+        missed = self._missed.pop((frames.model, frames.row), None)
         if missed is not None:
             frames = missed.before(frames)
         if not self.retired:

@@ -75,7 +75,7 @@ class RowOutlets:
             if self._newest is None:
                 newest = Newest()
                 table = self._table(NEWEST_MS, None)
-                if table.keys:
+                if table.gives_cells:
                     first = next(iter(self._models().values())).model
                     raise ValueError(
                         f"{type(first).__name__} gives a row for each cell: ask rows() for "

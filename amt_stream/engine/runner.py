@@ -18,13 +18,14 @@ from amt_stream.engine.clock import UtcScale
 from amt_stream.engine.course import Course
 from amt_stream.engine.delivery import InCallback, IntoRing
 from amt_stream.engine.ending import Ending
-from amt_stream.engine.feed import Made, RowFeed, RowSink
+from amt_stream.engine.feed import Heard, Made, RowFeed, RowSink
 from amt_stream.engine.frames import History
 from amt_stream.engine.health import Arrivals, Health
 from amt_stream.engine.intake import Intake
 from amt_stream.engine.keeping import Keeping
 from amt_stream.engine.ladder import Ladder
-from amt_stream.engine.measurement import Measurement, ReadyModel, each_ear
+from amt_stream.engine.listener import Listener, each_ear
+from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.outlet import Sink
 from amt_stream.engine.outlets import Outlets
 from amt_stream.engine.pace import RUNGS, refuse_no_rungs
@@ -33,6 +34,7 @@ from amt_stream.engine.place import place_of
 from amt_stream.engine.program_end import keep_nothing_running, nobody_is_left
 from amt_stream.engine.resuming import BrokenOff, Standing
 from amt_stream.engine.ring import SampleRing
+from amt_stream.engine.row import Row, refuse_no_gain, rows_of_source
 from amt_stream.engine.row_outlets import RowOutlets
 from amt_stream.engine.sources import (
     DeviceLost,
@@ -70,8 +72,13 @@ class Engine:
     Several models hear the same sound as {"name": model, ...}: each has its own blocks, latency and
     `histories[name]`, and its frames carry its name. What is told of one model (`model`, `history`,
     the frames and the latency of `health`) is then told of the first; the load is that of all.
+    Of several rows there are `histories["row"]`, or "row/name" of several models.
 
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
+    rows: several microphones, each heard by itself through the same model in one step: how many
+        there are, which share the channels of the source evenly, or the channels of each, as
+        [(1, 2), (3, 4)], or a `Row` that says more. Each has a calibration, gain, faults, gaps and
+        frames of its own, and these, their events and rows of readings carry its name
     channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
         takes fractions of full scale and not pascal hears these too, or all channels of the source
     device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there, and stay;
@@ -96,6 +103,7 @@ class Engine:
         model: Stage | Mapping[str, Stage],
         sinks: Sequence[Sink | RowSink] = (),
         *,
+        rows: int | Sequence[Row | Sequence[int]] | None = None,
         calibration: Calibration | Sequence[Calibration] | None = None,
         channels: Sequence[int] | None = None,
         device: str | torch.device = "cpu",
@@ -123,6 +131,9 @@ class Engine:
         models = model if isinstance(model, Mapping) else {"": model}
         if not models:
             raise ValueError("no model given: give one Stage, or several by name")
+        if rows is not None and channels is not None:
+            raise ValueError("rows and channels are given: give the channels of each row")
+        self._rows = () if rows is None else rows_of_source(rows, source)
         self.histories: dict[str, History] = {}
         self._measurements: dict[str, Measurement] = {}
         for name, one in models.items():
@@ -148,20 +159,48 @@ class Engine:
         channels: Sequence[int] | None,
         first_sample: int,
     ) -> None:
-        columns = self._columns(model, channels)
-        heard = len(range(self.source.channels)[columns])
-        ready = ReadyModel(model, self.source.fs, self._block_ms, heard, self._place)
+        listeners = self._listeners(model, calibration, channels)
+        heard = max(listener.channels for listener in listeners)
+        fs, block_ms, batch = self.source.fs, self._block_ms, len(listeners)
+        ready = ReadyModel(model, fs, block_ms, heard, self._place, batch)
         self._measurements[name] = Measurement(
             ready,
-            calibration,
-            columns,
+            listeners,
             emit=partial(self._emit, name),
             epoch=self._epoch,
             model_changed=partial(self._renew_history, name),
             name=name,
             begin=first_sample,
         )
-        self.histories[name] = self._new_history(ready)
+        if ready.rows != 2 or not ready.in_pascal or model.per_channel:
+            _refuse_mixed(model, listeners)
+        for listener in listeners:
+            self.histories[_of_row(name, listener.name)] = self._new_history(ready)
+
+    def _listeners(
+        self,
+        model: Stage,
+        calibration: Calibration | Sequence[Calibration],
+        channels: Sequence[int] | None,
+    ) -> list[Listener]:
+        """Who hears one model, by themselves."""
+        source = self.source
+        # All models hear the same sound: the first one tells what is missing.
+        tell = None if self._measurements else self._tell_gap
+        if not self._rows:
+            columns = self._columns(model, channels)
+            return [Listener(columns, source.channels, calibration, tell_gap=tell)]
+        return [
+            Listener(
+                channel_slice(row.channels, source.channels, source.name),
+                source.channels,
+                calibration if row.calibration is None else row.calibration,
+                row.gain_db,
+                row.name,
+                tell,
+            )
+            for row in self._rows
+        ]
 
     def _columns(self, model: Stage, channels: Sequence[int] | None) -> slice:
         """Which channels of the source a model hears."""
@@ -192,7 +231,7 @@ class Engine:
             models=self._made,
             begin_s=self.first_sample / source.fs,
             samples=lambda: measurement.samples,
-            slack=slack * len(self._measurements),
+            slack=slack * len(self.histories),
             slack_s=slack_s,
         )
         for sink in self.sinks:
@@ -306,21 +345,54 @@ class Engine:
             for outlet in self._outlets
         )
 
-    def reset(self) -> None:
-        """All models back to silence at their next block; the clock goes on [any-thread]."""
-        for measurement in self._measurements.values():
-            measurement.commands.put(measurement.reset)
-        self._tell_once_done("reset", "all models are back to silence")
+    def reset(self, row: str | None = None) -> None:
+        """All models back to silence at their next block; the clock goes on [any-thread].
 
-    def calibrate(self, calibration: Calibration | Sequence[Calibration]) -> None:
-        """Read with another calibration from the next block on [any-thread].
+        row: the name of one, where several are heard: the others go on
+        """
+        index = self._index_of(row)
+        for measurement in self._measurements.values():
+            measurement.commands.put(partial(measurement.reset, index))
+        self._tell_once_done("reset", "all models are back to silence", row)
+
+    def calibrate(
+        self,
+        calibration: Calibration | Sequence[Calibration] | None = None,
+        *,
+        row: str | None = None,
+        gain_db: float | None = None,
+    ) -> None:
+        """Read with another calibration, gain or both from the next block on [any-thread].
 
         The band of a model that gives one stays that of the uncertainty it was made with.
+
+        row: the name of one, where several are heard, by default all of them
         """
-        ears = each_ear(calibration)
+        if calibration is None and gain_db is None:
+            raise ValueError("no calibration and no gain_db given: give one of them")
+        ears = () if calibration is None else each_ear(calibration)
+        if gain_db is not None:
+            refuse_no_gain(gain_db)
+        index = self._index_of(row)
         for measurement in self._measurements.values():
-            measurement.commands.put(partial(measurement.recalibrate, calibration))
-        self._tell_once_done("calibrated", f"read from here on with {in_words(ears)}")
+            measurement.commands.put(partial(measurement.recalibrate, calibration, gain_db, index))
+        told = [in_words(ears)] if ears else []
+        told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
+        self._tell_once_done("calibrated", f"read from here on with {' and '.join(told)}", row)
+
+    def _index_of(self, row: str | None) -> int | None:
+        """Which row is called so."""
+        if row is None:
+            return None
+        if row not in self.row_names:
+            there = ", ".join(self.row_names) or "no rows, but one measurement"
+            raise ValueError(f"no row is called {row!r}: there are {there}")
+        return self.row_names.index(row)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """What the rows are called, where several are heard, each by itself [any-thread]."""
+        return tuple(row.name for row in self._rows)
 
     def swap(self, model: Stage, name: str | None = None) -> None:
         """Go on with another model, built and warmed here while the present one runs [any-thread].
@@ -335,7 +407,8 @@ class Engine:
         else:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.models)}")
         present = measurement.ready
-        ready = ReadyModel(model, self.source.fs, self._block_ms, present.heard, self._place)
+        fs, heard, batch = self.source.fs, present.heard, present.shape[0]
+        ready = ReadyModel(model, fs, self._block_ms, heard, self._place, batch)
         if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(
@@ -345,9 +418,12 @@ class Engine:
         ready.warm()
         measurement.commands.put(partial(measurement.swap, ready))
 
-    def _tell_once_done(self, kind: str, text: str) -> None:
+    def _tell_once_done(self, kind: str, text: str, row: str | None = None) -> None:
         """Tell of what models were commanded to do, when the first one does it."""
-        self._measurement.commands.put(partial(self._telling.here, kind, text))
+        self._measurement.commands.put(partial(self._telling.here, kind, text, row or ""))
+
+    def _tell_gap(self, row: str, sample: int, samples: int) -> None:
+        self._telling.gap_of(row, sample, samples)
 
     @property
     def model(self) -> Stage:
@@ -367,11 +443,14 @@ class Engine:
     @property
     def history(self) -> History:
         """The last rows of the model, of the first of several [any-thread]."""
-        return self.histories[self._measurement.name]
+        return next(iter(self.histories.values()))
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """What readings rest on just now: one for both ears, or one for each [any-thread]."""
+        """What readings rest on just now: one for both ears, or one for each [any-thread].
+
+        Of several rows it is that of the first: `health.rows` has that of each.
+        """
         return self._measurement.calibration
 
     def rows(self, step_ms: int = 100, columns: Sequence[str] | None = None) -> RowFeed:
@@ -393,6 +472,8 @@ class Engine:
 
     def latest(self) -> dict[str, Any] | None:
         """The newest row as a dict by column, every 100 ms; None before the first [any-thread].
+
+        Where several rows are heard, it is that of each, by its name.
 
         Rows are made from the first call on: what accumulates, as an average level does, counts
         from the seconds before that call, or from the start where it was made by then.
@@ -417,8 +498,10 @@ class Engine:
         return self._checkup.health()
 
     def _made(self) -> dict[str, Made]:
-        running = {name: one.ready for name, one in self._measurements.items()}
-        return {name: Made(one.model, one.heard, one.fields) for name, one in running.items()}
+        return {
+            name: Made(one.ready.model, one.ready.fields, tuple(map(_heard, one.listeners)))
+            for name, one in self._measurements.items()
+        }
 
     def _run(self) -> None:
         """The engine's thread: also warms the model, watches the device and tidies up."""
@@ -475,11 +558,12 @@ class Engine:
             return
         # A model that hangs in its callback has no state to tell of.
         if self._model_lock.acquire(timeout=max(0.0, until - time.monotonic())):
+            self._measurement.close_holes()
             self._keeping.now()
             self._model_lock.release()
 
     def _emit(self, name: str, frames: Frames) -> None:
-        self.histories[name].write(frames)
+        self.histories[_of_row(name, frames.row)].write(frames)
         self._outlets.put(frames)
 
     def _epoch(self, audio_s: float) -> float:
@@ -496,12 +580,32 @@ class Engine:
         self._telling.here("swapped", text)
         # What another model gave is not read as what this one gives.
         self._outlets.forget(name)
-        old = self.histories[name]
-        if (old.fields, old.frame_rate) != (ready.fields, ready.clock.frame_rate):
-            self.histories[name] = self._new_history(ready, old)
+        for key in [_of_row(name, row) for row in self.row_names or ("",)]:
+            old = self.histories[key]
+            if (old.fields, old.frame_rate) != (ready.fields, ready.clock.frame_rate):
+                self.histories[key] = self._new_history(ready, old)
 
     def _new_history(self, ready: ReadyModel, before: History | None = None) -> History:
         return History(ready.fields, ready.clock.frame_rate, self._history_s, before)
+
+
+def _of_row(model: str, row: str) -> str:
+    """What the history of a row of a model is called."""
+    return "/".join(filter(None, (row, model)))
+
+
+def _heard(listener: Listener) -> Heard:
+    return Heard(listener.name, listener.channels)
+
+
+def _refuse_mixed(model: Stage, listeners: Sequence[Listener]) -> None:
+    """Raise ValueError where a model has a row for each channel, and there are more in some."""
+    counts = sorted({listener.channels for listener in listeners})
+    if len(counts) > 1:
+        raise ValueError(
+            f"{type(model).__name__} hears each channel by itself, and rows have {counts[0]} and "
+            f"{counts[-1]} channels: give rows of as many each"
+        )
 
 
 def _refuse_no_time(**given: float) -> None:

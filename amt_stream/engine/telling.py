@@ -67,13 +67,19 @@ class Telling:
                 cause = "it found no room"
             self._tell("gap", self._position(), lost, self._broken_off.told() or cause)
 
-    def here(self, kind: str, text: str) -> None:
-        """Tell of something at the sample that the models have reached [engine-thread]."""
-        self._tell(kind, self._position(), text=text)
+    def gap_of(self, row: str, sample: int, samples: int) -> None:
+        """Tell that samples of one row were missing, once that has ended [engine-thread]."""
+        self._tell("gap", sample, samples, f"{row or self._source.name} had no sound", row)
 
-    def _tell(self, kind: str, sample: int, samples: int = 0, text: str = "") -> None:
+    def here(self, kind: str, text: str, row: str = "") -> None:
+        """Tell of something at the sample that the models have reached [engine-thread]."""
+        self._tell(kind, self._position(), text=text, row=row)
+
+    def _tell(
+        self, kind: str, sample: int, samples: int = 0, text: str = "", row: str = ""
+    ) -> None:
         time_s = sample / self._source.fs
         utc = self._epoch(time_s) + time_s
-        event = Event(kind, sample, time_s, utc, samples, text)
+        event = Event(kind, sample, time_s, utc, samples, text, row)
         self._events.append(event)
         self._outlets.tell(event)

@@ -3,6 +3,7 @@
 from amt_stream.rows.block import AFTER, BEFORE, Rows
 from amt_stream.rows.cells import CellReadings, cell_readings
 from amt_stream.rows.column import Column, NoSuchColumn
+from amt_stream.rows.each import RowsOfEach
 from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
@@ -49,6 +50,7 @@ __all__ = [
     "ProgrammeReadings",
     "Readings",
     "Rows",
+    "RowsOfEach",
     "SoundLevelReadings",
     "Strongest",
     "ZwickerReadings",

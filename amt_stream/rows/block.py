@@ -12,6 +12,9 @@ from amt_stream.rows.words import FAULT_NAMES
 BEFORE = ("time_s", "utc", "sample")
 """Columns before the readings: the row's time, when that was, the sample of input it stands at."""
 
+ROW = "row"
+"""The column after these that says whose row it is, where several are heard, each by itself."""
+
 AFTER = ("fault", "settling", "settling_columns", "calibrated")
 """Columns after them, of all that was heard since the row before."""
 
@@ -21,6 +24,7 @@ ALL = "all"
 KINDS = {
     "utc": "datetime64[ms]",
     "sample": "int64",
+    ROW: "O",
     "fault": "uint8",
     "settling": "bool",
     "settling_columns": "O",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Event, Fault, Frames, in_one
 from amt_stream.resumable import Resumable, SavedState, Unfitting
-from amt_stream.rows.block import AFTER, BEFORE, Rows, in_seven_digits, in_utc, names_of
+from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
 from amt_stream.rows.readings import Readings, Summary
 
@@ -21,6 +21,8 @@ HELD_S = 0.1
 
 FOR_EVER = 2**62
 """Steps."""
+
+WHOSE = Column(ROW, "", "which row of several that are heard, each by itself")
 
 ANY_FAULT = np.uint8(sum(Fault))
 UNCALIBRATED = np.uint8(128)
@@ -38,6 +40,7 @@ class JoinedRows(Resumable):
     fs: sampling rate of the input in hertz
     from_s, to_s: rows and statistics are of this part of the sound. Without `from_s`, statistics
         leave out what settles from silence (`Readings.rise_s`)
+    row: the name of what is heard, where several are, each by itself: a column of all rows
     duration_s: of the sound, where it is known: one that ends before a model has risen is counted
         from its beginning
 
@@ -57,6 +60,7 @@ class JoinedRows(Resumable):
         from_s: float | None = None,
         to_s: float = math.inf,
         duration_s: float | None = None,
+        row: str = "",
     ) -> None:
         if len(readings) > 1 and any(one.keys for one in readings.values()):
             raise ValueError(
@@ -72,7 +76,8 @@ class JoinedRows(Resumable):
             raise ValueError(f"from {from_s or 0.0:g} s to {to_s:g} s there is no sound")
         self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs
         self.from_s, self.to_s = from_s or 0.0, to_s
-        self.keys = next(iter(readings.values())).keys
+        self.row, self._cells = row, next(iter(readings.values())).cells
+        self.keys = (*([WHOSE] if row else []), *next(iter(readings.values())).keys)
         self.start_utc: np.datetime64 | None = None
         for one in readings.values():
             end_s = min(to_s, math.inf if duration_s is None else duration_s)
@@ -87,6 +92,11 @@ class JoinedRows(Resumable):
     def columns(self) -> tuple[Column, ...]:
         """The readings, in their order; first what says which cell a row is of."""
         return (*self.keys, *(c for one in self.readings.values() for c in one.columns))
+
+    @property
+    def gives_cells(self) -> bool:
+        """Whether there is a row for each of several cells of a model at each time."""
+        return len(self._cells[0]) > 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -220,14 +230,17 @@ class JoinedRows(Resumable):
         settling: NDArray[np.bool_],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
-        cells = next(iter(self.readings.values())).cells
+        cells = self._cells
         names = [column.name for column in self.columns[len(self.keys) :]]
         marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
         given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
         if len(cells) > 1:
             given = [np.repeat(column, len(cells)) for column in given]
         found: dict[str, NDArray[Any]] = dict(zip(BEFORE, given[: len(BEFORE)], strict=True))
-        for key, of_cells in zip(self.keys, zip(*cells, strict=True), strict=True):
+        if self.row:
+            found[ROW] = np.full(len(given[0]), self.row, object)
+        keys = self.keys[len(self.keys) - len(cells[0]) :]
+        for key, of_cells in zip(keys, zip(*cells, strict=True), strict=True):
             found[key.name] = np.tile(np.array(of_cells), len(marks))
         table = in_seven_digits(values).reshape(len(given[0]), len(names))
         found |= dict(zip(names, table.T, strict=True))

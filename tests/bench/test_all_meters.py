@@ -10,6 +10,7 @@ import torch
 from amt_stream import catalog
 from amt_stream.bench import machine
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, readings_of
@@ -30,8 +31,7 @@ def shares(names, readings):
     measurements = [
         Measurement(
             ReadyModel(model, FS, BLOCK_MS),
-            Calibration(107.0),
-            slice(0, 2),
+            [Listener(slice(0, 2), 2, Calibration(107.0))],
             emit=emit,
             epoch=lambda audio_s: math.nan,
             model_changed=lambda ready: None,

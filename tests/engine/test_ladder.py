@@ -11,6 +11,7 @@ from amt_stream.catalog import entry, entry_of
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
 from amt_stream.engine import ladder as ladder_module
 from amt_stream.engine.ladder import CALM_S
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.pace import Pace
 from amt_stream.models import Moore2016
@@ -90,8 +91,7 @@ def measured(collector, model, block_ms=10.0):
     ready = ReadyModel(model, 48000, block_ms)
     return Measurement(
         ready,
-        FULL_SCALE,
-        slice(0, 2),
+        [Listener(slice(0, 2), 2, FULL_SCALE)],
         emit=collector,
         epoch=lambda audio_s: 0.0,
         model_changed=lambda ready: None,

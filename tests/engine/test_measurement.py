@@ -9,6 +9,7 @@ import torch
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine.frames import Marks
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import LATER, Fault
@@ -23,8 +24,7 @@ def measure(collector):
     def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE):
         return Measurement(
             ReadyModel(model, fs, 10.0),
-            calibration,
-            ears,
+            [Listener(ears, 2, calibration)],
             emit=collector,
             epoch=lambda audio_s: 1e9,
             model_changed=lambda ready: None,
@@ -231,7 +231,7 @@ def test_what_is_not_a_number_is_zero_counted_and_marked(
     measurement = measure(power_meter())
     measurement.take(x)
     np.testing.assert_allclose(collector.column("stl"), reference(clean), rtol=1e-5)
-    assert measurement.non_finite == 100
+    assert measurement.listeners[0].non_finite == 100
     fault = collector.column("fault")
     assert np.flatnonzero(fault).tolist() == list(range(5000 // 48, 5100 // 48 + 1))
     assert set(fault[fault > 0].tolist()) == {Fault.NON_FINITE}
@@ -243,7 +243,7 @@ def test_clipping_is_counted_marked_and_left_alone(measure, collector, power_met
     x[5000, 1] = peak
     measurement = measure(power_meter(delay=96))
     measurement.take(x)
-    assert measurement.clipped == 1
+    assert measurement.listeners[0].clipped == 1
     marked = np.flatnonzero(collector.column("fault") & Fault.CLIP) * 48
     # Heard from its own frame on; two rows earlier by the model's latency, two later by its reach.
     assert marked.tolist() == [4896, 4944, 4992, 5040, 5088]
@@ -371,11 +371,11 @@ def test_what_a_model_makes_no_number_of_is_marked_and_counted(
     measurement = measure(Breaking(48))
     measurement.take(x)
     wrong = ~np.isfinite(collector.column("ltl"))
-    assert measurement.broken == wrong.sum() > 0
+    assert measurement.listeners[0].broken == wrong.sum() > 0
     fault = collector.column("fault")
     assert (fault[wrong] == Fault.NON_FINITE).all()
     assert not fault[:50].any()
-    assert measurement.non_finite == 0
+    assert measurement.listeners[0].non_finite == 0
 
 
 def test_a_model_for_another_rate_is_refused(power_meter):

@@ -7,6 +7,7 @@ import torch
 from amt_stream.analysis import ArrayRecording, analyze
 from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, keeping, runner
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.place import HERE, place_of
 from tests.engine.conftest import FULL_SCALE, Collector
@@ -148,8 +149,7 @@ def test_longer_blocks_go_launch_by_launch_from_the_same_state(power_meter, coll
         ready.warm()
         return Measurement(
             ready,
-            FULL_SCALE,
-            slice(0, 2),
+            [Listener(slice(0, 2), 2, FULL_SCALE)],
             emit=collector,
             epoch=lambda audio_s: 0.0,
             model_changed=lambda ready: None,

@@ -7,6 +7,7 @@ import pytest
 
 from amt_stream import Moore2016, SoundLevel
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.frames import Fault
 from amt_stream.rows import JoinedRows, joined, readings_of
@@ -25,8 +26,7 @@ def heard():
     measurements = [
         Measurement(
             ReadyModel(model, FS, 1.0),
-            FAR,
-            slice(0, 2),
+            [Listener(slice(0, 2), 2, FAR)],
             emit=given.append,
             epoch=lambda audio_s: 1e9 + 1e-6 * audio_s,
             model_changed=lambda ready: None,

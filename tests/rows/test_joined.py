@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.frames import Fault, Frames
 from amt_stream.outputs import LatestReadings
@@ -119,8 +120,7 @@ def test_a_model_that_is_off_takes_nothing_from_the_others():
     given = []
     measurement = Measurement(
         ReadyModel(SoundLevel(FS), FS, 10.0),
-        Calibration(100.0),
-        slice(0, 2),
+        [Listener(slice(0, 2), 2, Calibration(100.0))],
         emit=given.append,
         epoch=lambda audio_s: 0.0,
         model_changed=lambda ready: None,

@@ -5,6 +5,7 @@ import math
 import torch
 
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.rows import JoinedRows, Rows, choose, readings_of
@@ -35,8 +36,7 @@ class Meters:
         self.measurements = [
             Measurement(
                 ReadyModel(MODELS[name](), FS, block_ms, 1),
-                FULL_SCALE,
-                slice(0, 1),
+                [Listener(slice(0, 1), 1, FULL_SCALE)],
                 emit=self.emit,
                 epoch=lambda audio_s: math.nan,
                 model_changed=lambda ready: None,

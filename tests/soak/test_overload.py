@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from amt_stream.calibration import Calibration
+from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.presets import Preset
 from tests.engine.test_clock import DAY_CLOCK, RUNNING, TIME, UTC, Running
@@ -28,8 +29,7 @@ def cost_of(models, x) -> float:
     made = [
         Measurement(
             ReadyModel(model, FS, 10.0),
-            Calibration(100.0, source="test"),
-            slice(0, 2),
+            [Listener(slice(0, 2), 2, Calibration(100.0, source="test"))],
             emit=lambda frames: None,
             epoch=lambda audio_s: 0.0,
             model_changed=lambda ready: None,

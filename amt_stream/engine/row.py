@@ -1,0 +1,78 @@
+"""Which channels of a source belong together, and what is known of each."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from amt_stream.calibration import Calibration
+from amt_stream.engine.sources import Source, SourceError, channel_slice
+
+__all__ = ["Row", "refuse_no_gain", "rows_of_source"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One of several that an engine hears by itself: a microphone, or two as somebody's ears.
+
+    channels: one or two numbers of channels, counted from 1
+    name: what its numbers and events are called by; by default its channels, such as "3" or "1+2"
+    calibration: one, or one for each ear; by default that of the engine
+    gain_db: by how much its sound is made louder before a model hears it: that of an amplifier that
+        was turned up after the calibration is taken off with a minus
+    """
+
+    channels: tuple[int, ...]
+    name: str = ""
+    calibration: Calibration | Sequence[Calibration] | None = None
+    gain_db: float = 0.0
+
+    def __post_init__(self) -> None:
+        refuse_no_gain(self.gain_db)
+        channels: object = self.channels
+        if isinstance(channels, str) or not isinstance(channels, Sequence) or not channels:
+            raise TypeError(f"the channels of a row are {channels!r}: give (1,), or (1, 2)")
+        object.__setattr__(self, "channels", tuple(channels))
+        if not self.name:
+            object.__setattr__(self, "name", "+".join(map(str, channels)))
+        if not (isinstance(self.name, str) and self.name.isprintable()):
+            raise ValueError(f"the name of a row is {self.name!r}: give a word that can be printed")
+
+
+def refuse_no_gain(gain_db: object) -> None:
+    """Raise ValueError for what is no gain."""
+    if isinstance(gain_db, bool) or not (isinstance(gain_db, Real) and math.isfinite(gain_db)):
+        raise ValueError(f"gain_db is {gain_db!r}: give a number of decibels")
+
+
+def rows_of_source(given: int | Sequence[Row | Sequence[int]], source: Source) -> tuple[Row, ...]:
+    """The rows that were asked for: each described, or so many of one or two channels each.
+
+    Raises ValueError or SourceError for rows that the source does not have.
+    """
+    asked: Any = given
+    if type(asked) is not bool and isinstance(asked, Integral):
+        asked = _even(int(asked), source)
+    if isinstance(asked, str) or not isinstance(asked, Sequence) or not asked:
+        raise TypeError(
+            f"rows is {given!r}: give how many, or the channels of each, as [(1, 2), (3,)]"
+        )
+    rows = tuple(row if isinstance(row, Row) else Row(row) for row in asked)
+    names = [row.name for row in rows]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"two rows are called {twice[0]!r}: give each a name of its own")
+    for row in rows:
+        channel_slice(row.channels, source.channels, source.name)
+    return rows
+
+
+def _even(count: int, source: Source) -> list[tuple[int, ...]]:
+    each = source.channels // max(1, count)
+    if count < 1 or each * count != source.channels or each > 2:
+        raise SourceError(
+            f"rows is {count}, and {source.name} has {source.channels} channels: give a number "
+            "that leaves one or two channels for each, or the channels of each"
+        )
+    return [tuple(range(first, first + each)) for first in range(1, source.channels + 1, each)]

@@ -1,0 +1,111 @@
+"""Rows of readings of several that are heard at once, each by itself."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from amt_stream.frames import Event, Frames
+from amt_stream.resumable import Resumable
+from amt_stream.rows.block import Rows
+from amt_stream.rows.column import Column
+from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.readings import Summary
+
+
+class RowsOfEach(Resumable):
+    """As `JoinedRows`, of several: those of each come when its own models have reached them.
+
+    of: by the names of what is heard, as `Frames.row` tells them; all with the same columns
+    """
+
+    kept = ("of",)
+
+    def __init__(self, of: Mapping[str, JoinedRows]) -> None:
+        self.of = dict(of)
+        self._first = next(iter(self.of.values()))
+        self.step_ms, self.fs = self._first.step_ms, self._first.fs
+        self.from_s, self.to_s = self._first.from_s, self._first.to_s
+
+    def renew(self, row: str, joined: JoinedRows) -> None:
+        """Go on with another form of one of them."""
+        self.of[row] = joined
+        self._first = next(iter(self.of.values()))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The readings, in their order; first what says of whom a row is, and of which cell."""
+        return self._first.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns of a row."""
+        return self._first.names
+
+    @property
+    def gives_cells(self) -> bool:
+        """Whether a model gives a row for each of several cells at each time."""
+        return self._first.gives_cells
+
+    @property
+    def form(self) -> str:
+        """What rows there are, in words."""
+        named = [f"{row}: {joined.form}" if row else joined.form for row, joined in self.of.items()]
+        return "; ".join(named)
+
+    @property
+    def start_utc(self) -> np.datetime64 | None:
+        """When the first sample was heard."""
+        return self._first.start_utc
+
+    @property
+    def reached_s(self) -> float:
+        """Time of the last frame of the one that is furthest: another may have no sound."""
+        return max(joined.reached_s for joined in self.of.values())
+
+    def begin(self, time_s: float) -> None:
+        """Give rows from that time on, of a sound that was not followed from its start."""
+        for joined in self.of.values():
+            joined.begin(time_s)
+
+    def __call__(self, frames: Frames) -> Rows:
+        """Take frames of one model that heard one of them; gives the rows that they complete."""
+        return self.of[frames.row](frames)
+
+    def catch_up(self) -> None:
+        """Have the readings take all frames so far."""
+        for joined in self.of.values():
+            joined.catch_up()
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap, of one of them or of all."""
+        for row, joined in self.of.items():
+            if event.row in ("", row):
+                joined.event(event)
+
+    def rest(self, end_s: float) -> Rows:
+        """The rows until `end_s` that are not given yet, whether or not more frames may come."""
+        parts = [joined.rest(end_s) for joined in self.of.values()]
+        return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
+
+    def summary(self) -> Summary:
+        """What is told of all that was counted, by name; of several as `row/name`."""
+        return {
+            f"{row}/{name}" if row else name: value
+            for row, joined in self.of.items()
+            for name, value in joined.summary().items()
+        }
+
+    def reset(self) -> None:
+        """Forget what was counted; no filter is touched."""
+        for joined in self.of.values():
+            joined.reset()
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is counted."""
+        return any(joined.paused for joined in self.of.values())
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        for joined in self.of.values():
+            joined.paused = value
