@@ -52,3 +52,4 @@ from .sources import Tone as Tone
 from .sources import am_tone_source as am_tone_source
 from .sources import demo_sound as demo_sound
 from .sources import demo_source as demo_source
+from .together import Together as Together

@@ -44,6 +44,7 @@ from amt_stream.engine.sources import (
     refuse_no_source,
 )
 from amt_stream.engine.telling import Telling
+from amt_stream.engine.together import Together
 from amt_stream.engine.work import Work
 from amt_stream.frames import Event, Frames
 from amt_stream.functional.threads import work_alone
@@ -75,6 +76,7 @@ class Engine:
     Of several rows there are `histories["row"]`, or "row/name" of several models.
 
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
+    source: one, or several that are heard together (`Together`), each a row by itself
     rows: several microphones, each heard by itself through the same model in one step: how many
         there are, which share the channels of the source evenly, or the channels of each, as
         [(1, 2), (3, 4)], or a `Row` that says more. Each has a calibration, gain, faults, gaps and
@@ -99,7 +101,7 @@ class Engine:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | Sequence[Source],
         model: Stage | Mapping[str, Stage],
         sinks: Sequence[Sink | RowSink] = (),
         *,
@@ -119,7 +121,11 @@ class Engine:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
         _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
+        if isinstance(source, Sequence):
+            source = Together(source)
         refuse_no_source(source)
+        if rows is None and channels is None and isinstance(source, Together):
+            rows = source.rows
         refuse_no_rungs(ladder)
         _refuse_no_sinks(sinks)
         if calibration is None:

@@ -1,0 +1,384 @@
+"""Several sources as one: their channels side by side, on one count of samples."""
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from amt_stream.engine.listener import MISSING
+from amt_stream.engine.ring import SampleRing
+from amt_stream.engine.row import Row
+from amt_stream.engine.sources import (
+    Block,
+    Deliver,
+    Source,
+    SourceError,
+    as_block,
+    as_lost,
+    refuse_no_source,
+)
+
+POLL_S = 0.003
+LONGEST_BLOCK_S = 0.1
+LEAST_RING_S = 1.0
+STALLED_S = 1.0
+SLIP_S = 5.0
+"""So long a source has to be behind before that is taken for its clock."""
+
+
+class Together(Source):
+    """Several sources of one rate; the channels of the second are counted on from the first's.
+
+        mics = Together([MicrophoneSource("left"), MicrophoneSource("right")])
+        with Engine(mics, Moore2016(fs=48000), rows=mics.rows) as engine:
+
+    Sound that comes live is handed on when all have delivered it, or `deadline_s` after the first
+    of them had: what one of them has not delivered by then is MISSING in its channels, and of no
+    use when it comes. They begin together, when all have delivered or the deadline is over. One
+    that is behind for good, as its clock is slower, goes on from there after a gap of its own: the
+    fastest clock is that of all. Sources that can wait (`live=False`) are never missing before
+    they end.
+
+    rows: one for each source of one or two channels, else one for each channel, by their names
+
+    Raises TypeError, ValueError or SourceError for sources that do not go together.
+    """
+
+    def __init__(self, sources: Sequence[Source], deadline_s: float = 0.25) -> None:
+        if not isinstance(sources, Sequence) or not sources:
+            raise TypeError(f"the sources are {sources!r}: give a sequence of them")
+        for source in sources:
+            refuse_no_source(source)
+        if not 0.0 < deadline_s < math.inf:
+            raise ValueError(f"deadline_s is {deadline_s}: give seconds, more than 0")
+        first = sources[0]
+        for other in sources[1:]:
+            for name in ("fs", "live"):
+                mine, its = getattr(first, name), getattr(other, name)
+                if mine != its:
+                    raise SourceError(
+                        f"{first.name} has {name} = {mine} and {other.name} {name} = {its}: "
+                        "sources that are heard together have the same"
+                    )
+        self.sources, self.deadline_s = tuple(sources), deadline_s
+        self.fs, self.live = first.fs, first.live
+        self.channels = sum(source.channels for source in sources)
+        self.name = " and ".join(dict.fromkeys(source.name for source in sources))
+        known = [source.duration_s for source in sources if source.duration_s is not None]
+        self.duration_s = max(known) if len(known) == len(sources) else None
+        self.rows = _rows(self.sources)
+        ring_s = max(LEAST_RING_S, 4 * deadline_s)
+        self._members = [_Member(source, ring_s) for source in sources]
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._deliver: Deliver | None = None
+
+    def start(self, deliver: Deliver) -> None:
+        if self._thread is not None:
+            raise RuntimeError(f"the source {self.name} was started before: make a new one")
+        self._thread = threading.Thread(
+            target=self._run, args=(deliver,), name=self.name, daemon=True
+        )
+        try:
+            for member in self._members:
+                source = member.source
+                source.tell = partial(self._tell_of, source.name)
+                source.start(partial(member.hear, self._stopping.is_set))
+                member.started = True
+        except BaseException:
+            self._stop_sources()
+            raise
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._stop_sources()
+        thread = self._thread
+        if thread is not None and thread.ident and thread is not threading.current_thread():
+            thread.join()
+
+    def _stop_sources(self) -> None:
+        for member in self._members:
+            if member.started:
+                member.started = False
+                member.source.stop()
+
+    def _tell_of(self, name: str, kind: str, text: str) -> None:
+        self.tell(kind, text if name in text else f"{name}: {text}")
+
+    def _run(self, deliver: Deliver) -> None:
+        """Hand on what has come, until all have ended [source-thread]."""
+        joint = _Joint(self._members, self.fs, self.deadline_s if self.live else None, self.tell)
+        while not self._stopping.is_set():
+            ended = all(member.ended for member in self._members)  # before the last look
+            count = joint.due(time.monotonic())
+            if count:
+                deliver(joint.take(count))
+            elif ended:
+                break
+            else:
+                self._stopping.wait(POLL_S)
+        if not self._stopping.is_set():
+            errors = [member.source.error for member in self._members]
+            if all(errors):
+                self.error = errors[0]
+            deliver(None)
+
+    def _of_all(self, name: str) -> list[Any]:
+        return [getattr(source, name) for source in self.sources]
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        told = [(one.name, one.note) for one in self.sources if one.note]
+        return "; ".join(text if name in text else f"{name}: {text}" for name, text in told)
+
+    @property
+    def silence_note(self) -> str:  # type: ignore[override]
+        return next((note for note in self._of_all("silence_note") if note), "")
+
+    @property
+    def latency_s(self) -> float:  # type: ignore[override]
+        return float(max(self._of_all("latency_s")))
+
+    @property
+    def latency_growth_s(self) -> float:  # type: ignore[override]
+        return float(max(self._of_all("latency_growth_s")))
+
+    @property
+    def overflows(self) -> int:  # type: ignore[override]
+        return sum(self._of_all("overflows")) + sum(one.ring.overflows for one in self._members)
+
+    @property
+    def slack_s(self) -> float:  # type: ignore[override]
+        return float(min(self._of_all("slack_s")))
+
+    @property
+    def stall_s(self) -> float:  # type: ignore[override]
+        return float(max(self._of_all("stall_s")))
+
+    @property
+    def missing(self) -> int:  # type: ignore[override]
+        return int(min(self._of_all("missing")))
+
+    @property
+    def state(self) -> str:  # type: ignore[override]
+        """Running as long as one of them is; what is late of the others is late by no fault."""
+        if not self.live:
+            return ""
+        found = {member.state for member in self._members}
+        return found.pop() if len(found) == 1 else "running"
+
+
+class _Member:
+    """One of the sources, what has come of it, and what it owes."""
+
+    def __init__(self, source: Source, ring_s: float) -> None:
+        self.source, self.ring = source, SampleRing(source.fs, source.channels, ring_s)
+        self.started = self.ended = self.heard = False
+        self.came_at = math.inf
+        """When the last of it came."""
+        self.debt = 0
+        """Samples that were handed on as missing before they came."""
+        self.least_behind, self.position_then = math.inf, 0
+        self._taken = self._lost = 0
+        self._nothing = np.zeros((0, source.channels), np.float32)
+        self._dropped = np.zeros((1024, source.channels), np.float32)
+
+    def hear(
+        self, is_over: Callable[[], bool], block: Block | None, lost: int = 0, flags: int = 0
+    ) -> None:
+        """[audio-thread]"""
+        if block is None:
+            self.ring.write(self._nothing, as_lost(lost))
+            self.ended = True
+            return
+        block, lost = as_block(block, self.source.channels), as_lost(lost)
+        if self.source.live:
+            self.came_at = time.monotonic()
+            self.ring.write(block, lost)
+            return
+        piece = max(1, self.ring.capacity // 4)
+        for at in range(0, max(1, len(block)), piece):
+            part = block[at : at + piece]
+            while self.ring.room < len(part) and not is_over():
+                time.sleep(0.001)
+            self.ring.write(part, lost if at == 0 else 0)
+
+    @property
+    def state(self) -> str:
+        """What it says of itself, or what the clock says."""
+        late = time.monotonic() - self.came_at > STALLED_S
+        return self.source.state or ("stalled" if late else "running")
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether the others wait for it, as long as they may."""
+        return self.heard and not self.ended and self.source.state != "lost"
+
+    @property
+    def ready(self) -> int:
+        """Samples that can be handed on, lost ones included; below 0 while it owes some."""
+        return self.ring.position - self._taken - self.debt
+
+    def take(self, out: Block) -> None:
+        """The next samples, MISSING where they are lost or late."""
+        self.drop(0)
+        at = 0
+        while at < len(out) and (count := self._next(out[at:])):
+            at += count
+        out[at:] = MISSING
+        self.debt += len(out) - at
+
+    def drop(self, count: int) -> None:
+        """Want no more of the next samples, and of those that it owes."""
+        self.debt += count
+        while self.debt > 0 and (count := self._next(self._dropped[: self.debt])):
+            self.debt -= count
+
+    def align(self, ready: int) -> None:
+        """Have so many samples ready."""
+        if self.ready > ready:
+            self.drop(self.ready - ready)
+        else:
+            self.slip(ready - self.ready)
+
+    def slip(self, count: int) -> None:
+        """So many samples will never come."""
+        owed = min(count, max(0, self.debt))
+        self.debt -= owed
+        self._lost += count - owed
+        self._taken -= count - owed
+
+    def _next(self, out: Block) -> int:
+        if not self._lost:
+            self._lost += self.ring.read(self._nothing).lost
+        count = min(self._lost, len(out))
+        if count:
+            out[:count] = MISSING
+            self._lost -= count
+        else:
+            count = self.ring.read(out).copied
+        self._taken += count
+        return count
+
+
+class _Joint:
+    """When samples of all are due, and what they are.
+
+    deadline_s: None where all of them can wait
+    """
+
+    def __init__(
+        self,
+        members: Sequence[_Member],
+        fs: int,
+        deadline_s: float | None,
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self._members, self._fs, self._deadline_s, self._tell = members, fs, deadline_s, tell
+        self._longest = round(LONGEST_BLOCK_S * fs)
+        self._given = 0
+        # When the one that is furthest had come how far.
+        self._came: deque[tuple[float, int]] = deque()
+        self._overdue = 0
+        self._began = deadline_s is None
+        self._first_at = self._slip_at = math.inf
+
+    def due(self, now: float) -> int:
+        """How many samples are to be handed on now."""
+        ready = [one.ready for one in self._members]
+        there = [r for r, one in zip(ready, self._members, strict=True) if not one.ended]
+        most, least = max(0, *ready), min(there, default=max(ready))
+        if self._deadline_s is None:
+            return min(max(0, least), self._longest)
+        if not self._began and not self._begin(now, most, self._deadline_s):
+            return 0
+        most = self._late_ones_begin()
+        if not self._came or self._came[-1][1] < self._given + most:
+            self._came.append((now, self._given + most))
+        while self._came and self._came[0][0] <= now - self._deadline_s:
+            self._overdue = self._came.popleft()[1]
+        self._follow_clocks(now, most)
+        together = min((one.ready for one in self._members if one.is_waited_for), default=most)
+        return min(max(together, self._overdue - self._given, 0), self._longest)
+
+    def take(self, count: int) -> Block:
+        """These samples of all, side by side."""
+        block = np.empty((count, sum(one.source.channels for one in self._members)), np.float32)
+        at = 0
+        for one in self._members:
+            channels = one.source.channels
+            part = np.empty((count, channels), np.float32)
+            one.take(part)
+            block[:, at : at + channels] = part
+            at += channels
+        self._given += count
+        return block
+
+    def _begin(self, now: float, most: int, deadline_s: float) -> bool:
+        """Whether all have begun, or are too late for it; what came before that is left out."""
+        if most and self._first_at == math.inf:
+            self._first_at = now
+        begun = [one for one in self._members if one.ready > 0]
+        if len(begun) < len(self._members) and now < self._first_at + deadline_s:
+            return False
+        together = min(one.ready for one in begun)
+        for one in begun:
+            one.heard = True
+            one.align(together)
+        self._began, self._slip_at = True, now + SLIP_S
+        return True
+
+    def _late_ones_begin(self) -> int:
+        """One that had delivered nothing until now is level with the furthest; how far that is."""
+        most = max(0, *(one.ready for one in self._members if one.heard))
+        for one in self._members:
+            if not one.heard and one.ring.position:
+                one.heard = True
+                one.align(most)
+        return most
+
+    def _follow_clocks(self, now: float, most: int) -> None:
+        """One that has been behind all the time, and delivered meanwhile, will be for ever."""
+        assert self._deadline_s is not None
+        for one in self._members:
+            one.least_behind = min(one.least_behind, most - one.ready)
+        if now < self._slip_at:
+            return
+        self._slip_at = now + SLIP_S
+        for one in self._members:
+            behind, one.least_behind = one.least_behind, math.inf
+            came, one.position_then = one.ring.position - one.position_then, one.ring.position
+            there = one.heard and came > 0.5 * SLIP_S * self._fs
+            if there and behind > 0.5 * self._deadline_s * self._fs:
+                one.slip(int(behind))
+                self._tell(
+                    "clock",
+                    f"{one.source.name} is {behind / self._fs:.3f} s behind the others for good: "
+                    "it goes on after a gap",
+                )
+
+
+def _rows(sources: Sequence[Source]) -> tuple[Row, ...]:
+    """A row of each source, or of each of its channels where they are more than two."""
+    given: list[tuple[str, tuple[int, ...], Source]] = []
+    at = 1
+    for source in sources:
+        end = at + source.channels
+        if source.channels <= 2:
+            given.append((source.name, tuple(range(at, end)), source))
+        else:
+            given += [(f"{source.name} {c - at + 1}", (c,), source) for c in range(at, end)]
+        at = end
+    counts, seen = Counter(name for name, _, _ in given), Counter[str]()
+    rows = []
+    for name, channels, source in given:
+        seen[name] += 1
+        own = name if counts[name] == 1 else f"{name} ({seen[name]})"
+        rows.append(Row(channels, own, source.calibration))
+    return tuple(rows)
