@@ -2,9 +2,9 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: meter test soak bench setup lint docs clean
+.PHONY: meter test soak bench cuda setup lint docs clean
 
-meter test soak bench setup:
+meter test soak bench cuda setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
 
 lint: setup

@@ -282,5 +282,5 @@ def test_the_exit_status_of_the_program_passes_through(checkout):
 def test_an_unknown_verb_is_refused(checkout):
     done, ran = checkout("metre")
     assert done.returncode == 1
-    assert done.stderr.startswith("usage: bootstrap.py meter|test|soak|bench|setup")
+    assert done.stderr.startswith("usage: bootstrap.py meter|test|soak|bench|cuda|setup")
     assert ran == []

@@ -1,4 +1,4 @@
-"""Set up what is missing, then run one verb: meter, test, soak, bench or setup (no more)."""
+"""Set up what is missing, then run one verb: meter, test, soak, bench, cuda or setup (no more)."""
 
 import ctypes.util
 import hashlib
@@ -22,6 +22,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "2"]),
     "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
+    "cuda": ("dev", ["-m", "tests.cuda"]),
     "setup": ("app,dev,rl", []),
 }
 # Debian package=the library, program or file that shows it is there. Only Linux needs any of them.

@@ -1,0 +1,103 @@
+"""What `make cuda` would find is found, tried with the host in place of a GPU."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from amt_stream import Gain, Stage
+from amt_stream.functional import dispatch
+from tests.cuda import checks
+from tests.cuda.results import RESULTS, ROOT, source_hash
+from tests.recorder import Recorder
+
+NOT_YET = "written for CUDA, not yet run on one"
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(dispatch, "_KINDS", ())  # kernels of the CPU leave no operation to record
+    return Recorder()
+
+
+def test_without_a_gpu_nothing_was_checked():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cuda"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert (done.returncode, done.stdout) == (2, "nothing was checked: no CUDA device\n")
+
+
+@pytest.mark.parametrize("name", ["BS1770", "EarFilter", "Moore2016SpecificLoudness"])
+def test_a_stage_that_gives_the_same_numbers_holds(gpu, name):
+    row = checks.of_stage(name, gpu)
+    assert row.holds
+    assert (row.single <= checks.SINGLE, row.double <= checks.DOUBLE) == (True, True)
+    assert row.told().startswith(f"| {name} | ")
+    assert row.told().count("|") == checks.HEAD.partition("\n")[0].count("|")
+
+
+def test_a_model_and_many_listeners_hold_in_time(gpu):
+    row = checks.of_model("BS1770", 3, gpu)
+    assert row.holds == (row.p99_ms < checks.BLOCK_MS)
+    assert row.p50_ms > 0
+    assert 20 < row.launches < 400
+    row = checks.of_listeners(2, 1, gpu)
+    assert row.single <= checks.SINGLE
+
+
+def test_an_engine_holds():
+    assert checks.of_engine("callback", "cpu").holds
+    assert not checks.of_engine("callback", "cuda:99").holds
+
+
+class Reads(Stage):
+    """Asks for a number in its step."""
+
+    def initial_state(self, shape):
+        return {}
+
+    def step(self, x, state):
+        return x * x.amax().sign().item(), state
+
+
+def test_what_is_wrong_does_not_hold(gpu):
+    x = torch.randn(2, 8, generator=torch.Generator().manual_seed(0)).double()
+    row = checks.Row("wrong", True)
+    assert checks.of_numbers(row, lambda: Gain(0.3), x, gpu).holds
+    gains = iter([0.3, 0.3, 0.3001, 0.3])  # in float64 and float32 on the CPU, then there
+    assert not checks.of_numbers(row, lambda: Gain(next(gains)), x, gpu).holds
+    gains = iter([0.3, 0.3, 0.3, 0.3 + 1e-8])
+    assert not checks.of_numbers(row, lambda: Gain(next(gains)), x, gpu).holds
+    assert not checks.of_numbers(row, Reads, x, gpu).holds
+    a = torch.tensor([1.0, float("inf")])
+    assert checks.distance([[a]], [[a]]) == 0.0
+    assert checks.distance([[a.flip(0)]], [[a]]) == float("inf")
+    assert not checks.in_time(
+        row, checks.hosted(Gain(0.3), x, gpu)[0], x.float(), 2
+    ).holds  # 8 samples
+
+
+def test_what_is_claimed_is_of_this_source():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    if RESULTS.exists():
+        assert f"Source: {source_hash()}\n" in RESULTS.read_text(encoding="utf-8")
+        assert NOT_YET not in text
+    else:
+        assert NOT_YET in text
+
+
+def test_any_change_of_what_runs_there_is_another_source(tmp_path):
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "one.py").write_text("x = 1\n")
+    before = source_hash(tmp_path)
+    (tmp_path / "other.py").write_text("y = 1\n")
+    assert source_hash(tmp_path) == before
+    (tmp_path / "stages" / "one.py").write_text("x = 2\n")
+    assert source_hash(tmp_path) != before
