@@ -222,6 +222,16 @@ class Stage(Checkpointed):
             y = y if given is None else given
         return y, state
 
+    def advance(self, x: Tensor, state: State) -> Any:
+        """Output as `hooked_step` gives it; `state` itself is what it is after the block.
+
+        What a `Stream` calls without gradients. A stage may write there at once what others copy.
+        """
+        y, after = self.hooked_step(x, state)
+        for key, value in state.items():
+            value.copy_(after[key])
+        return y
+
     def whole(self, x: Tensor) -> Any:
         """Output for a whole signal that begins in silence: ceil(length * ratio) long, stateless.
 
@@ -488,10 +498,7 @@ class Stream(Checkpointed):
         before = self.state
         with one_thread(x):
             if not torch.is_grad_enabled():
-                y, after = stage.hooked_step(x, before)
-                for key, buffer in before.items():
-                    buffer.copy_(after[key])
-                return y
+                return stage.advance(x, before)
             y, after = stage.hooked_step(x, {key: v.clone() for key, v in before.items()})
             with torch.no_grad():
                 for key, buffer in before.items():

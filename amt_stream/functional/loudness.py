@@ -246,13 +246,6 @@ class Binaural(NamedTuple):
     ltl_ears: Tensor
 
 
-class Smoothed(NamedTuple):
-    """What goes with the smoothing of short-term specific loudness, and of long-term loudness."""
-
-    short: Any
-    long: Any
-
-
 def binaural_loudness(
     excitation: Tensor,
     channels: Channels,
@@ -296,21 +289,22 @@ def binaural_loudness(
         )
         zf = short.new_empty(short.shape), long.new_empty(long.shape)
         ears, each, one = (-1, *shape[-3:-1]), (-1, count), (-1, 1)
-        into: Any = (
-            y.specific.numpy().reshape(*ears, count),
-            *(t.numpy().reshape(ears) for t in y[1:]),
-        )
         _binaural_loudness(
             array(excitation).reshape(*ears, count),
             _arrays(channels),
             array(smoothing),
             array(theta),
             step,
-            Smoothed(array(short_term), array(long_term)),
+            array(short_term),
+            array(long_term),
             array(before).reshape(-1),
-            Smoothed(array(short).reshape(each), array(long).reshape(one)),
-            Binaural(*into),
-            Smoothed(zf[0].numpy().reshape(each), zf[1].numpy().reshape(one)),
+            array(short).reshape(each),
+            array(long).reshape(one),
+            y.specific.numpy().reshape(*ears, count),
+            y.stl_ears.numpy().reshape(ears),
+            y.ltl_ears.numpy().reshape(ears),
+            zf[0].numpy().reshape(each),
+            zf[1].numpy().reshape(one),
         )
         return y, zf
     begun = torch.arange(excitation.shape[-2], device=before.device) >= before[..., None]
@@ -329,13 +323,17 @@ def _binaural_loudness(
     smoothing: Array,
     theta: Array,
     step: float,
-    coefficients: Smoothed,
+    short_term: Array,
+    long_term: Array,
     before: Array,
-    zi: Smoothed,
-    y: Any,
-    zf: Smoothed,
+    short: Array,
+    long: Array,
+    specific: Array,
+    stl_ears: Array,
+    ltl_ears: Array,
+    short_after: Array,
+    long_after: Array,
 ) -> None:
-    specific, stl_ears, ltl_ears = y
     rows, _, frames, count = specific.shape
     number = specific.dtype.type
     flat = specific.reshape((rows * 2 * frames, count))
@@ -345,7 +343,7 @@ def _binaural_loudness(
     heard = instant.reshape(ears)
     for b in range(rows):
         heard[2 * b : 2 * b + 2, : before[b]] = 0
-    _agc(heard, coefficients.short, zi.short, specific.reshape(ears), zf.short)
+    _agc(heard, short_term, short, specific.reshape(ears), short_after)
     whole = np.zeros((-(-count // LANES), 2), np.int64)
     whole[:, 1] = count
     q, gains = np.empty_like(flat), np.empty_like(flat)
@@ -365,4 +363,97 @@ def _binaural_loudness(
         loudness[n] = q.dtype.type(step) * total
     shape = (rows * 2, frames, 1)
     sums, smoothed = stl_ears.reshape(shape), ltl_ears.reshape(shape)
-    _agc(sums, coefficients.long, zi.long, smoothed, zf.long)
+    _agc(sums, long_term, long, smoothed, long_after)
+
+
+def monaural_loudness(
+    excitation: Tensor,
+    channels: Channels,
+    step: float,
+    short_term: Tensor,
+    long_term: Tensor,
+    before: Tensor,
+    zi: tuple[Tensor, Tensor],
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Short-term and long-term loudness (..., 2, frame) in sone of each ear by itself.
+
+    excitation: (..., ear, frame, channel); a single ear stands for two that hear the same
+    step: distance of the channels in Cam
+    short_term, long_term: coefficients (2,) of `agc` over the sum of specific loudness, float64
+    before: (...) so many frames at the start count as silence
+    zi: last short-term and long-term loudness (..., 2), float64
+    """
+    short, long = zi
+    lead, ears, frames, count = signal_axes("monaural_loudness", "excitation", excitation, 3)
+    if ears not in (1, 2):
+        raise ValueError(
+            f"monaural_loudness: excitation has shape {tuple(excitation.shape)}: give 1 or 2 ears "
+            "on axis -3"
+        )
+    _check_channels("monaural_loudness", excitation.dtype, count, channels)
+    terms = ("short_term", short_term, (2,)), ("long_term", long_term, (2,))
+    each = (*lead, 2)
+    fit("monaural_loudness", torch.float64, *terms, ("short", short, each), ("long", long, each))
+    fit("monaural_loudness", torch.int64, ("before", before, lead))
+    if compiled(excitation, *channels, short_term, long_term, short, long):
+        stl, ltl = (excitation.new_empty(*lead, 2, frames) for _ in range(2))
+        zf = short.new_empty(each), long.new_empty(each)
+        pair, of_frames = (-1, 2), (-1, 2, frames)
+        _monaural_loudness(
+            array(excitation).reshape(-1, ears, frames, count),
+            _arrays(channels),
+            step,
+            array(short_term),
+            array(long_term),
+            array(before).reshape(-1),
+            array(short).reshape(pair),
+            array(long).reshape(pair),
+            stl.numpy().reshape(of_frames),
+            ltl.numpy().reshape(of_frames),
+            zf[0].numpy().reshape(pair),
+            zf[1].numpy().reshape(pair),
+        )
+        return (stl, ltl), zf
+    n = step * specific_loudness(excitation, channels).sum(-1)
+    n = torch.cat([n, n], -2) if ears == 1 else n
+    begun = torch.arange(frames, device=before.device) >= before[..., None]
+    n = torch.where(begun[..., None, :], n, 0.0).double()
+    smooth, short = agc(n[..., None], short_term, short[..., None])
+    slow, long = agc(smooth, long_term, long[..., None])
+    stl, ltl = (v.squeeze(-1).to(excitation.dtype) for v in (smooth, slow))
+    return (stl, ltl), (short.squeeze(-1), long.squeeze(-1))
+
+
+@kernel
+def _monaural_loudness(
+    excitation: Array,
+    channels: Channels,
+    step: float,
+    short_term: Array,
+    long_term: Array,
+    before: Array,
+    short: Array,
+    long: Array,
+    stl_ears: Array,
+    ltl_ears: Array,
+    short_after: Array,
+    long_after: Array,
+) -> None:
+    rows, ears, frames, count = excitation.shape
+    specific = np.empty((rows * ears * frames, count), excitation.dtype)
+    _specific_loudness(excitation.reshape(specific.shape), channels, specific)
+    for b in range(rows):
+        for ear in range(2):
+            stl, ltl = short[b, ear], long[b, ear]
+            at = (b * ears + min(ear, ears - 1)) * frames
+            for n in range(frames):
+                x, total = specific[at + n], excitation.dtype.type(0)
+                for i in range(count):
+                    total += x[i]
+                now = 0.0 if n < before[b] else np.float64(excitation.dtype.type(step) * total)
+                change = now - stl
+                stl += (short_term[0] if change > 0 else short_term[1]) * change
+                change = stl - ltl
+                ltl += (long_term[0] if change > 0 else long_term[1]) * change
+                stl_ears[b, ear, n], ltl_ears[b, ear, n] = stl, ltl
+            short_after[b, ear], long_after[b, ear] = stl, ltl

@@ -1,10 +1,10 @@
-"""Sound to excitation in one go: the kernels of the stages, without what stands between them."""
+"""Sound to loudness in one go: the kernels of the stages, without what stands between them."""
 
 from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,21 +14,30 @@ from torch import Tensor
 from amt_stream.compose import Chain
 from amt_stream.functional.banded import multiply
 from amt_stream.functional.dispatch import Array, array, compilable, compiled
-from amt_stream.functional.excitation import _select_components
+from amt_stream.functional.excitation import Filters, _lower_skirts, _select_components
 from amt_stream.functional.fir import _fir, _fir_with_tail, _polyphase
-from amt_stream.functional.group_skirts import Groups, _group_skirts
+from amt_stream.functional.group_skirts import SILENCE, Groups, _group_skirts
+from amt_stream.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
 from amt_stream.functional.spectrum import _running_spectrum
-from amt_stream.stages.excitation import PRODUCTS
+from amt_stream.functional.threads import SMALL
+from amt_stream.stages.excitation import CAM_STEP, PRODUCTS
+from amt_stream.stages.loudness import (
+    BINAURAL,
+    BinauralLoudness,
+    Glasberg2002Output,
+    MonauralLoudness,
+    Moore2016Output,
+)
 from amt_stream.stages.spectrum import HALVES, HOP
 from amt_stream.streaming import Shape, Stage, State
 
 
 class FusedChain(Chain):
-    """`front_end`, `Excitation` and one stage more, quick at one frame a block too.
+    """`front_end`, `Excitation` and its loudness, quick at one frame a block too.
 
     Between short kernels torch takes longer than they do. Where no gradient is wanted, nothing is
-    traced and no stage has a hook, all up to the excitation is one call on arrays, of the same
-    kernels in the same order: the numbers are those of the stages one by one, bit for bit.
+    traced and no stage has a hook, all of it is done on arrays, by the same kernels in the same
+    order: the numbers are those of the stages one by one, bit for bit.
     """
 
     def step(self, x: Tensor, state: State) -> tuple[Any, State]:
@@ -41,52 +50,84 @@ class FusedChain(Chain):
             y = super().step(x, state)
             _FUSED[self] = Fused(self.stages())
             return y
-        if not fused.takes(x, state):
-            return super().step(x, state)
-        found = fused.excite(x, state)
-        if found is None:
-            return super().step(x, state)
-        excitation, after = found
-        name = self._names[-1] + "/"
-        own = {key[len(name) :]: v for key, v in state.items() if key.startswith(name)}
-        last: Any = self._modules[self._names[-1]]
-        given, own = last.hooked_step(excitation, own)
-        return given, after | {name + key: v for key, v in own.items()}
+        if fused.takes(x, state):
+            after = {key: torch.empty_like(value) for key, value in state.items()}
+            given = fused.run(x, state, after)
+            if given is not None:
+                return given, after
+        return super().step(x, state)
+
+    def advance(self, x: Tensor, state: State) -> Any:
+        if compiled(x) and not (self._forward_hooks or self._forward_pre_hooks):
+            fused = _FUSED.get(self)
+            own = all(v.is_contiguous() and not v.requires_grad for v in state.values())
+            if own and fused is not None and fused.as_made() and fused.takes(x, state):
+                y = fused.run(x, state, state)
+                if y is not None:
+                    return y
+        return super().advance(x, state)
+
+
+class Room(NamedTuple):
+    """Memory for what lies between the kernels, (row, ...): sound with what came before it, too."""
+
+    of: tuple[int, int]
+    resampled: Array
+    at_rate: Array
+    sound: Array
+    slow: Array
+    heard: Array
+    spectrum: Array
+    power: Array
+    kept: Array
+    density: Array
+    high: Array
+    low: Array
 
 
 class Fused:
     """What `FusedChain` runs, on the tables that its stages have now."""
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
-        self.front: list[Any] = list(stages.values())[:-1]
+        self.stages: list[Any] = list(stages.values())
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         named: Any = stages
         self.resample, self.ear = named.get("resample"), named["ear"]
         self.spectrum, self.excitation = named["spectrum"], named["excitation"]
+        self.loudness = self.stages[-1]
         self.dtype = self.ear.dtype
         # As a state of silence has them, without the rows.
         self.pasts: dict[str, Shape] = {
             f"{name}/{key}": tuple(value.shape)
-            for name, stage in zip(stages, self.front, strict=False)
-            if stage is not self.excitation
+            for name, stage in zip(stages, self.stages[:-2], strict=False)
             for key, value in stage.initial_state(()).items()
         }
+        self.last = {key: f"{list(stages)[-1]}/{key}" for key in ("before", "short", "long")}
         # Of other layouts the arrays would be copies, which do not change with the tables.
         flat = all(table.is_contiguous() for table in self.tables)
-        self.serves = self.excitation.by_groups and flat and compilable(*self.floats)
+        self.serves = flat and compilable(*self.floats)
         if self.serves:
             self.places = [table.data_ptr() for table in self.tables]
             self.bank = None if self.resample is None else array(self.resample.bank)
-            names = ("taps", "low_pass", "tail") if self.ear.phase == "minimum" else ("taps",)
-            self.ear_tables = [array(t) for t in self.ear.registered(*names)]
-            self.waves = [array(t) for t in self.spectrum.registered("cosine", "sine")]
-            self.products = [array(t) for t in self.excitation.registered(*PRODUCTS)]
-            groups: Any = map(array, self.excitation.groups())
-            self.groups: Any = Groups(*groups)
+            minimum = self.ear.phase == "minimum"
+            taps = ("taps", "low_pass", "tail") if minimum else ("taps",)
+            self.ear_tables = _arrays(self.ear, taps)
+            self.waves = _arrays(self.spectrum, ("cosine", "sine"))
+            self.products = _arrays(self.excitation, PRODUCTS)
+            kind: Any = Groups if self.excitation.by_groups else Filters
+            self.skirts = kind(*_arrays(self.excitation, kind._fields))
+            of_channels: Any = _arrays(self.loudness, Channels._fields)
+            self.channels: Any = Channels(*of_channels)
+            self.binaural = isinstance(self.loudness, BinauralLoudness)
+            assert self.binaural or isinstance(self.loudness, MonauralLoudness)
+            smoothing = BINAURAL if self.binaural else ("short_term", "long_term")
+            self.smoothing = _arrays(self.loudness, smoothing)
+            # Taken and given back: a model may run in several threads.
+            self.rooms: list[Room] = []
 
     def _tables(self) -> list[Any]:
-        return [table for stage in self.front for table in stage._buffers.values()]
+        return [table for stage in self.stages for table in stage._buffers.values()]
 
     def as_made(self) -> bool:
         """Whether the stages still have the tables that they had, where they had them.
@@ -102,80 +143,194 @@ class Fused:
         """Whether the kernels can take `x` and `state`, and nobody looks in between."""
         if not self.serves or x.dtype != self.dtype or x.dim() < 2 or not x.numel():
             return False
-        for stage in self.front:
+        for stage in self.stages:
             if stage._forward_hooks or stage._forward_pre_hooks:
                 return False
         rows = tuple(x.shape[:-1])
         for key, shape in self.pasts.items():
             if state[key].shape != rows + shape or state[key].dtype != self.dtype:
                 return False
+        before, short, long = (state[key] for key in self.last.values())
+        levels = () if self.excitation.uncertainty_db is None else (3,)
+        listeners = (*rows[:-1], *levels)
+        last = (*listeners, 2, self.channels.gain.size) if self.binaural else (*listeners, 2)
+        if before.shape != listeners or short.shape != last or long.shape != (*listeners, 2):
+            return False
         ratio = Fraction(1) if self.resample is None else self.resample.ratio
         whole = x.shape[-1] * ratio.numerator % (ratio.denominator * HOP) == 0
-        return whole and compiled(*(state[key] for key in self.pasts), *self.floats)
+        if torch.is_grad_enabled() and any(table.requires_grad for table in self.floats):
+            return False
+        return whole and compiled(*(value for value in state.values() if value is not before))
 
-    def excite(self, x: Tensor, state: State) -> tuple[Tensor, State] | None:
-        """Excitation as `Excitation` gives it, and the state after of all stages up to it.
+    def run(self, x: Tensor, state: State, into: State) -> Any:
+        """Output of the chain; the state after is written to `into`, which may be `state`.
 
-        None where tables were changed in place to what kernels do not take.
+        None, and nothing is written, where tables were changed in place to what kernels do not
+        take.
         """
-        lead, after = tuple(x.shape[:-1]), dict[str, Tensor]()
+        lead = tuple(x.shape[:-1])
         rows = prod(lead)
-
-        def joined(key: str, y: Array) -> Array:
-            both = np.concatenate((array(state[key]).reshape(rows, -1), y), 1)
-            after[key] = torch.from_numpy(both[:, y.shape[1] :].reshape(*lead, -1))
-            return both
-
         sound = array(x).reshape(rows, -1)
+        room = self._room(sound)
+        past = {key: array(state[key]).reshape(rows, -1) for key in self.pasts}
+
+        def joined(both: Array, key: str, new: Array | int) -> None:
+            before = past[key]
+            both[:, : before.shape[1]] = before
+            both[:, before.shape[1] :] = new
+
+        def leave(key: str, both: Array) -> None:
+            after = into[key].numpy().reshape(rows, -1)
+            after[...] = both[:, both.shape[1] - after.shape[1] :]
+
         if self.bank is not None:
-            up, down = self.bank.shape[0], self.resample.block_size
-            given = np.empty((rows, sound.shape[1] // down * up), sound.dtype)
-            past = joined("resample/past", sound)
-            _polyphase(past, self.bank, down, self.resample.length, given)
-            sound = given
-        heard = np.empty_like(sound)
-        past = joined("ear/past", sound)
+            joined(room.resampled, "resample/past", sound)
+            down = self.resample.block_size
+            _polyphase(room.resampled, self.bank, down, self.resample.length, room.at_rate)
+            sound = room.at_rate
+        joined(room.sound, "ear/past", sound)
         if self.ear.phase == "minimum":
-            late = np.zeros((rows, sound.shape[1] // self.ear.block_size), sound.dtype)
-            late = joined("ear/slow", late)
-            _fir_with_tail(past, *self.ear_tables, late, heard)
-            slow = late[:, -state["ear/slow"].shape[-1] :]
-            after["ear/slow"] = torch.from_numpy(slow.reshape(*lead, -1))
+            joined(room.slow, "ear/slow", 0)
+            _fir_with_tail(room.sound, *self.ear_tables, room.slow, room.heard)
         else:
-            _fir(past, *self.ear_tables, heard)
-        bins, frames = self.spectrum.bins, sound.shape[1] // HOP
-        power = np.empty((rows, frames, sum(bins)), sound.dtype)
-        _running_spectrum(joined("spectrum/past", heard), *self.waves, HALVES, bins, HOP, power)
-        ears = lead[-1] if self.excitation.selection == "binaural" else 1
-        kept, listeners = np.empty_like(power), (-1, ears, frames, power.shape[2])
-        _select_components(power.reshape(listeners), kept.reshape(listeners))
-        excitation = self._of_components(kept.reshape(rows * frames, -1))
+            _fir(room.sound, *self.ear_tables, room.heard)
+        joined(room.spectrum, "spectrum/past", room.heard)
+        _running_spectrum(room.spectrum, *self.waves, HALVES, self.spectrum.bins, HOP, room.power)
+        excitation = self._excitation(lead, room)
         if excitation is None:
             return None
-        levels = () if self.excitation.uncertainty_db is None else (3,)
-        ears_apart = (*lead[:-1], lead[-1], frames, excitation.shape[-1])
-        y = excitation.reshape(*levels, *ears_apart)
-        return torch.from_numpy(np.moveaxis(y, 0, -4) if levels else y), after
+        if self.bank is not None:
+            leave("resample/past", room.resampled)
+        leave("ear/past", room.sound)
+        if self.ear.phase == "minimum":
+            leave("ear/slow", room.slow)
+        leave("spectrum/past", room.spectrum)
+        of = self._binaural if self.binaural else self._monaural
+        y = of(excitation, *({k: s[n] for k, n in self.last.items()} for s in (state, into)))
+        if x.numel() <= SMALL:
+            self.rooms.append(room)
+        return y
 
-    def _of_components(self, kept: Array) -> Array | None:
-        """Excitation (row, channel), with levels before them where there is an uncertainty.
+    def _room(self, sound: Array) -> Room:
+        """For (row, time) of sound: the last one, or a new one."""
+        try:
+            room = self.rooms.pop()
+            if room.of == sound.shape:
+                return room
+        except IndexError:
+            pass
+        rows, time = sound.shape
+        if self.resample is not None:
+            time = int(time * self.resample.ratio)
+        past = {key: shape[-1] for key, shape in self.pasts.items()}
+        frames, levels = time // HOP, 1 if self.excitation.uncertainty_db is None else 3
+        channels = self.channels.gain.size
+        slow = past.get("ear/slow", 0) + time // self.ear.block_size
+        nodes = self.excitation.nodes
+        shapes = (
+            (rows, past.get("resample/past", 0) + sound.shape[1]),
+            (rows, time),
+            (rows, past["ear/past"] + time),
+            (rows, slow),
+            (rows, time),
+            (rows, past["spectrum/past"] + time),
+            (rows, frames, sum(self.spectrum.bins)),
+            (rows, frames, sum(self.spectrum.bins)),
+            (rows * frames, nodes),
+            (rows * frames, channels),
+            (levels * rows * frames, channels),
+        )
+        return Room(sound.shape, *(np.empty(shape, sound.dtype) for shape in shapes))
 
-        None as above.
-        """
+    def _excitation(self, lead: Shape, room: Room) -> Array | None:
+        """As `Excitation` gives it; None where a table does not fit."""
+        ears = lead[-1] if self.excitation.selection == "binaural" else 1
+        _, frames, components = room.power.shape
+        listeners = (-1, ears, frames, components)
+        _select_components(room.power.reshape(listeners), room.kept.reshape(listeners))
+        kept = room.kept.reshape(-1, components)
         levels, levels_blocks, upper, upper_blocks = self.products
-        density = np.empty((kept.shape[0], self.groups.middle.size), kept.dtype)
-        high = np.empty((kept.shape[0], self.groups.center.size), kept.dtype)
-        fit = multiply(kept, levels, levels_blocks, density)
-        fit = fit and multiply(kept, upper, upper_blocks, high)
+        fit = multiply(kept, levels, levels_blocks, room.density)
+        fit = fit and multiply(kept, upper, upper_blocks, room.high)
         uncertainty = self.excitation.uncertainty_db
-        shifts = (0.0,) if uncertainty is None else (-uncertainty, 0.0, uncertainty)
-        low = np.empty((len(shifts), *high.shape), kept.dtype)
-        for db, skirts in zip(shifts, low, strict=True):
-            fit = fit and _group_skirts(kept, density, self.groups, db, skirts)
-            skirts += high
-            if uncertainty is not None:
+        if uncertainty is None:
+            fit = fit and self._lower(kept, room.density, 0.0, room.low)
+            np.add(room.low, room.high, out=room.low)
+            return room.low.reshape(*lead, frames, -1) if fit else None
+        # For each listener the levels come before the ears.
+        parts = prod(lead[:-1])
+        low = room.low.reshape(parts, 3, lead[-1] * frames, -1)
+        apart = (v.reshape(parts, lead[-1] * frames, -1) for v in (kept, room.density, room.high))
+        for part, density, high, all_levels in zip(*apart, low, strict=True):
+            for db, skirts in zip((-uncertainty, 0.0, uncertainty), all_levels, strict=True):
+                fit = fit and self._lower(part, density, db, skirts)
+                skirts += high
                 skirts *= 10 ** (db / 10)
-        return low if fit else None
+        return low.reshape(*lead[:-1], 3, lead[-1], frames, -1) if fit else None
+
+    def _lower(self, kept: Array, density: Array, db: float, skirts: Array) -> bool:
+        if self.excitation.by_groups:
+            return bool(_group_skirts(kept, density, self.skirts, db, skirts))
+        level = torch.log10(torch.from_numpy(density).clamp(min=SILENCE)).mul_(10)
+        level = level + db if db else level
+        return bool(_lower_skirts(kept, level.numpy(), *self.skirts, skirts))
+
+    def _binaural(self, excitation: Array, state: State, into: State) -> Moore2016Output:
+        shape = excitation.shape
+        specific = np.empty_like(excitation)
+        stl_ears, ltl_ears = (np.empty(shape[:-1], excitation.dtype) for _ in range(2))
+        before = array(state["before"])
+        ears, each, one = (-1, *shape[-3:-1]), (-1, shape[-1]), (-1, 1)
+        _binaural_loudness(
+            excitation.reshape(*ears, shape[-1]),
+            self.channels,
+            *self.smoothing[:2],
+            CAM_STEP,
+            *self.smoothing[2:],
+            before.reshape(-1),
+            array(state["short"]).reshape(each),
+            array(state["long"]).reshape(one),
+            specific.reshape(*ears, shape[-1]),
+            stl_ears.reshape(ears),
+            ltl_ears.reshape(ears),
+            into["short"].numpy().reshape(each),
+            into["long"].numpy().reshape(one),
+        )
+        np.maximum(before - shape[-2], 0, out=into["before"].numpy())
+        loudness = _of_both(stl_ears), _of_both(ltl_ears), stl_ears, ltl_ears
+        y: Moore2016Output = self.loudness.given(
+            *map(torch.from_numpy, (excitation, specific, *loudness))
+        )
+        return y
+
+    def _monaural(self, excitation: Array, state: State, into: State) -> Glasberg2002Output:
+        *rows, ears, frames, channels = excitation.shape
+        stl_ears, ltl_ears = (np.empty((*rows, 2, frames), excitation.dtype) for _ in range(2))
+        before = array(state["before"])
+        _monaural_loudness(
+            excitation.reshape(-1, ears, frames, channels),
+            self.channels,
+            CAM_STEP,
+            *self.smoothing,
+            before.reshape(-1),
+            array(state["short"]).reshape(-1, 2),
+            array(state["long"]).reshape(-1, 2),
+            stl_ears.reshape(-1, 2, frames),
+            ltl_ears.reshape(-1, 2, frames),
+            into["short"].numpy().reshape(-1, 2),
+            into["long"].numpy().reshape(-1, 2),
+        )
+        np.maximum(before - frames, 0, out=into["before"].numpy())
+        loudness = _of_both(stl_ears), _of_both(ltl_ears), stl_ears, ltl_ears
+        return Glasberg2002Output(*map(torch.from_numpy, loudness))
+
+
+def _of_both(ears: Array) -> Array:
+    return np.asarray(ears[..., 0, :] + ears[..., 1, :])
+
+
+def _arrays(stage: Stage, names: Any) -> list[Array]:
+    return [array(table) for table in stage.registered(*names)]
 
 
 _FUSED: WeakKeyDictionary[FusedChain, Fused] = WeakKeyDictionary()

@@ -6,7 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.functional.loudness import Channels, agc, binaural_loudness, specific_loudness
+from amt_stream.functional.loudness import (
+    Channels,
+    binaural_loudness,
+    monaural_loudness,
+    specific_loudness,
+)
 from amt_stream.stages.binaural import THETA, smoothing_kernel, smoothing_matrix
 from amt_stream.stages.excitation import CAM_STEP, CAMS
 from amt_stream.stages.integration import (
@@ -124,7 +129,20 @@ class BinauralLoudness(Stage):
             before,
             (state["short"], state["long"]),
         )
-        stl, ltl = stl_ears.sum(-2), ltl_ears.sum(-2)
+        after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
+        sums = stl_ears.sum(-2), ltl_ears.sum(-2)
+        return self.given(x, specific, *sums, stl_ears, ltl_ears), after
+
+    def given(
+        self,
+        x: Tensor,
+        specific: Tensor,
+        stl: Tensor,
+        ltl: Tensor,
+        stl_ears: Tensor,
+        ltl_ears: Tensor,
+    ) -> Moore2016Output:
+        """What is asked for of the excitation `x` and its loudness."""
         edges: tuple[Tensor, ...] = ()
         if self.gives_band:
             edges = (stl[..., 0, :], stl[..., 2, :], ltl[..., 0, :], ltl[..., 2, :])
@@ -133,7 +151,7 @@ class BinauralLoudness(Stage):
                 for v, dim in ((stl, -2), (ltl, -2), (stl_ears, -3), (ltl_ears, -3))
             )
             specific, x = specific.select(-4, 1), x.select(-4, 1)
-        y = Moore2016Output(
+        return Moore2016Output(
             stl,
             ltl,
             stl_ears,
@@ -142,8 +160,6 @@ class BinauralLoudness(Stage):
             10 * torch.log10(x.clamp(min=1e-10)) if self.gives_excitation_db else None,
             *edges,
         )
-        after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
-        return y, after
 
     def out_shape(self, shape: Shape) -> Moore2016Output:
         rows = shape[:-3] if self.gives_band else shape[:-2]
@@ -223,18 +239,14 @@ class MonauralLoudness(Stage):
 
     def step(self, x: Tensor, state: State) -> tuple[Glasberg2002Output, State]:
         before = state["before"]
-        begun = torch.arange(x.shape[-2], device=x.device) >= before[..., None]
-        n = torch.where(begun[..., None, :], self.instantaneous(x), 0.0).double()
+        channels = Channels(*self.registered(*Channels._fields))
         short_term, long_term = self.registered("short_term", "long_term")
-        stl, short = agc(n[..., None], short_term, state["short"][..., None])
-        ltl, long = agc(stl, long_term, state["long"][..., None])
-        stl_ears, ltl_ears = (v.squeeze(-1).to(x.dtype) for v in (stl, ltl))
+        zi = state["short"], state["long"]
+        (stl_ears, ltl_ears), (short, long) = monaural_loudness(
+            x, channels, CAM_STEP, short_term, long_term, before, zi
+        )
+        after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
         y = Glasberg2002Output(stl_ears.sum(-2), ltl_ears.sum(-2), stl_ears, ltl_ears)
-        after = {
-            "before": (before - x.shape[-2]).clamp(min=0),
-            "short": short.squeeze(-1),
-            "long": long.squeeze(-1),
-        }
         return y, after
 
     def out_shape(self, shape: Shape) -> Glasberg2002Output:

@@ -52,6 +52,7 @@ from amt_stream.stages import (
     ThirdOctaveLevels,
     ZwickerLoudness,
 )
+from amt_stream.stages.loudness import MonauralLoudness
 from amt_stream.stages.spectrum import HALVES
 from amt_stream.streaming import without
 from tests.contract.test_module_contract import CASES
@@ -230,6 +231,19 @@ def binaural_case(rng):
     )
 
 
+def monaural_case(rng):
+    stage, rows = made(MonauralLoudness), lead(rng)
+    return loudness.monaural_loudness, (
+        noise(*rows, rng.choice([1, 2]), 3, 150) * 1e4,
+        loudness.Channels(*stage.registered(*loudness.Channels._fields)),
+        0.25,
+        stage.short_term,
+        stage.long_term,
+        torch.zeros(rows, dtype=torch.int64) + 1,
+        (noise(*rows, 2), noise(*rows, 2)),
+    )
+
+
 def bank_case(rng, stage, function):
     rows = lead(rng)
     x = noise(*rows, 2, 9)
@@ -316,6 +330,7 @@ FUNCTIONS = {
     "loudness_pattern": pattern_case,
     "lower_skirts": lower_skirts_case,
     "group_skirts": group_skirts_case,
+    "monaural_loudness": monaural_case,
     "one_pole_bank": one_pole_bank_case,
     "peaks": peaks_case,
     "polyphase": polyphase_case,

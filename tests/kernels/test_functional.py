@@ -11,13 +11,16 @@ from amt_stream.functional.excitation import lower_skirts, select_components
 from amt_stream.functional.fir import fir, fir_with_tail, polyphase
 from amt_stream.functional.group_skirts import group_skirts
 from amt_stream.functional.loudness import (
+    Channels,
     agc,
     binaural_loudness,
     inhibition_gains,
+    monaural_loudness,
     specific_loudness,
 )
 from amt_stream.functional.spectrum import running_spectrum
 from amt_stream.stages import BinauralLoudness, Excitation, Resample, RunningSpectrum
+from amt_stream.stages.loudness import MonauralLoudness
 from amt_stream.stages.spectrum import HALVES
 
 # Relative to the peak: rounding of sums of up to 2048 terms.
@@ -215,6 +218,19 @@ def test_binaural_loudness(dtype, frames):
     zi = noise(3, 2, 150, dtype=dtype).abs(), noise(3, 2, dtype=dtype).abs()
     more = (s.smoothing, s.theta, 0.25, s.short_term, s.long_term, before, zi)
     same(binaural_loudness, e, s.tables(), *more, rtol=2)
+
+
+@pytest.mark.parametrize("frames", [1, 10])
+@pytest.mark.parametrize("ears", [1, 2])
+def test_monaural_loudness(dtype, frames, ears):
+    s = MonauralLoudness().to(dtype)
+    e = noise(3, ears, frames, 150, dtype=dtype).square() * 1e5
+    before = torch.tensor([0, 1, 30])
+    zi = noise(3, 2, dtype=torch.float64).abs(), noise(3, 2, dtype=torch.float64).abs()
+    channels = Channels(*s.registered(*Channels._fields))
+    y = monaural_loudness(e, channels, 0.25, s.short_term, s.long_term, before, zi)
+    assert y[0][0].shape == (3, 2, frames)
+    same(monaural_loudness, e, channels, 0.25, s.short_term, s.long_term, before, zi, rtol=2)
 
 
 def test_not_a_number_is_passed_on(dtype):

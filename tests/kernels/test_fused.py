@@ -1,5 +1,7 @@
 """Sound to excitation in one go against the same stages one by one."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -19,6 +21,8 @@ MODELS = [
     (Moore2016, 2, {"fs": 48000, "ear_filter": "linear", "excitation_db": True}),
     (Glasberg2002, 1, {"fs": 48000}),
     (Glasberg2002, 2, {"fs": 32000}),
+    (Moore2016, 2, {"accuracy": "reference"}),
+    (Moore2016, 2, {"accuracy": "reference", "uncertainty_db": 2.0}),
 ]
 
 
@@ -39,6 +43,49 @@ def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
             assert state.keys() == apart.keys()
             assert all(torch.equal(state[key], apart[key]) for key in state)
     assert len(calls) == 5  # four by themselves, and the first of the model
+
+
+@pytest.mark.parametrize(("kind", "ears", "options"), MODELS)
+def test_a_stream_has_its_state_written_in_place(kind, ears, options):
+    """What it gives and keeps is what steps give, and where it keeps it does not move."""
+    model = kind(**options)
+    unit = model.block_size
+    live, state = Stream(model, (2, ears)), model.initial_state((2, ears))
+    places = [value.data_ptr() for value in live.state.values()]
+    with torch.no_grad():
+        for length in (unit, unit, 70 * unit, 3 * unit):
+            x = sound(ears, length)
+            y, (expected, state) = live(x), Chain.step(model, x, state)
+            assert all(map(torch.equal, fields(y), fields(expected)))
+            assert all(torch.equal(state[key], value) for key, value in live.state.items())
+    assert places == [value.data_ptr() for value in live.state.values()]
+
+
+def test_a_refused_block_leaves_the_stream_as_it_was():
+    model = Moore2016()
+    live, x = Stream(model, (1, 2)), sound(2, 2560)[:1]
+    with torch.no_grad():
+        live(x)
+        live(x)
+        before = {key: value.clone() for key, value in live.state.items()}
+        model.excitation.ends.add_(10_000)
+        with pytest.raises(ValueError, match="groups are not those of 960 components"):
+            live(x)
+    assert all(torch.equal(before[key], value) for key, value in live.state.items())
+
+
+def test_one_model_serves_several_threads():
+    model = Moore2016()
+    blocks = [sound(2, 32 * 200)[:1] * scale for scale in (0.1, 1, 3, 10)]
+
+    def readings(x):
+        live = Stream(model, (1, 2))
+        with torch.no_grad():
+            return torch.cat([live(block).ltl for block in x.split(32, -1)], -1)
+
+    alone = [readings(x) for x in blocks]
+    with ThreadPoolExecutor(4) as pool:
+        assert all(map(torch.equal, pool.map(readings, blocks), alone))
 
 
 def count_of_calls(model):
