@@ -116,6 +116,7 @@ class HostedStream(Stream):
             )
             return False
         finally:
+            self._gpu.wait()
             for key, buffer in self.state.items():
                 buffer.copy_(before[key])
         self._passages[length] = passage

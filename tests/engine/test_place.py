@@ -6,7 +6,7 @@ import torch
 
 from amt_stream.analysis import ArrayRecording, analyze
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, keeping, runner
+from amt_stream.engine import Engine, Row, keeping, runner
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.place import HERE, place_of
@@ -103,6 +103,29 @@ def test_odd_bursts_losses_and_commands_give_what_they_give_on_the_cpu(
         found.append(numbers(collector))
     assert_same(*found)
     assert gpu.replays > 40
+
+
+def test_rows_of_several_microphones_go_there_together(gpu, scripted, power_meter, noise):
+    x, engines, read = noise(24000, 4), [], []
+
+    def script(deliver):
+        deliver(x[:9600])
+        engines[-1].reset(row="right")
+        deliver(x[9600:])
+
+    rows = [Row((1, 2), "left"), Row((3, 4), "right", Calibration(94.0))]
+    for device in ("cpu", "cuda"):
+        source = scripted(script, channels=4, live=False)
+        given = {"rows": rows, "device": device, "run_in": "callback"}
+        engines.append(Engine(source, power_meter(), **given))
+        with engines[-1] as engine:
+            assert engine.wait(30), engine.error
+        read.append({name: history.read() for name, history in engine.histories.items()})
+    assert list(read[0]) == ["left", "right"]
+    for name, expected in read[0].items():
+        for column in ("sample", "stl", "ltl"):
+            np.testing.assert_array_equal(read[1][name][column], expected[column])
+    assert gpu.replays == 51
 
 
 def test_a_run_is_saved_and_gone_on_with_across_devices(

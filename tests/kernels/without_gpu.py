@@ -4,6 +4,7 @@ With TRITON_INTERPRET=1, which Triton reads when a kernel is made, `python -m
 tests.kernels.without_gpu equal` runs each by the interpreter and gives how far it is from the plain
 form, re the largest number, in float32 and float64. Without it, `... compiled` compiles each for
 three kinds of GPU, in float64 for one of them, and gives what `cuobjdump` says of the machine code.
+`... captured`, interpreted too, records a block of a model with the kernels in it.
 """
 
 import json
@@ -19,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from amt_stream import ZwickerLoudness
+from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
 from amt_stream.functional import dispatch, gpu, gpu_kernels
 from amt_stream.functional.adaptation import Loops, adaptation_loops
 from amt_stream.functional.direct_form import direct_form
@@ -41,6 +42,7 @@ from amt_stream.functional.svf import svf
 from amt_stream.functional.zwicker import decayed, loudness_pattern, third_octave_powers
 from amt_stream.scales import erb, erb_number_to_hz
 from amt_stream.stages.excitation import CAMS, grouped
+from tests.recorder import Recorder
 
 ARCHITECTURES = (75, 90, 120)
 
@@ -203,6 +205,24 @@ def distances(case):
     return found
 
 
+def captured():
+    """How far a captured block of a model is from the model, with the kernels in its graph."""
+    model = BS1770(8000, channels=2)
+    x = [noise(1, 2, model.block_size, seed=n).float() for n in range(3)]
+    plain = Stream(model, (1, 2))
+    expected = [plain(v) for v in x]
+    gpu.DEVICES.add("cpu")
+    device = Recorder()
+    live = HostedStream(model, (1, 2), device)
+    assert live.capture(model.block_size)
+    found = [live(v) for v in x]
+    assert device.replays == len(x)
+    far = 0.0
+    for a, b in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+        far = max(far, ((a - b).abs().max() / b.abs().max()).item())
+    return far
+
+
 def kind(v):
     """What Triton calls the type of an argument."""
     if not isinstance(v, torch.Tensor):
@@ -250,6 +270,8 @@ def compiled(case):
 
 if __name__ == "__main__":
     dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
-    form = {"equal": distances, "compiled": compiled}[sys.argv[1]]
-    with torch.no_grad():
-        json.dump({name: form(CASES[name]) for name in sys.argv[2:] or CASES}, sys.stdout)
+    forms = {"equal": distances, "compiled": compiled, "captured": captured}
+    form, names = forms[sys.argv[1]], sys.argv[2:] or CASES
+    with torch.inference_mode():
+        told = form() if form is captured else {name: form(CASES[name]) for name in names}
+    json.dump(told, sys.stdout)
