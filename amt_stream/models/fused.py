@@ -1,8 +1,7 @@
 """Sound to loudness in one go: the kernels of the stages, without what stands between them."""
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import prod
+from math import lcm, prod
 from operator import is_
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -51,7 +50,7 @@ class FusedChain(Chain):
             _FUSED[self] = Fused(self.stages())
             return y
         if fused.takes(x, state):
-            after = {key: torch.empty_like(value) for key, value in state.items()}
+            after = {k: torch.empty(v.shape, dtype=v.dtype) for k, v in state.items()}
             given = fused.run(x, state, after)
             if given is not None:
                 return given, after
@@ -60,8 +59,7 @@ class FusedChain(Chain):
     def advance(self, x: Tensor, state: State) -> Any:
         if compiled(x) and not (self._forward_hooks or self._forward_pre_hooks):
             fused = _FUSED.get(self)
-            own = all(v.is_contiguous() and not v.requires_grad for v in state.values())
-            if own and fused is not None and fused.as_made() and fused.takes(x, state):
+            if fused is not None and fused.as_made() and fused.takes(x, state, written=True):
                 y = fused.run(x, state, state)
                 if y is not None:
                     return y
@@ -85,6 +83,10 @@ class Room(NamedTuple):
     low: Array
 
 
+Last = tuple[Array, Array, Array]
+"""Memory of the loudness: frames that still count as silence, short-term and long-term."""
+
+
 class Fused:
     """What `FusedChain` runs, on the tables that its stages have now."""
 
@@ -97,6 +99,9 @@ class Fused:
         self.spectrum, self.excitation = named["spectrum"], named["excitation"]
         self.loudness = self.stages[-1]
         self.dtype = self.ear.dtype
+        self.block_size = HOP
+        if self.resample is not None:
+            self.block_size = int(lcm(HOP, self.resample.ratio.numerator) / self.resample.ratio)
         # As a state of silence has them, without the rows.
         self.pasts: dict[str, Shape] = {
             f"{name}/{key}": tuple(value.shape)
@@ -104,11 +109,13 @@ class Fused:
             for key, value in stage.initial_state(()).items()
         }
         self.last = {key: f"{list(stages)[-1]}/{key}" for key in ("before", "short", "long")}
+        self.sounding = [*self.pasts, self.last["short"], self.last["long"]]
+        self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}
         # Of other layouts the arrays would be copies, which do not change with the tables.
         flat = all(table.is_contiguous() for table in self.tables)
         self.serves = flat and compilable(*self.floats)
         if self.serves:
-            self.places = [table.data_ptr() for table in self.tables]
+            self.places = list(map(Tensor.data_ptr, self.tables))
             self.bank = None if self.resample is None else array(self.resample.bank)
             minimum = self.ear.phase == "minimum"
             taps = ("taps", "low_pass", "tail") if minimum else ("taps",)
@@ -125,6 +132,7 @@ class Fused:
             self.smoothing = _arrays(self.loudness, smoothing)
             # Taken and given back: a model may run in several threads.
             self.rooms: list[Room] = []
+            self.known: tuple[list[int], list[Tensor], dict[str, Array]] | None = None
 
     def _tables(self) -> list[Any]:
         return [table for stage in self.stages for table in stage._buffers.values()]
@@ -137,30 +145,45 @@ class Fused:
         now = self._tables()
         if len(now) != len(self.tables) or not all(map(is_, now, self.tables)):
             return False
-        return not self.serves or [table.data_ptr() for table in now] == self.places
+        return not self.serves or list(map(Tensor.data_ptr, now)) == self.places
 
-    def takes(self, x: Tensor, state: State) -> bool:
-        """Whether the kernels can take `x` and `state`, and nobody looks in between."""
-        if not self.serves or x.dtype != self.dtype or x.dim() < 2 or not x.numel():
+    def takes(self, x: Tensor, state: State, written: bool = False) -> bool:
+        """Whether the kernels can take `x` and `state`, and nobody looks in between.
+
+        written: whether `state` is to be written to as well
+        """
+        if not self.serves or x.dtype is not self.dtype or x.dim() < 2 or not x.numel():
             return False
         for stage in self.stages:
             if stage._forward_hooks or stage._forward_pre_hooks:
                 return False
         rows = tuple(x.shape[:-1])
-        for key, shape in self.pasts.items():
-            if state[key].shape != rows + shape or state[key].dtype != self.dtype:
-                return False
-        before, short, long = (state[key] for key in self.last.values())
-        levels = () if self.excitation.uncertainty_db is None else (3,)
-        listeners = (*rows[:-1], *levels)
-        last = (*listeners, 2, self.channels.gain.size) if self.binaural else (*listeners, 2)
-        if before.shape != listeners or short.shape != last or long.shape != (*listeners, 2):
+        kept = self.states.get(rows)
+        if kept is None:
+            kept = self._state_of(rows)
+            self.states = {rows: kept}
+        if len(kept) != len(state):
             return False
-        ratio = Fraction(1) if self.resample is None else self.resample.ratio
-        whole = x.shape[-1] * ratio.numerator % (ratio.denominator * HOP) == 0
+        for key, (shape, dtype) in kept.items():
+            value = state[key]
+            if value.shape != shape or value.dtype is not dtype or not value.is_cpu:
+                return False
+            if written and (not value.is_contiguous() or value.requires_grad):
+                return False
         if torch.is_grad_enabled() and any(table.requires_grad for table in self.floats):
             return False
-        return whole and compiled(*(value for value in state.values() if value is not before))
+        return not x.shape[-1] % self.block_size and compiled(
+            *[state[key] for key in self.sounding]
+        )
+
+    def _state_of(self, rows: Shape) -> dict[str, tuple[Shape, torch.dtype]]:
+        """Shape and dtype of what the chain keeps for inputs of `rows`."""
+        levels = () if self.excitation.uncertainty_db is None else (3,)
+        ears = 2 if self.binaural else rows[-1]
+        last = self.loudness.initial_state((*rows[:-1], *levels, ears, self.channels.gain.size))
+        found = {key: (rows + shape, self.dtype) for key, shape in self.pasts.items()}
+        of_last = {self.last[key]: (tuple(v.shape), v.dtype) for key, v in last.items()}
+        return found | of_last
 
     def run(self, x: Tensor, state: State, into: State) -> Any:
         """Output of the chain; the state after is written to `into`, which may be `state`.
@@ -169,19 +192,20 @@ class Fused:
         take.
         """
         lead = tuple(x.shape[:-1])
-        rows = prod(lead)
-        sound = array(x).reshape(rows, -1)
+        sound = array(x).reshape(prod(lead), -1)
         room = self._room(sound)
-        past = {key: array(state[key]).reshape(rows, -1) for key in self.pasts}
+        running = into is state
+        before = self._memory(state, sound.shape[0], running)
+        after = before if running else self._memory(into, sound.shape[0], False)
 
         def joined(both: Array, key: str, new: Array | int) -> None:
-            before = past[key]
-            both[:, : before.shape[1]] = before
-            both[:, before.shape[1] :] = new
+            past = before[key]
+            both[:, : past.shape[1]] = past
+            both[:, past.shape[1] :] = new
 
         def leave(key: str, both: Array) -> None:
-            after = into[key].numpy().reshape(rows, -1)
-            after[...] = both[:, both.shape[1] - after.shape[1] :]
+            last = after[key]
+            last[...] = both[:, both.shape[1] - last.shape[1] :]
 
         if self.bank is not None:
             joined(room.resampled, "resample/past", sound)
@@ -206,10 +230,28 @@ class Fused:
             leave("ear/slow", room.slow)
         leave("spectrum/past", room.spectrum)
         of = self._binaural if self.binaural else self._monaural
-        y = of(excitation, *({k: s[n] for k, n in self.last.items()} for s in (state, into)))
+        y = of(excitation, *((m["before"], m["short"], m["long"]) for m in (before, after)))
         if x.numel() <= SMALL:
             self.rooms.append(room)
         return y
+
+    def _memory(self, state: State, rows: int, running: bool) -> dict[str, Array]:
+        """The memory of `state`, (row, ...), that of a `running` stream without asking again."""
+        known = self.known if running else None
+        values = list(state.values())
+        places = list(map(Tensor.data_ptr, values))
+        if known is not None and known[0] == places and all(map(is_, values, known[1])):
+            return known[2]
+        last = {key: array(state[name]) for key, name in self.last.items()}
+        channels = last["short"].shape[-1]
+        found = {key: array(state[key]).reshape(rows, -1) for key in self.pasts} | {
+            "before": last["before"].reshape(-1),
+            "short": last["short"].reshape(-1, channels),
+            "long": last["long"].reshape(-1, 1 if self.binaural else 2),
+        }
+        if running:
+            self.known = places, values, found
+        return found
 
     def _room(self, sound: Array) -> Room:
         """For (row, time) of sound: the last one, or a new one."""
@@ -275,58 +317,55 @@ class Fused:
         level = level + db if db else level
         return bool(_lower_skirts(kept, level.numpy(), *self.skirts, skirts))
 
-    def _binaural(self, excitation: Array, state: State, into: State) -> Moore2016Output:
+    def _binaural(self, excitation: Array, before: Last, after: Last) -> Moore2016Output:
         shape = excitation.shape
         specific = np.empty_like(excitation)
         stl_ears, ltl_ears = (np.empty(shape[:-1], excitation.dtype) for _ in range(2))
-        before = array(state["before"])
-        ears, each, one = (-1, *shape[-3:-1]), (-1, shape[-1]), (-1, 1)
+        ears = (-1, *shape[-3:-1])
         _binaural_loudness(
             excitation.reshape(*ears, shape[-1]),
             self.channels,
             *self.smoothing[:2],
             CAM_STEP,
             *self.smoothing[2:],
-            before.reshape(-1),
-            array(state["short"]).reshape(each),
-            array(state["long"]).reshape(one),
+            *before,
             specific.reshape(*ears, shape[-1]),
             stl_ears.reshape(ears),
             ltl_ears.reshape(ears),
-            into["short"].numpy().reshape(each),
-            into["long"].numpy().reshape(one),
+            *after[1:],
         )
-        np.maximum(before - shape[-2], 0, out=into["before"].numpy())
-        loudness = _of_both(stl_ears), _of_both(ltl_ears), stl_ears, ltl_ears
+        np.maximum(before[0] - shape[-2], 0, out=after[0])
         y: Moore2016Output = self.loudness.given(
-            *map(torch.from_numpy, (excitation, specific, *loudness))
+            *map(torch.from_numpy, (excitation, specific)), *_of_both(stl_ears, ltl_ears)
         )
         return y
 
-    def _monaural(self, excitation: Array, state: State, into: State) -> Glasberg2002Output:
+    def _monaural(self, excitation: Array, before: Last, after: Last) -> Glasberg2002Output:
         *rows, ears, frames, channels = excitation.shape
         stl_ears, ltl_ears = (np.empty((*rows, 2, frames), excitation.dtype) for _ in range(2))
-        before = array(state["before"])
         _monaural_loudness(
             excitation.reshape(-1, ears, frames, channels),
             self.channels,
             CAM_STEP,
             *self.smoothing,
-            before.reshape(-1),
-            array(state["short"]).reshape(-1, 2),
-            array(state["long"]).reshape(-1, 2),
+            *before,
             stl_ears.reshape(-1, 2, frames),
             ltl_ears.reshape(-1, 2, frames),
-            into["short"].numpy().reshape(-1, 2),
-            into["long"].numpy().reshape(-1, 2),
+            *after[1:],
         )
-        np.maximum(before - frames, 0, out=into["before"].numpy())
-        loudness = _of_both(stl_ears), _of_both(ltl_ears), stl_ears, ltl_ears
-        return Glasberg2002Output(*map(torch.from_numpy, loudness))
+        np.maximum(before[0] - frames, 0, out=after[0])
+        return Glasberg2002Output(*_of_both(stl_ears, ltl_ears))
 
 
-def _of_both(ears: Array) -> Array:
-    return np.asarray(ears[..., 0, :] + ears[..., 1, :])
+def _of_both(stl_ears: Array, ltl_ears: Array) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Loudness of both ears together and of each, as outputs hold them."""
+    frames, rows = stl_ears.shape[-1], stl_ears.shape[:-2]
+    sums = [np.empty((*rows, frames), stl_ears.dtype) for _ in range(2)]
+    for ears, y in zip((stl_ears, ltl_ears), sums, strict=True):
+        flat = ears.reshape(-1, 2, frames)
+        np.add(flat[:, 0], flat[:, 1], out=y.reshape(-1, frames))
+    stl, ltl, *each = map(torch.from_numpy, (*sums, stl_ears, ltl_ears))
+    return stl, ltl, each[0], each[1]
 
 
 def _arrays(stage: Stage, names: Any) -> list[Array]:
