@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from amt_stream.functional.gpu import refuse_short_products
 from amt_stream.streaming import Shape, Stage, Stream, fields, map_fields, with_time
 
 Work = Callable[[], None]
@@ -45,6 +46,7 @@ class Cuda:
     """A CUDA device, with a CUDA stream of its own that goes before others."""
 
     def __init__(self, device: torch.device) -> None:
+        refuse_short_products()
         self._device = device
         self._stream = torch.cuda.Stream(device, priority=URGENT)
         self._done = torch.cuda.Event(blocking=True)
@@ -84,24 +86,39 @@ class HostedStream(Stream):
     have no gradients.
 
     device: what stands for the device of the stage; by default that CUDA device
+
+    Raises ValueError for a stage that is on none, and where products are not of full precision.
     """
 
     def __init__(self, stage: Stage, shape: Sequence[int], device: Device | None = None) -> None:
         super().__init__(stage, shape)
+        if device is None and stage.device.type != "cuda":
+            raise ValueError(
+                f"HostedStream takes a stage on a CUDA device, and {type(stage).__name__} is on "
+                f"{stage.device}: give stage.to('cuda'), or make a Stream"
+            )
         self._gpu: Device = Cuda(stage.device) if device is None else device
+        self._members = tuple(stage.modules())
         self._passages: dict[int, _Passage] = {}
 
     @property
     def heard_on(self) -> torch.device:
         return torch.device("cpu")
 
+    @property
+    def _hooked(self) -> bool:
+        """Whether somebody sees each block, and may make other numbers of it."""
+        return any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
+
     @torch.no_grad()
     def capture(self, length: int) -> bool:
         """From now on launch blocks of `length` samples at once; the state stays as it is.
 
         Blocks of another length go launch by launch, and so do all while a stage has a hook, and
-        after `.to()`. False where the step cannot be captured, which is logged.
+        after `.to()`. False where the step cannot be captured, which is logged, or has a hook.
         """
+        if self._hooked:
+            return False
         passage = _Passage(self, self._gpu, length)
         before = {key: value.clone() for key, value in self.state.items()}
         try:
@@ -129,6 +146,8 @@ class HostedStream(Stream):
         return self._passage(x.shape[self.stage.time_dim])(x)
 
     def _passage(self, length: int) -> "_Passage":
+        if self._hooked:
+            return _Passage(self, self._gpu, length)
         found = self._passages.get(length)
         if found is None or not found.as_made():
             kept = {n: p for n, p in self._passages.items() if p.replay is not None and p.as_made()}
@@ -156,7 +175,6 @@ class _Passage:
         self._like: Any = None
         self._numbers: Tensor
         self._made_for = self._tensors()
-        self._members = tuple(stage.modules())
 
     def _tensors(self) -> list[Tensor | None]:
         """Of which the memory is written into what is captured."""
@@ -183,9 +201,8 @@ class _Passage:
     def __call__(self, x: Tensor) -> Any:
         if x is not self.sound:
             self.sound.copy_(x)
-        hooked = any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
         with self._device.working():
-            (self.work if hooked or self.replay is None else self.replay)()
+            (self.work if self.replay is None else self.replay)()
         self._device.wait()
         found = dict(_unpacked(self._numbers, fields(self._like)))
         return map_fields(lambda v: found[id(v)].clone(), self._like)

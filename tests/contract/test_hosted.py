@@ -138,6 +138,22 @@ def test_a_stage_that_has_moved_or_has_a_hook_is_not_replayed():
     assert device.replays == 1
 
 
+def test_a_hook_may_give_something_else():
+    hosted = HostedStream(Mean(), (2,), Recorder())
+    assert hosted.capture(8)
+    handle = hosted.stage.register_forward_hook(lambda stage, x, y: y.wide[..., :1])
+    first, second, *_ = blocks(8)
+    assert hosted(first).shape == (2, 1)
+    assert not hosted.capture(4)
+    handle.remove()
+    assert hosted(second).wide.shape == (2, 2)
+
+
+def test_a_stage_on_the_cpu_is_refused():
+    with pytest.raises(ValueError, match=r"Mean is on cpu: give stage\.to\('cuda'\)"):
+        HostedStream(Mean(), (2,))
+
+
 def test_chunks_of_any_length_wait_on_the_host():
     whole = torch.cat(blocks(8), -1)
     door = Rebuffer(HostedStream(Mean(), (2,), Recorder()), 2)
