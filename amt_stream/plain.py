@@ -37,3 +37,12 @@ def brief(value: object) -> str:
 
 
 _BRIEF, _SENTENCE = 100, 1500
+
+
+UNFIT = ',;"#/='
+"""What no name has that stands in tables, for the sake of whoever reads them."""
+
+
+def fits_tables(name: str) -> bool:
+    """Whether a name can stand in a table of any format: printable, not empty, without UNFIT."""
+    return bool(name) and name.isprintable() and not set(name) & set(UNFIT)

@@ -15,7 +15,7 @@ from amt_stream import catalog
 from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
 from amt_stream.files import NotThatFile, small_text
-from amt_stream.plain import brief
+from amt_stream.plain import brief, fits_tables
 from amt_stream.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -110,7 +110,27 @@ class Tables:
         return tables and bool(value) and all(isinstance(t.get("type"), str) for t in value)
 
 
-Rule = Choice | Number | Text | Tables
+@dataclass(frozen=True)
+class RowChannels:
+    """The channels of several rows, by name."""
+
+    def __str__(self) -> str:
+        return "one or two channels for each name, as { desk = [1, 2], door = [3] }"
+
+    def allows(self, value: Any) -> bool:
+        if not (isinstance(value, dict) and value):
+            return False
+        return all(_may_be_row(name, channels) for name, channels in value.items())
+
+
+def _may_be_row(name: str, channels: Any) -> bool:
+    if not (isinstance(channels, list) and 1 <= len(channels) <= 2):
+        return False
+    numbers = all(type(c) is int and c >= 1 for c in channels)
+    return fits_tables(name) and numbers and len(set(channels)) == len(channels)
+
+
+Rule = Choice | Number | Text | Tables | RowChannels
 
 
 def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -136,6 +156,7 @@ def rules() -> dict[str, Rule]:
         "engine.history_s": Number(1, 3600, "s"),
         "engine.ladder": Names(("none", *RUNGS), RUNGS),
         "meter.step_ms": Number(1, 60000, "ms", whole=True),
+        "meter.rows": RowChannels(),
     }
 
 
@@ -238,6 +259,7 @@ class Preset:
     history_s: float = 60.0
     ladder: str | Sequence[str] = RUNGS
     step_ms: int = 100
+    rows: Mapping[str, Sequence[int]] = field(default_factory=dict)
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
@@ -378,7 +400,7 @@ class Preset:
         tables: dict[str, Any] = {
             "model": model,
             "engine": {("compute" if k == "device" else k): v for k, v in settings.items()},
-            "meter": {"step_ms": self.step_ms},
+            "meter": {"step_ms": self.step_ms, **({"rows": dict(self.rows)} if self.rows else {})},
         }
         return {"description": self.description, **tables} if self.description else tables
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Sound:
     """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
 
-    `more` is what else a header tells of it.
+    `more` is what else a header tells of it, `rows` the names and channels of several that are
+    heard each by itself.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Sound:
     calibration: Sequence[Calibration]
     duration_s: float | None
     more: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @classmethod
     def of_recording(cls, recording: "Recording", calibration: Sequence[Calibration]) -> Self:
@@ -49,6 +51,7 @@ class Sound:
             "fs": self.fs,
             "channels": list(self.channels),
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
+            **({"rows": {name: [*own] for name, own in self.rows}} if self.rows else {}),
             **self.more,
         }
 
@@ -81,17 +84,24 @@ class Table:
         self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
         self._asked |= options
         self._models = _described(preset, options)
-        readings = _readings(preset, models, len(sound.channels), options)
-        if columns is not None:
-            rows.choose(readings, columns)
-        self.rows = rows.JoinedRows(
-            readings,
-            step_ms,
-            sound.fs,
-            from_s=from_s,
-            to_s=math.inf if to_s is None else to_s,
-            duration_s=sound.duration_s,
-        )
+
+        def joined(channels: int, row: str = "") -> rows.JoinedRows:
+            readings = _readings(preset, models, channels, options)
+            if columns is not None:
+                rows.choose(readings, columns)
+            return rows.JoinedRows(
+                readings,
+                step_ms,
+                sound.fs,
+                from_s=from_s,
+                to_s=math.inf if to_s is None else to_s,
+                duration_s=sound.duration_s,
+                row=row,
+            )
+
+        self.rows: rows.AnyRows = joined(len(sound.channels))
+        if sound.rows:
+            self.rows = rows.RowsOfEach({name: joined(len(own), name) for name, own in sound.rows})
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
         text = (presets_folder() / f"{name}.toml").read_text()
         model = {f"model.{key}" for key in ("name", *preset.settings)}
         settings = {key for key in rules() if not key.startswith("model.")} | model
+        settings.discard("meter.rows")  # they know of no microphones
         assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
 
 

@@ -13,9 +13,10 @@ from amt_stream.calibration import (
     read_records,
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS
+from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, Named
 from amt_stream.engine.devices import InputDevice
 from amt_stream.engine.microphone import MicrophoneSource
+from amt_stream.engine.row import Row, named_rows
 from amt_stream.engine.sources import (
     FileSource,
     Source,
@@ -36,13 +37,27 @@ BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 class Input:
     """A source, the numbers of its channels that are heard, and a calibration for each.
 
-    `pick` is what is left to choose from the blocks that the source delivers.
+    `pick` is what is left to choose from the blocks that the source delivers. Of several `rows`,
+    each heard by itself, these are the names and channels; then all channels are delivered.
     """
 
     source: Source
     channels: tuple[int, ...]
     calibration: list[Calibration]
     pick: tuple[int, ...] | None = None
+    rows: tuple[Named, ...] = ()
+
+    @property
+    def ears(self) -> int:
+        """How many channels a model hears."""
+        return max((len(channels) for _, channels in self.rows), default=len(self.channels))
+
+    @property
+    def engine_rows(self) -> list[Row] | None:
+        """For an engine."""
+        if not self.rows:
+            return None
+        return named_rows(self.rows, self.channels, self.calibration)
 
     def with_uncertainty(self, args: argparse.Namespace) -> "Input":
         """The same with the uncertainties that were typed."""
@@ -61,6 +76,7 @@ def open_input(
     All channels of a file are heard where there are no more than `most`.
     """
     full_scale_db = getattr(args, "full_scale_db", None)
+    rows: tuple[Named, ...] = getattr(args, "rows", ())
     if args.device is not None and source != "mic":
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
     if args.pcm is not None and source != "-":
@@ -76,10 +92,11 @@ def open_input(
             args.samplerate,
             args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
             full_scale_db,
+            rows=rows,
         )
         wait = getattr(args, "wait", False)
         return _when_it_is_there(open_it) if wait else open_it(wait=wait is None)
-    pick = args.channels
+    pick = None if rows else args.channels
     opened: Source
     if source in BUILT_IN:
         fs = args.samplerate or PCM_FS
@@ -96,13 +113,16 @@ def open_input(
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
         opened = FileSource(source, paced=paced)
-    heard = channel_slice(pick, opened.channels, source, most)
-    channels = tuple(range(1, opened.channels + 1)[heard])
+    if rows:
+        channels = args.channels
+    else:
+        heard = channel_slice(pick, opened.channels, source, most)
+        channels = tuple(range(1, opened.channels + 1)[heard])
     if full_scale_db is not None:
         calibration = Calibration(full_scale_db)
     else:
         calibration = opened.calibration or UNCALIBRATED
-    return Input(opened, channels, [calibration], pick)
+    return Input(opened, channels, [calibration], pick, rows)
 
 
 def _when_it_is_there(open_it: Callable[[], Input]) -> Input:
@@ -129,7 +149,9 @@ def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Cali
 
 def _standard_input(args: argparse.Namespace) -> StdinSource:
     channels = args.channels or (PCM_CHANNELS,)
-    if len(channels) > 1 or channels[0] > 2:
+    if getattr(args, "rows", ()):
+        channels = (max(channels),)
+    elif len(channels) > 1 or channels[0] > 2:
         raise WrongUsage(
             f"--channels is {','.join(map(str, channels))}: with --source - it says how many "
             "channels there are, 1 or 2"
@@ -146,9 +168,11 @@ def open_microphone(
     blocksize: int = 480,
     full_scale_db: float | None = None,
     wait: bool = True,
+    rows: tuple[Named, ...] = (),
 ) -> Input:
     """A microphone with the calibration given, or else the one kept for it."""
-    source = MicrophoneSource(device, fs=fs, channels=channels, blocksize=blocksize, wait=wait)
+    asked = range(1, max(channels) + 1) if rows and channels else channels
+    source = MicrophoneSource(device, fs=fs, channels=asked, blocksize=blocksize, wait=wait)
     heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
@@ -157,13 +181,14 @@ def open_microphone(
         calibration = calibrations_of(source.device.kept_by, heard)
         missing = [c for c, known in zip(heard, calibration, strict=True) if not known.calibrated]
         if missing:
-            calibration = [UNCALIBRATED]
+            if not rows:
+                calibration = [UNCALIBRATED]
             if len(missing) < len(heard):
                 say(
                     f"channel {missing[0]} of {source.name!r} has no calibration, so readings are "
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
                 )
-    return Input(source, heard, calibration)
+    return Input(source, heard, calibration, rows=rows)
 
 
 def _say_what_is_of_no_known_device(device: InputDevice) -> None:

@@ -16,7 +16,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.log import open_log, refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import PCM_FS, chosen_preset
+from amt_stream.cli.options import PCM_FS, choose_rows, chosen_preset
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
@@ -47,6 +47,14 @@ def run_meter(args: argparse.Namespace) -> int:
         )
     refuse_log_options(args)
     preset = chosen_preset(args)
+    choose_rows(args, preset)
+    if args.rows and not (args.format or args.quiet):
+        raise WrongUsage(
+            f"{len(args.rows)} rows, each heard by itself, are written and not shown: add "
+            "--format csv or jsonl, or --quiet and --log PATH"
+        )
+    if args.rows and args.resume:
+        raise WrongUsage("--resume goes on with one row, and there are several: begin a new log")
     if args.format:
         return _write_rows(args, preset)
     if args.quiet:
@@ -118,7 +126,7 @@ def make_models(
     """
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
-        return preset.models(given.source.fs, len(given.channels), **(asks or {}))
+        return preset.models(given.source.fs, given.ears, **(asks or {}))
     except ValueError as error:
         raise Mistake(error) from error
 
@@ -137,6 +145,7 @@ def make_table(
         channels=given.channels,
         calibration=given.calibration,
         duration_s=given.source.duration_s,
+        rows=given.rows,
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     return table_of(args, preset, models, sound, step_ms)
@@ -172,7 +181,8 @@ def make_engine(
             given.source,
             model,
             sinks,
-            calibration=given.calibration,
+            rows=given.engine_rows,
+            calibration=None if given.rows else given.calibration,
             channels=given.pick,
             resume=next((log.engine_state for log in logs), None),
             **engine_settings(given, preset, blocksize),

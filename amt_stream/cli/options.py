@@ -14,6 +14,7 @@ from amt_stream.calibration import (
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
+from amt_stream.plain import UNFIT, fits_tables
 from amt_stream.presets import (
     DEFAULT,
     DEVICES,
@@ -89,6 +90,45 @@ def channel_list(text: str) -> tuple[int, ...]:
     return channels
 
 
+Named = tuple[str, tuple[int, ...]]
+"""What a row is called, and its channels."""
+
+
+def named_channels(text: str) -> Named:
+    """One or two channel numbers, with a name before them or named by themselves."""
+    name, equals, numbers = text.rpartition("=")
+    channels = channel_list(numbers)
+    if equals and not fits_tables(name):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give a name that can be printed, without any of {' '.join(UNFIT)}"
+        )
+    return name or "+".join(map(str, channels)), channels
+
+
+def choose_rows(args: argparse.Namespace, preset: Preset) -> None:
+    """Those of the preset, where no channels were typed."""
+    if args.channels is None and preset.rows:
+        args.rows = tuple((name, tuple(channels)) for name, channels in preset.rows.items())
+        args.channels = tuple(c for _, channels in args.rows for c in channels)
+
+
+class _EachRow(argparse.Action):
+    """Several of them are rows, each heard by itself; so is one with a name of its own."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        typed: tuple[Named, ...] = (*getattr(namespace, "typed_rows", ()), values)
+        namespace.typed_rows = typed
+        namespace.channels = tuple(c for _, channels in typed for c in channels)
+        own_name = values[0] != "+".join(map(str, values[1]))
+        namespace.rows = typed if len(typed) > 1 or own_name else ()
+
+
 def model_list(text: str) -> tuple[str, ...]:
     """One model, or several that run side by side."""
     names = tuple(text.split(","))
@@ -123,7 +163,7 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         "demo or am-tone (built-in sounds), mic, the path of a sound file, or - for raw PCM on "
         "standard input; by default the microphone, or the demo sound where there is none",
     )
-    _device(parser)
+    _device(parser, several=True)
     _model(parser)
     parser.add_argument(
         "--terminal", action="store_true", help="show the meter here and not in a window"
@@ -418,17 +458,26 @@ def _source(parser: argparse.ArgumentParser, help: str) -> None:
     )
 
 
-def _device(parser: argparse.ArgumentParser) -> None:
+def _device(parser: argparse.ArgumentParser, several: bool = False) -> None:
     list_devices_option(parser)
     parser.add_argument("-d", "--device", help="input device: its index or part of its name")
     parser.add_argument(
         "-c",
         "--channels",
-        type=channel_list,
+        type=named_channels if several else channel_list,
+        action=_EachRow if several else "store",
         metavar="LIST",
         help="channels, counted from 1: one for both ears (1) or left and right (1,2); with "
-        "--source - how many channels there are, 1 or 2",
+        "--source - how many channels there are, 1 or 2"
+        + (
+            ". Given again, as -c 1,2 -c 3,4 or -c desk=1,2 -c door=3, each is heard by itself, "
+            "with rows of its own (--format, or --log with --quiet)"
+            if several
+            else ""
+        ),
     )
+    if several:
+        parser.set_defaults(rows=())
     parser.add_argument(
         "-r",
         "--samplerate",

@@ -41,8 +41,8 @@ class MicrophoneSource(Source):
     """An input device.
 
     `device` is an index, a name or part of one; `channels` one or two channel numbers as printed on
-    the box (1, 2, ...), by default the first two, or the only one. `fs` is asked of the device; by
-    default 48000 Hz, or the device's own rate where it does not do that.
+    the box (1, 2, ...), or all of them up to one, by default the first two, or the only one. `fs`
+    is asked of the device; by default 48000 Hz, or the device's own rate where it does not do that.
 
     The device is held by a process of its own. One that is lost is waited for, by name, host API
     and what else the system tells of it, and goes on when it is back, with the samples of that time
@@ -72,7 +72,7 @@ class MicrophoneSource(Source):
             self.device = info
             self.name = str(info)
             picked = channels or range(1, min(2, info.channels) + 1)
-            self._pick = channel_slice(picked, info.channels, repr(info.name))
+            self._pick = _picked(picked, info.channels, repr(info.name))
             # A one-channel capture may be the mean of left and right: capture both and choose.
             self._captured = min(info.channels, max(2, *picked))
             self.channels = len(picked)
@@ -159,6 +159,14 @@ class MicrophoneSource(Source):
         if math.isnan(self._first_lag):
             self._first_lag = self._lag = age_s
         self._lag += 0.01 * (age_s - self._lag)
+
+
+def _picked(channels: Sequence[int], offered: int, name: str) -> slice:
+    """The columns of one or two channels, or of all up to one."""
+    if len(channels) > 2 and [*channels] == [*range(1, len(channels) + 1)]:
+        channel_slice(channels[-1:], offered, name)
+        return slice(0, len(channels))
+    return channel_slice(channels, offered, name)
 
 
 class _Captured:

@@ -8,8 +8,9 @@ from typing import Any
 
 from amt_stream.calibration import Calibration
 from amt_stream.engine.sources import Source, SourceError, channel_slice
+from amt_stream.plain import UNFIT, fits_tables
 
-__all__ = ["Row", "refuse_no_gain", "rows_of_source"]
+__all__ = ["Row", "named_rows", "refuse_no_gain", "rows_of_source"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,12 @@ class Row:
         object.__setattr__(self, "channels", tuple(channels))
         if not self.name:
             object.__setattr__(self, "name", "+".join(map(str, channels)))
-        if not (isinstance(self.name, str) and self.name.isprintable()):
-            raise ValueError(f"the name of a row is {self.name!r}: give a word that can be printed")
+        name: object = self.name
+        if not (isinstance(name, str) and fits_tables(name)):
+            raise ValueError(
+                f"the name of a row is {name!r}: give a word that can be printed, without any of "
+                f"{' '.join(UNFIT)}"
+            )
 
 
 def refuse_no_gain(gain_db: object) -> None:
@@ -65,6 +70,25 @@ def rows_of_source(given: int | Sequence[Row | Sequence[int]], source: Source) -
         raise ValueError(f"two rows are called {twice[0]!r}: give each a name of its own")
     for row in rows:
         channel_slice(row.channels, source.channels, source.name)
+    return rows
+
+
+def named_rows(
+    named: Sequence[tuple[str, Sequence[int]]],
+    channels: Sequence[int],
+    calibration: Sequence[Calibration],
+) -> list[Row]:
+    """Rows by name and channels, of a source of which one calibration is known, or one a channel.
+
+    Where one ear of a row is not calibrated, neither is the other.
+    """
+    each = [*calibration] * len(channels) if len(calibration) == 1 else calibration
+    known = dict(zip(channels, each, strict=True))
+    rows = []
+    for name, own in named:
+        found = [known[channel] for channel in own]
+        unknown = [one for one in found if not one.calibrated]
+        rows.append(Row(tuple(own), name, unknown[:1] or found))
     return rows
 
 

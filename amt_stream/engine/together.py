@@ -22,6 +22,7 @@ from amt_stream.engine.sources import (
     as_lost,
     refuse_no_source,
 )
+from amt_stream.plain import UNFIT
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -367,13 +368,15 @@ class _Joint:
 def _rows(sources: Sequence[Source]) -> tuple[Row, ...]:
     """A row of each source, or of each of its channels where they are more than two."""
     given: list[tuple[str, tuple[int, ...], Source]] = []
+    plain = str.maketrans(dict.fromkeys(UNFIT, " "))
     at = 1
     for source in sources:
         end = at + source.channels
+        name = " ".join(source.name.translate(plain).split())
         if source.channels <= 2:
-            given.append((source.name, tuple(range(at, end)), source))
+            given.append((name, tuple(range(at, end)), source))
         else:
-            given += [(f"{source.name} {c - at + 1}", (c,), source) for c in range(at, end)]
+            given += [(f"{name} {c - at + 1}", (c,), source) for c in range(at, end)]
         at = end
     counts, seen = Counter(name for name, _, _ in given), Counter[str]()
     rows = []

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from amt_stream.frames import Frames
-from amt_stream.rows import JoinedRows
+from amt_stream.rows import AnyRows
 from amt_stream.rows.readings import Summary
 
 SUMMARY_S = 0.5
@@ -18,7 +18,7 @@ class LatestReadings:
     accumulates can be paused and reset; no filter is touched by that.
     """
 
-    def __init__(self, table: JoinedRows) -> None:
+    def __init__(self, table: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
         self.totals: Summary = {}
         self.models = tuple(table.readings)

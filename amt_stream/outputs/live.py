@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TextIO
 
 from amt_stream.frames import Event, Frames
-from amt_stream.rows import JoinedRows, Rows
+from amt_stream.rows import AnyRows, Rows
 
 
 class Writer(Protocol):
@@ -30,7 +30,7 @@ class LiveRows:
         self,
         stream: TextIO,
         begin: Callable[[], Writer],
-        table: JoinedRows,
+        table: AnyRows,
     ) -> None:
         self.done = threading.Event()
         self.error: OSError | None = None

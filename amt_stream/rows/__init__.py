@@ -3,7 +3,7 @@
 from amt_stream.rows.block import AFTER, BEFORE, Rows
 from amt_stream.rows.cells import CellReadings, cell_readings
 from amt_stream.rows.column import Column, NoSuchColumn
-from amt_stream.rows.each import RowsOfEach
+from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
@@ -40,6 +40,7 @@ __all__ = [
     "HIGHEST_PHON",
     "RANGE_DB",
     "SCHEMA",
+    "AnyRows",
     "CellReadings",
     "Column",
     "FieldReadings",

@@ -1,15 +1,16 @@
 """Rows of readings of several that are heard at once, each by itself."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from amt_stream.frames import Event, Frames
-from amt_stream.resumable import Resumable
+from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import Rows
 from amt_stream.rows.column import Column
 from amt_stream.rows.joined import JoinedRows
-from amt_stream.rows.readings import Summary
+from amt_stream.rows.readings import Readings
 
 
 class RowsOfEach(Resumable):
@@ -32,6 +33,11 @@ class RowsOfEach(Resumable):
         self._first = next(iter(self.of.values()))
 
     @property
+    def readings(self) -> dict[str, Readings]:
+        """Those of one of them, by the names of the models."""
+        return self._first.readings
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The readings, in their order; first what says of whom a row is, and of which cell."""
         return self._first.columns
@@ -51,6 +57,16 @@ class RowsOfEach(Resumable):
         """What rows there are, in words."""
         named = [f"{row}: {joined.form}" if row else joined.form for row, joined in self.of.items()]
         return "; ".join(named)
+
+    def state_dict(self) -> SavedState:
+        return {"rows": self.form, **super().state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        saved = dict(state)
+        form = saved.pop("rows", None)
+        if form != self.form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
+        super().load_state_dict(saved)
 
     @property
     def start_utc(self) -> np.datetime64 | None:
@@ -87,14 +103,6 @@ class RowsOfEach(Resumable):
         parts = [joined.rest(end_s) for joined in self.of.values()]
         return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
 
-    def summary(self) -> Summary:
-        """What is told of all that was counted, by name; of several as `row/name`."""
-        return {
-            f"{row}/{name}" if row else name: value
-            for row, joined in self.of.items()
-            for name, value in joined.summary().items()
-        }
-
     def reset(self) -> None:
         """Forget what was counted; no filter is touched."""
         for joined in self.of.values():
@@ -109,3 +117,6 @@ class RowsOfEach(Resumable):
     def paused(self, value: bool) -> None:
         for joined in self.of.values():
             joined.paused = value
+
+
+AnyRows = JoinedRows | RowsOfEach

@@ -2,22 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from amt_stream import __version__
 from amt_stream.calibration import COVERAGE, Calibration, utc_now
-
-if TYPE_CHECKING:
-    from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.each import AnyRows, RowsOfEach
+from amt_stream.rows.joined import JoinedRows
 
 SCHEMA = 2
 """Of headers, rows and summaries: `data/rows.schema.json` says what each has."""
 
 
 def header(
-    table: "JoinedRows",
+    table: AnyRows,
     models: Sequence[Mapping[str, Any]],
     calibration: Sequence[Calibration],
     source: Mapping[str, Any],
@@ -47,7 +46,7 @@ def header(
 
 
 def summary(
-    table: "JoinedRows",
+    table: AnyRows,
     models: Sequence[Mapping[str, Any]],
     calibration: Sequence[Calibration],
     source: Mapping[str, Any],
@@ -55,14 +54,13 @@ def summary(
 ) -> dict[str, Any]:
     """What is told of the whole sound, as data for JSON; arguments as of `header`.
 
-    The readings stand beside what they are of, by name; None where there is none.
+    The readings stand beside what they are of, by name; None where there is none. Of several rows
+    they and what they cover are in `rows`, by the name of each.
     """
-    table.catch_up()
-    statistics = {
-        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
-        for name, one in table.readings.items()
-        if one.counts
-    }
+    if isinstance(table, RowsOfEach):
+        told = {"rows": {row: _told(one) for row, one in table.of.items()}}
+    else:
+        told = _told(table)
     return {
         "schema": SCHEMA,
         "program": "amt_stream",
@@ -73,9 +71,20 @@ def summary(
         "calibrated": all(one.calibrated for one in calibration),
         "calibration": calibrations(calibration, source["channels"]),
         "models": [dict(model) for model in models],
-        "statistics": statistics,
-        **{name: seven_digits(value) for name, value in table.summary().items()},
+        **told,
     }
+
+
+def _told(table: JoinedRows) -> dict[str, Any]:
+    """The statistics of one row: what they cover, and each by its name."""
+    table.catch_up()
+    statistics = {
+        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        for name, one in table.readings.items()
+        if one.counts
+    }
+    values = {name: seven_digits(value) for name, value in table.summary().items()}
+    return {"statistics": statistics, **values}
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[dict[str, Any]]:

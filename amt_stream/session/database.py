@@ -19,7 +19,7 @@ from amt_stream.session.folder import DATABASE, Folder
 from amt_stream.session.parts import Hours, MakeHeader
 
 BUSY_S = 1.0
-EVENT = ("kind", "sample", "time_s", "utc", "samples", "text")
+EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "row")
 TABLES = ("rows", "events")
 MOST_ROWS = 1 << 62
 
@@ -135,6 +135,8 @@ class Database:
             execute(
                 f"CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, run INTEGER, {given})"
             )
+            if "row" not in columns_of(self._connection, "events"):
+                execute("ALTER TABLE events ADD COLUMN row")
             execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, run INTEGER)")
             for table in TABLES:
                 last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0

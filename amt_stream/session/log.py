@@ -21,7 +21,7 @@ from amt_stream.calibration import utc_now
 from amt_stream.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.resumable import SavedState, Unfitting
-from amt_stream.rows import JoinedRows, Rows
+from amt_stream.rows import AnyRows, Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
@@ -192,7 +192,7 @@ class SessionLog:
         )
         self.afterwards(partial(write_snapshot, self.path, saved))
 
-    def go_on_with(self, rows: JoinedRows) -> None:
+    def go_on_with(self, rows: AnyRows) -> None:
         """Let other rows of this measurement begin where the log does [before start].
 
         Where they are the same rows, as a screen may have them, what they count goes on too.

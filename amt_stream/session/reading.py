@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.frames import Chunk, Event
+from amt_stream.rows.block import ROW
 from amt_stream.session.chain import CHAIN, read_chain
 from amt_stream.session.database import EVENT, columns_of, quoted
 from amt_stream.session.files import LONGEST_LINE, SessionError, told
@@ -151,8 +152,9 @@ def _is(name: str, what: str) -> bool:
 
 
 def _event(told: dict[str, Any]) -> Event:
-    kinds = (str, int, float, float, int, str)
-    event = Event(*(kind(told[name]) for kind, name in zip(kinds, EVENT, strict=True)))
+    kinds = (str, int, float, float, int, str, str)
+    given = {**told, "row": told.get("row") or ""}  # an older log has none
+    event = Event(*(kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True)))
     if max(abs(event.sample), abs(event.samples)) > MOST_SAMPLES:
         raise ValueError(f"it stands beyond {MOST_SAMPLES} samples")
     return event
@@ -245,7 +247,7 @@ ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in}
 
 
 def _value(name: str, text: str) -> Any:
-    if name == "fault" or name == "settling_columns":
+    if name in ("fault", "settling_columns", ROW):
         return text
     if not text:
         return None

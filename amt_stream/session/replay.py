@@ -11,6 +11,7 @@ from typing import Any
 from amt_stream import __version__
 from amt_stream.calibration import Calibration, uncertainty_of
 from amt_stream.engine.place import in_words, place_of
+from amt_stream.engine.row import named_rows
 from amt_stream.engine.runner import Engine
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.frames import Chunk, Frames
@@ -189,15 +190,18 @@ def _made(
     heard = tuple(told["channels"])
     calibration = [Calibration(**one) for one in description["calibration"]]
     preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
-    models = preset.models(told["fs"], len(heard))
-    sound = Sound(str(told["name"]), told["fs"], heard, calibration, told["duration_s"])
+    rows = tuple((str(name), tuple(own)) for name, own in told.get("rows", {}).items())
+    models = preset.models(told["fs"], max((len(own) for _, own in rows), default=len(heard)))
+    name, duration_s = str(told["name"]), told["duration_s"]
+    sound = Sound(name, told["fs"], heard, calibration, duration_s, rows=rows)
     table = Table(preset, models, sound, **description["rows"])
     source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
     engine = Engine(
         source,
         models,
         [maker],
-        calibration=calibration,
+        rows=named_rows(rows, heard, calibration) if rows else None,
+        calibration=None if rows else calibration,
         channels=description["source"]["picked"],
         block_ms=settings["block_ms"],
         device=preset.compute,
