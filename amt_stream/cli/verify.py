@@ -38,6 +38,6 @@ def _utc(seconds: float) -> str:
     """A time in words; one that was edited may be none."""
     try:
         told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError):  # which of them hangs on how far it is off
         return f"UTC {seconds}"
     return told.replace("+00:00", "Z")

@@ -5,8 +5,9 @@ import sqlite3
 
 import pytest
 
+from amt_stream.cli.verify import lines
 from amt_stream.frames import Event
-from amt_stream.session import Session, SessionError, verify
+from amt_stream.session import Session, SessionError, Verdict, verify
 from tests.session.conftest import HOUR
 
 GAP = Event("gap", 48000, 1.0, HOUR - 1.0, 4800, "the device lost it")
@@ -109,3 +110,10 @@ def test_a_number_that_no_meter_counts_to_is_no_event(written, tmp_path, name):
     told = json.loads(file.read_text())
     file.write_text(json.dumps(told | {name: 10**400}) + "\n")
     assert "has an event that is none" in "\n".join(verify(path).edited)
+
+
+@pytest.mark.parametrize("utc", [1e18, -1e18, 1e300, float("nan")])
+def test_a_gap_at_no_time_is_told_all_the_same(utc):
+    gap = Event("gap", 0, 0.0, utc, 480)
+    told = lines(Verdict(gaps=[(1, 48000.0, gap)]))
+    assert f"UTC {utc}" in told[-1]
