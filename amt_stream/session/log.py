@@ -189,6 +189,7 @@ class SessionLog:
             self._settings,
             snapshot.state,
             self.table.rows.state_dict(),
+            self._written_to,
         )
         self.afterwards(partial(write_snapshot, self.path, saved))
 
@@ -279,7 +280,8 @@ class SessionLog:
             self.table.rows.load_state_dict(saved.rows)
         except Unfitting as refusal:
             raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
-        self._written_to = Session(self.path).last_sample(saved.run)
+        last = Session(self.path).last_sample(saved.run)
+        self._written_to = max(saved.written_to, last)
         self._saved = saved
         self.engine_state = saved.engine
 

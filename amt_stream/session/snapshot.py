@@ -34,6 +34,8 @@ class Saved:
 
     run: of the session, counted from 1; sample: of its input
     settings: what it was measured with, as data for JSON
+    written_to: of the sample counts of rows the last that runs before this one have written, where
+        it went on from one that came further than its snapshot; -1 for none
     """
 
     run: int
@@ -41,6 +43,7 @@ class Saved:
     settings: Mapping[str, Any]
     engine: SavedState
     rows: SavedState
+    written_to: int = -1
 
     def refuse_other(self, settings: Mapping[str, Any]) -> None:
         """Raise SessionError where it was measured with other settings than these."""
@@ -66,7 +69,7 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
 def write_snapshot(folder: Path, saved: Saved) -> None:
     """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
     state = {"run": saved.run, "sample": saved.sample, "settings": json.dumps(saved.settings)}
-    state |= under("engine", saved.engine) | under("rows", saved.rows)
+    state |= {"written_to": saved.written_to} | under("engine", saved.engine) | under("rows", saved.rows)
     with drafted(folder / DRAFT, in_bytes(state)) as draft:
         draft.replace(folder / SNAPSHOT)
 
@@ -84,15 +87,18 @@ def read_snapshot(folder: Path) -> Saved | None:
         state = of_bytes(data)
         run: Any = state["run"]
         sample: Any = state["sample"]
+        written_to: Any = state["written_to"]
         settings: Any = json.loads(str(state["settings"]))
-        if not (isinstance(run, int) and isinstance(sample, int) and isinstance(settings, dict)):
+        counts = run, sample, written_to
+        if not (all(isinstance(one, int) for one in counts) and isinstance(settings, dict)):
             raise TypeError("it does not say what was measured")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         why = str(error).partition("\n")[0]
         raise SessionError(
             f"{path} is damaged, or no snapshot ({why}): without --resume another run begins"
         ) from error
-    return Saved(run, sample, settings, part_of(state, "engine"), part_of(state, "rows"))
+    engine, rows = part_of(state, "engine"), part_of(state, "rows")
+    return Saved(run, sample, settings, engine, rows, written_to)
 
 
 def forget_snapshot(folder: Path) -> None:

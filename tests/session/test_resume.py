@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, FileSource, PushSource, keeping
+from amt_stream.engine import Engine, FileSource, PushSource, Snapshot, keeping
 from amt_stream.presets import Preset
 from amt_stream.session import Session, SessionError, SessionLog, log, verify
 from amt_stream.session.snapshot import SNAPSHOT, read_snapshot
@@ -112,6 +112,23 @@ def test_kill_and_go_on(sound, whole, tmp_path, seed, format):
     assert table.rows.summary() == whole[1]
     if at < DURATION_S * FS:
         assert [event.kind for event in Session(folder).events(2)] == ["resumed"]
+
+
+def test_one_broken_off_before_its_first_row_keeps_those_before_it(
+    sound, whole, tmp_path, monkeypatch
+):
+    """The run before came further than its snapshot; this one took a snapshot and wrote no row."""
+    folder, taken = tmp_path / "session", []
+    write = log.write_snapshot
+    monkeypatch.setattr(log, "write_snapshot", lambda *given: taken.append(given) or write(*given))
+    measured(sound, folder)
+    write(*taken[0])
+    table = table_of(FileSource(sound), NAMES)[1]
+    with SessionLog(folder, table, resume=True) as kept:
+        assert kept.engine_state["models/spl/position"] < DURATION_S * FS
+        kept.snapshot(Snapshot(taken[0][1].sample, 0.0, kept.engine_state))
+    measured(sound, folder, resume=True)
+    assert_whole(folder, whole)
 
 
 def test_one_that_has_ended_is_gone_on_with_to_the_same_end(sound, whole, tmp_path):
