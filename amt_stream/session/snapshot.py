@@ -69,7 +69,9 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
 def write_snapshot(folder: Path, saved: Saved) -> None:
     """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
     state = {"run": saved.run, "sample": saved.sample, "settings": json.dumps(saved.settings)}
-    state |= {"written_to": saved.written_to} | under("engine", saved.engine) | under("rows", saved.rows)
+    state |= (
+        {"written_to": saved.written_to} | under("engine", saved.engine) | under("rows", saved.rows)
+    )
     with drafted(folder / DRAFT, in_bytes(state)) as draft:
         draft.replace(folder / SNAPSHOT)
 
