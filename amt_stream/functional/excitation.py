@@ -18,6 +18,9 @@ from amt_stream.functional.elementary import exponential
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 
+LANES = 16
+"""Components that are compared side by side."""
+
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
 
@@ -42,14 +45,26 @@ def select_components(intensity: Tensor) -> Tensor:
 @kernel
 def _select_components(intensity: Array, y: Array) -> None:
     tiny, zero = intensity.dtype.type(1e-6), intensity.dtype.type(0)
+    tops = np.empty(LANES, intensity.dtype)
     for b in range(y.shape[0]):
         for n in range(y.shape[2]):
-            top, total = intensity.dtype.type(1e3), zero
+            tops[:] = intensity.dtype.type(1e3)
+            total = zero
             for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
                 for j in range(x.size):
-                    top = max(top, x[j])
                     total += x[j]
+                # Side by side: the maximum of a row is not taken in registers, as a sum is.
+                whole = x.size // LANES
+                for part in range(whole):
+                    values = x[part * LANES : part * LANES + LANES]
+                    for i in range(LANES):
+                        tops[i] = values[i] if values[i] > tops[i] else tops[i]
+                for j in range(whole * LANES, x.size):
+                    tops[0] = max(tops[0], x[j])
+            top = tops[0]
+            for i in range(1, LANES):
+                top = max(top, tops[i])
             nothing = zero * total  # not a number where a component is none
             floor = top * tiny + nothing
             for ear in range(y.shape[1]):

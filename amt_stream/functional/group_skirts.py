@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional import gpu
-from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel, recurrence
 from amt_stream.functional.elementary import exponential, logarithm
 from amt_stream.functional.excitation import LEVEL_SLOPE
 from amt_stream.functional.operators import operator
@@ -33,6 +33,9 @@ FLATTEST = 0.1 / STEEPNESS
 
 NEGLIGIBLE = 5e-4
 """Excitation re 0 dB at which a group's skirt ends; more would cost 0.001 phon near threshold."""
+
+ROWS = 4
+"""Rows of which the moments are summed together."""
 
 LANES = 16
 """Channels that go together: a skirt ends a multiple of them above its group."""
@@ -207,6 +210,38 @@ def _parted(ends: Array, above: Array, components: int, channels: int) -> bool:
     return ends[0] == 0 and ends[count] == components
 
 
+@recurrence
+def _moments(intensity: Array, first: int, apart: Array, ends: Array, moments: Array) -> None:
+    """Sums over each group of p, p d and p d^2 (3, `ROWS`, group) of the rows from `first` on."""
+    last, zero = intensity.shape[0] - 1, intensity.dtype.type(0)
+    sums, means, squares = moments[0], moments[1], moments[2]
+    # Beyond the end the last row again: a group has a few components, too few for a register.
+    x0, x1 = intensity[first], intensity[min(first + 1, last)]
+    x2, x3 = intensity[min(first + 2, last)], intensity[min(first + 3, last)]
+    for g in range(ends.size - 1):
+        p0, p1, p2, p3 = zero, zero, zero, zero
+        m0, m1, m2, m3 = zero, zero, zero, zero
+        q0, q1, q2, q3 = zero, zero, zero, zero
+        for j in range(ends[g], ends[g + 1]):
+            d = apart[j]
+            v0, v1, v2, v3 = x0[j] * d, x1[j] * d, x2[j] * d, x3[j] * d
+            p0 += x0[j]
+            p1 += x1[j]
+            p2 += x2[j]
+            p3 += x3[j]
+            m0 += v0
+            m1 += v1
+            m2 += v2
+            m3 += v3
+            q0 += v0 * d
+            q1 += v1 * d
+            q2 += v2 * d
+            q3 += v3 * d
+        sums[0, g], sums[1, g], sums[2, g], sums[3, g] = p0, p1, p2, p3
+        means[0, g], means[1, g], means[2, g], means[3, g] = m0, m1, m2, m3
+        squares[0, g], squares[1, g], squares[2, g], squares[3, g] = q0, q1, q2, q3
+
+
 @kernel
 def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float, y: Array) -> bool:
     """Whether the groups are those of the components; `y` is written where they are."""
@@ -233,7 +268,7 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
     for g in range(count):
         for j in range(ends[g], ends[g + 1]):
             reach[g] = max(reach[g], abs(apart[j]))
-    p, m, q = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
+    moments = np.empty((3, ROWS, count), dtype)
     s, s1, s2 = np.empty(count + 2, dtype), np.empty(count, dtype), np.empty(count, dtype)
     z0, z1, lean0 = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
     lean1, bend, least = np.empty(count, dtype), np.empty(count, dtype), np.empty(count, dtype)
@@ -242,14 +277,9 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
     total = np.empty(channels + LANES, dtype)
     for n in range(y.shape[0]):
         components = intensity[n]
-        for g in range(count):
-            sum0, sum1, sum2 = zero, zero, zero
-            for j in range(ends[g], ends[g + 1]):
-                moment = components[j] * apart[j]
-                sum0 += components[j]
-                sum1 += moment
-                sum2 += moment * apart[j]
-            p[g], m[g], q[g] = sum0, sum1, sum2
+        if n % ROWS == 0:
+            _moments(intensity, n, apart, ends, moments)
+        p, m, q = moments[0, n % ROWS], moments[1, n % ROWS], moments[2, n % ROWS]
         powers = density[n]
         # A loop for each of what follows: of many arrays in one it is not known that they lie apart
         # in memory, and then it does not vectorize.
@@ -302,12 +332,15 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
             if last[g] < channels:  # not so of what is not a number, which shows in all channels
                 turns = max(0, min(turns, (int(last[g]) + LANES - first_channel) // LANES))
             power, a, b, c, e, f = p[g], k * z0[g], k * z1[g], lean0[g], lean1[g], bend[g]
-            out = total[first_channel : first_channel + LANES * turns]
-            ts = t[first_channel : first_channel + LANES * turns]
-            for i in range(out.size):
-                z = a - b * ts[i]
-                lean = c - e * ts[i]
-                weight = one + z + (z - one) * f * lean * lean
-                out[i] += power * exponential(-z) * weight
+            # Indices that cannot be negative, and as many at a time as a register holds.
+            at = np.uintp(first_channel)
+            for _ in range(turns):
+                for i in range(np.uintp(LANES)):
+                    ts = t[at + i]
+                    z = a - b * ts
+                    lean = c - e * ts
+                    weight = one + z + (z - one) * f * lean * lean
+                    total[at + i] += power * exponential(-z) * weight
+                at += np.uintp(LANES)
         y[n, :] = total[:channels]
     return True

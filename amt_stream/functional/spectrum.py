@@ -75,13 +75,14 @@ def _running_spectrum(
         count = min(ROWS, end - first)
         for i in range(count):
             n = first + i
-            start = n % frames * hop
-            segment = rows[n // frames, start : start + 2 * half]
-            right, left, plus, minus = segment[half:], segment[:half][::-1], even[i], odd[i]
-            for k in range(half):
-                plus[k] = right[k] + left[k]
-            for k in range(half):
-                minus[k] = right[k] - left[k]
+            row, plus, minus = rows[n // frames], even[i], odd[i]
+            # Indices that cannot be negative: registers are then turned around as a whole.
+            right = np.uintp(n % frames * hop + half)
+            left = right - np.uintp(1)
+            for k in range(np.uintp(half)):
+                plus[k] = row[right + k] + row[left - k]
+            for k in range(np.uintp(half)):
+                minus[k] = row[right + k] - row[left - k]
         at, bin = 0, 0
         for w in range(len(halves)):
             h, many = halves[w], bins[w]
