@@ -36,7 +36,7 @@ class Glasberg2002(FusedChain):
     ear_filter: "minimum" phase is 1 ms late; "linear" is the reference, 64 ms late; loudness of the
         two is within 0.03 phon
     accuracy: "exact" is within 0.001 phon of "reference", which takes each spectral component by
-        itself; "coarse" costs a little less still, within 0.01 phon
+        itself; "coarse" costs a little less still, within 0.011 phon
     ltl_release: coefficient per ms with which long-term loudness falls: 2 s, with 0.005 0.2 s
 
     Raises ValueError for a value that is none of these.

@@ -24,7 +24,7 @@ class Moore2016(FusedChain):
     ear_filter: "minimum" phase is 1 ms late; "linear" is the reference, 64 ms late; loudness of the
         two is within 0.03 phon
     accuracy: "exact" is within 0.001 phon of "reference", which takes each spectral component by
-        itself; "coarse" costs a little less still, within 0.01 phon
+        itself; "coarse" costs a little less still, within 0.011 phon
     constants: "iso" of ISO 532-3:2023, or "author" of the program published by its authors
     specific_loudness, excitation_db: whether to give these as well
     uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`: the

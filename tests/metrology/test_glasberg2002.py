@@ -294,7 +294,7 @@ def test_float32_agrees_with_float64():
 @pytest.mark.parametrize("recipe", [tone(4000, 40, 0.3), tone(1000, 100, 0.3)])
 def test_components_in_groups_are_as_near_to_those_one_by_one_as_stated(recipe):
     reference = measure(recipe, accuracy="reference")
-    for accuracy, limit in (("exact", 0.001), ("coarse", 0.01)):
+    for accuracy, limit in (("exact", 0.001), ("coarse", 0.011)):
         y = measure(recipe, accuracy=accuracy)
         for a, b in ((y.stl, reference.stl), (y.ltl, reference.ltl)):
             audible = b > phon_to_sone(20.0, "ansi-s3.4")
