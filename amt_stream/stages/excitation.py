@@ -46,8 +46,8 @@ class Excitation(Stage):
 
     accuracy: "reference" takes each component by itself below the channels' centers; "exact" takes
         groups of 0.125 Cam by their moments, loudness within 0.001 phon of that, "coarse" groups of
-        0.25 Cam, within 0.011 phon. Components of given frequency, and those for given channels, are
-        always taken one by one
+        0.25 Cam, within 0.011 phon. Components of given frequency, and those for given channels,
+        are always taken one by one
     selection: components 60 dB or more below the strongest count for nothing: that of either ear
         in "binaural" hearing, of the same ear in "monaural"
     frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
