@@ -431,8 +431,11 @@ class Measurement(Resumable):
         self.position += n
         if self._end is None:
             self._heard += n
-        if self.wanted == self.ready.block:
-            self._start_rows_anew()
+        for row, listener in enumerate(self.listeners):
+            # What lacked much of its sound begins its next block in silence.
+            if listener.starts_anew and self.wanted == self.ready.block:
+                listener.starts_anew = False
+                self._silence(row)
         if n == self.ready.block:
             y = self.ready.stream(self._tensor)
         else:
@@ -440,13 +443,6 @@ class Measurement(Resumable):
         if y is not None:
             self._take_level()
             self._emit(y)
-
-    def _start_rows_anew(self) -> None:
-        """Rows that lacked much of their sound until this block begin it in silence."""
-        for row, listener in enumerate(self.listeners):
-            if listener.starts_anew:
-                listener.starts_anew = False
-                self._silence(row)
 
     def _pass_by(self, n: int) -> None:
         """As `_push`, without the model."""
