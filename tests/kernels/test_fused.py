@@ -61,6 +61,21 @@ def test_a_stream_has_its_state_written_in_place(kind, ears, options):
     assert places == [value.data_ptr() for value in live.state.values()]
 
 
+@pytest.mark.parametrize(("kind", "ears"), [(Moore2016, 2), (Glasberg2002, 1)])
+def test_a_row_and_a_block_of_any_length_give_the_same_numbers(kind, ears):
+    """To the last bit: no sum depends on how many rows or frames are taken at once."""
+    model = kind(fs=48000)
+    x = torch.cat([sound(ears, 4800), 10 * sound(ears, 4800)])
+    with torch.no_grad():
+        together = Stream(model, (4, ears))
+        expected = torch.cat([together(block).stl for block in x.split(480, -1)], -1)
+        for row in (0, 3):
+            alone = Stream(model, (1, ears))
+            y = [alone(block).stl for block in x[row : row + 1].split(48, -1)]
+            assert torch.equal(torch.cat(y, -1)[0], expected[row])
+    assert expected.max() > 1
+
+
 def test_a_refused_block_leaves_the_stream_as_it_was():
     model = Moore2016()
     live, x = Stream(model, (1, 2)), sound(2, 2560)[:1]
