@@ -75,6 +75,7 @@ class TransitionRecorder:
         self.every, self.rows = every, rows
         self.dropped = 0
         self.left_out = 0
+        self._row: str | None = None
         self._lock = threading.Lock()
         self._columns: dict[str, NDArray[Any]] = {}
         self._held: dict[str, NDArray[Any]] = {}
@@ -88,7 +89,16 @@ class TransitionRecorder:
         return self._count - self._first
 
     def __call__(self, frames: Frames) -> None:
-        """Keep rows, and act on them [sink-thread]."""
+        """Keep rows, and act on them [sink-thread].
+
+        Raises ValueError for frames of several that are heard, each by itself.
+        """
+        self._row = frames.row if self._row is None else self._row
+        if frames.row != self._row:
+            raise ValueError(
+                f"a TransitionRecorder of {self._row!r} hears {frames.row!r} too: give it the "
+                "frames of one row"
+            )
         self.left_out += frames.skipped
         chosen, begins = self._choose(frames)
         seen = {name: _rows(name, value, frames) for name, value in self._observe(frames).items()}

@@ -134,7 +134,15 @@ class JoinedRows(Resumable):
         self._next = max(self._next, first)
 
     def __call__(self, frames: Frames) -> Rows:
-        """Take frames of one model; gives the rows that they complete."""
+        """Take frames of one model; gives the rows that they complete.
+
+        Raises ValueError for those of another that is heard by itself: each has rows of its own.
+        """
+        if frames.row != self.row:
+            raise ValueError(
+                f"these are rows of {self.row!r}, and the frames of {frames.row!r}: make "
+                "JoinedRows(row=...) for each, and RowsOfEach of them"
+            )
         if self.start_utc is None:
             start = in_utc(frames.utc[:1] - frames.time_s[:1])[0]
             self.start_utc = None if np.isnat(start) else start
