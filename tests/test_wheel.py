@@ -67,6 +67,8 @@ def test_the_wheel_carries_nothing_else(installed):
 
 def test_the_installed_meter_measures_the_demo_sound(run, installed):
     script = installed / "bin" / "amt-stream"
-    done = run(sys.executable, script, "meter", "--source", "demo", "--terminal", "--duration", "1")
+    # Of a model with few kernels: none of them is compiled yet.
+    command = ["meter", "--source", "demo", "--terminal", "--duration", "1", "--model", "spl"]
+    done = run(sys.executable, script, *command)
     assert done.returncode == 0, done.stderr
-    assert "sone" in done.stdout + done.stderr
+    assert "laf_db" in done.stdout + done.stderr
