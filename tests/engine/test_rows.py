@@ -60,7 +60,8 @@ class Script:
             start = int(rng.integers(1, samples // 4))
             end = start + int(longest * rng.uniform(0.8, 1))
             self.missing[start:end] = True
-        later = np.arange(-(-end // PIECE), samples // PIECE)
+        # Right after a gap an engine may wait in the middle of a block, and nowhere else.
+        later = np.arange(end // PIECE + 3, samples // PIECE)
         self.reset_at = PIECE * int(rng.choice(later)) if number % 2 else None
 
 
