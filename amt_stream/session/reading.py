@@ -20,6 +20,10 @@ from amt_stream.session.parquet import rows_in
 WORDS = ("utc", "fault", "settling_columns")
 MOST_SAMPLES = (1 << 63) - 1
 """What counts samples is of 64 bits."""
+
+UNREAD = KeyError, OverflowError, TypeError, ValueError
+"""What a number or a name that is none raises where it is read."""
+
 TRUTHS = ("settling", "calibrated")
 
 
@@ -107,7 +111,7 @@ class Session:
                 found += _json_lines(path)
         try:
             return [_event(one) for one in found]
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
+        except UNREAD as error:
             raise SessionError(f"{self.path} has an event that is none: {error}") from error
 
     def sound(self, run: int | None = None) -> Iterator[Chunk]:
@@ -127,17 +131,17 @@ class Session:
             try:
                 with told(path, "read"), soundfile.SoundFile(path) as file:
                     yield from _chunks(file, [*_json_lines(lines)])
-            except (KeyError, TypeError, soundfile.LibsndfileError) as error:
+            except (*UNREAD, soundfile.LibsndfileError) as error:
                 raise SessionError(f"{path} cannot be read: {error}") from error
 
 
 def _chunks(file: Any, lines: list[dict[str, Any]]) -> Iterator[Chunk]:
     """Of one part: `lines` tell where its sound stands."""
     fs, frames = file.samplerate, file.frames
-    places = [line for line in lines if "at" in line and 0 <= int(line["at"]) <= frames]
-    for place, end in zip(places, [*(int(p["at"]) for p in places[1:]), frames], strict=True):
-        at, sample, utc = int(place["at"]), int(place["sample"]), float(place["utc"])
-        more = {name: int(place[name]) for name in ("lost", "flags", "missed")}
+    places = [line for line in lines if "at" in line and 0 <= _count(line["at"]) <= frames]
+    for place, end in zip(places, [*(_count(p["at"]) for p in places[1:]), frames], strict=True):
+        at, sample, utc = _count(place["at"]), _count(place["sample"]), float(place["utc"])
+        more = {name: _count(place[name]) for name in ("lost", "flags", "missed")}
         while True:
             file.seek(at)
             samples = file.read(min(fs, max(0, end - at)), dtype="float32", always_2d=True)
@@ -149,6 +153,14 @@ def _chunks(file: Any, lines: list[dict[str, Any]]) -> Iterator[Chunk]:
 
 def _is(name: str, what: str) -> bool:
     return PART.fullmatch(name) is not None and name.startswith(what)
+
+
+def _count(value: Any) -> int:
+    """A count of samples; raises ValueError, TypeError or OverflowError for what is none."""
+    count = int(value)
+    if abs(count) > MOST_SAMPLES:
+        raise ValueError(f"more than {MOST_SAMPLES} samples are counted")
+    return count
 
 
 def _event(told: dict[str, Any]) -> Event:

@@ -1,6 +1,7 @@
 """Sessions of which any byte may be anything: one sentence, or a verdict, and never more."""
 
 import contextlib
+import json
 import random
 import re
 import shutil
@@ -112,3 +113,13 @@ def test_a_chain_that_was_edited_is_gone_on_with_and_told(whole, new_log, tmp_pa
 @pytest.mark.parametrize("format", LOG_FORMATS)
 def test_a_damaged_session_is_told_in_sentences(whole, new_log, format):
     assert attack(whole, new_log, COUNT, 1, format) > 0.9 * COUNT
+
+
+@pytest.mark.parametrize("sample", [float("inf"), 10**400, "many"])
+def test_sound_at_no_place_is_refused(whole, sample):
+    folder = whole("jsonl")
+    path = next(folder.glob("sound-*.jsonl"))
+    first, *others = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(first) | {"sample": sample}), *others, ""]))
+    with pytest.raises(SessionError, match="cannot be read"):
+        list(Session(folder).sound())
