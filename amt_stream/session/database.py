@@ -22,6 +22,8 @@ BUSY_S = 1.0
 EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "row")
 TABLES = ("rows", "events")
 MOST_ROWS = 1 << 62
+BROKEN_WORDS = "what it says of its tables is damaged"
+"""In place of SQLite's message, which quotes that, and which Python then cannot read."""
 
 
 class DatabaseTrouble(OSError):
@@ -34,6 +36,8 @@ def as_trouble() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise DatabaseTrouble(None, str(error)) from error
+    except UnicodeDecodeError as error:
+        raise DatabaseTrouble(None, BROKEN_WORDS) from sqlite3.DatabaseError(str(error))
 
 
 class Database:

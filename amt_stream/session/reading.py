@@ -12,7 +12,7 @@ from typing import Any
 from amt_stream.frames import Chunk, Event
 from amt_stream.rows.block import ROW
 from amt_stream.session.chain import CHAIN, read_chain
-from amt_stream.session.database import EVENT, columns_of, quoted
+from amt_stream.session.database import BROKEN_WORDS, EVENT, columns_of, quoted
 from amt_stream.session.files import LONGEST_LINE, SessionError, told
 from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions
 from amt_stream.session.parquet import rows_in
@@ -192,7 +192,10 @@ class opened:
 
     def _look(self) -> None:
         self.connection.execute("PRAGMA trusted_schema = OFF")
-        self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        try:
+            self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError(BROKEN_WORDS) from error
 
     def __enter__(self) -> sqlite3.Connection:
         return self.connection

@@ -123,3 +123,16 @@ def test_sound_at_no_place_is_refused(whole, sample):
     path.write_text("\n".join([json.dumps(json.loads(first) | {"sample": sample}), *others, ""]))
     with pytest.raises(SessionError, match="cannot be read"):
         list(Session(folder).sound())
+
+
+def test_tables_whose_names_cannot_be_read_are_told_and_put_aside(whole, new_log):
+    folder = whole("sqlite")
+    path = folder / "rows.sqlite"
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE events")
+    path.write_bytes(data[:at] + b"CREATE \xb8ABLE" + data[at + 12 :])
+    assert "damaged" in " ".join(verify(folder).edited)
+    with pytest.raises(SessionError, match="damaged"):
+        list(Session(folder).rows())
+    with new_log(folder) as log:
+        assert "damaged" in " ".join(log.folder.repaired)
