@@ -347,7 +347,11 @@ FUNCTIONS = {
 
 
 OF_ANY_LENGTH = {"first_order": 2, "gammatone": 2, "peaks": 1, "polyphase": 1, "sound_levels": 2}
+OF_ANY_LENGTH |= {"group_skirts": 8}
 """Place of a tensor beside the signal that no other one limits: a huge one would be worked off."""
+
+BY_PLACES = ("banded", "group_skirts", "lower_skirts")
+"""Their tables say where what lies: where numbers may be on a device, nobody looks at that."""
 
 
 def leaves(value):
@@ -465,7 +469,7 @@ def function_trials(name, count, rng):
         learnt = partial(with_gradients, function, args)
         compiled = quiet(function, args)
         others = learnt, partial(plainly, compiled)
-        if name == "banded":  # where numbers may be on a device, it does not look at its blocks
+        if name in BY_PLACES:
             others = others[:1]
         yield f"{name} {shapes}", compiled, others, True, comparable
 
