@@ -104,8 +104,8 @@ def group_skirts(
             raise _not_of_groups(components, channels)
         return y
     if compilable(intensity):  # elsewhere it would read from the device
-        indexed = array(groups.ends), array(groups.above)
-        if not _parted(*indexed, components, channels):
+        indexed = array(groups.ends), array(groups.above), array(groups.center)
+        if not _parted(*indexed, components):
             raise _not_of_groups(components, channels)
     flat = intensity.reshape(rows, components), density.reshape(rows, count)
     if gpu.serves(*flat):
@@ -119,7 +119,8 @@ def group_skirts(
 def _not_of_groups(components: int, channels: int) -> ValueError:
     return ValueError(
         f"group_skirts: the groups are not those of {components} components: give their starts "
-        f"and the end in ascending order, and channels above each of 0 to {channels}"
+        f"and the end in ascending order, channels above each of 0 to {channels}, and the centers "
+        "of channels in ascending order"
     )
 
 
@@ -201,11 +202,17 @@ def _spacing(center: Tensor) -> Tensor:
 
 
 @kernel
-def _parted(ends: Array, above: Array, components: int, channels: int) -> bool:
-    """Whether `ends` part the components, and `above` are channels or their number."""
+def _parted(ends: Array, above: Array, center: Array, components: int) -> bool:
+    """Whether `ends` part the components, and `above` are channels or their number.
+
+    Centers that do not ascend would lie below groups that are to be below them.
+    """
     count = ends.size - 1
     for g in range(count):
-        if ends[g + 1] < ends[g] or above[g] < 0 or above[g] > channels:
+        if ends[g + 1] < ends[g] or above[g] < 0 or above[g] > center.size:
+            return False
+    for i in range(center.size - 1):
+        if not center[i] < center[i + 1]:
             return False
     return ends[0] == 0 and ends[count] == components
 
@@ -247,7 +254,7 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
     """Whether the groups are those of the components; `y` is written where they are."""
     apart, ends, middle, slopes, bends, above, center = groups
     count, channels = middle.size, center.size
-    if not _parted(ends, above, apart.size, channels):
+    if not _parted(ends, above, center, apart.size):
         return False
     dtype = y.dtype
     number = dtype.type

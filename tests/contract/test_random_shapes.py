@@ -126,6 +126,7 @@ def test_indices_beyond_a_table_are_refused():
             groups._replace(ends=groups.ends.flip(0)),
             groups._replace(above=groups.above + 10_000),
             groups._replace(above=groups.above - 10_000),
+            groups._replace(center=groups.center.flip(0)),
         ):
             with pytest.raises(ValueError, match="groups are not those of 960 components"):
                 group_skirts(given, density, wrong_groups)
