@@ -4,6 +4,7 @@ Seconds say as much of the machine as of the code, and of how busy it is just no
 times a fixed loop of arithmetic, so that what two machines tell can be compared by the ratio.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from amt_stream import catalog
 from amt_stream.compose import Chain, Rebuffer
 from amt_stream.contract import rows_of
-from amt_stream.functional.threads import work_alone
+from amt_stream.functional.threads import flushing_denormals, work_alone
 from amt_stream.streaming import Shape, Stage, Stream
 
 FS = 48000
@@ -88,9 +89,21 @@ class Speed:
 
 
 def speed() -> Speed:
-    """How fast this machine is. The calling thread works alone from then on."""
-    work_alone()
-    return Speed(machine(), calibration(), products_gflops(), copies_gb_s())
+    """How fast this machine is."""
+    with _alone():
+        return Speed(machine(), calibration(), products_gflops(), copies_gb_s())
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """The calling thread works as that of an engine does, and then as before."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with flushing_denormals():
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def products_gflops(size: int = 512, turns: int = 8) -> float:
@@ -148,13 +161,11 @@ def figures(
     block_ms: of the blocks; a model whose own are longer gets as many as they hold
     seconds: of sound, at most what is timed; but always a few blocks
 
-    The calling thread works alone from then on (`torch.set_num_threads(1)`), as an engine's does.
     Raises CatalogError for another name, ValueError for blocks below a sample.
     """
     size = round(block_ms * 1e-3 * FS)
     if size < 1 or streams < 1:
         raise ValueError(f"blocks of {block_ms:g} ms for {streams} streams: give 1 of each or more")
-    work_alone()
     model = catalog.entry(name).build(FS).to(dtype)
     shape = streams, rows_of(model, 1)
     turn = math.lcm(size, model.block_size)
@@ -164,7 +175,9 @@ def figures(
         lines.append(_leaves(model))
     for line in lines:
         runs = list(_in_turn(line, shape))
-        for run, shares in zip(runs, _timed(runs, size, turn, shape, dtype, seconds), strict=True):
+        with _alone():
+            taken = _timed(runs, size, turn, shape, dtype, seconds)
+        for run, shares in zip(runs, taken, strict=True):
             middle, slow = float(np.median(shares)), float(np.percentile(shares, 99))
             yield Figure(name, run.name, block_ms, streams, kind, middle, slow, run.state_bytes)
 

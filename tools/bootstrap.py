@@ -138,8 +138,7 @@ def main(verb="", *arguments):
     install_python(extras)
     if not command:
         meter = VENV_PYTHON.relative_to(ROOT).with_name("amt-stream")
-        say(f"ready: type {meter} --help, or make meter ARGS=--help, or make test")
-        return
+        sys.exit(say(f"ready: type {meter} --help, or make meter ARGS=--help, or make test"))
     command = [str(VENV_PYTHON), *command, *arguments]
     if os.name == "nt":  # exec would give the prompt back while the program still runs
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the program's to answer

@@ -121,7 +121,7 @@ class Engine:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
         _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
-        if isinstance(source, Sequence):
+        if isinstance(source, Sequence) and not isinstance(source, str):  # type: ignore[unreachable]
             source = Together(source)
         refuse_no_source(source)
         if rows is None and channels is None and isinstance(source, Together):

@@ -40,6 +40,7 @@ ONE_FORM = {
     *("plain_relax", "run", "signal_axes", "state_space", "states", "svf_blocks", "whole_blocks"),
     *("flushing_denormals", "whole_frames", "work_alone"),
     *("differentiable", "plain_cascade", "serves", "svf_sections"),
+    *("band_blocks", "filled_up", "refuse_short_products", "windows"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 

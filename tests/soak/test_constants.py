@@ -55,7 +55,7 @@ SHARED = {
         "LEVEL_SLOPE = 0.35 / 30.2012924",
         "number(51), number(0.1)",
         "dtype.type(1e-6)",
-        "top, total = intensity.dtype.type(1e3)",
+        "tops[:] = intensity.dtype.type(1e3)",
     ),
     "functional/group_skirts.py": (
         "PER_HZ = 0.004368",
