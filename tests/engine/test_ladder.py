@@ -260,9 +260,12 @@ def test_what_nothing_helps_is_left_out_and_never_lags_further(power_meter, unti
         while time.monotonic() < end:
             longest = max(longest, engine.health.queue_s)
             time.sleep(0.02)
-        until(lambda: accounted(engine, 0.4))
-        health = engine.health
-        assert health.overloaded
+        # On a computer that waits for others too, it may go on for a moment.
+        seen = []
+        until(
+            lambda: accounted(engine, 0.4) and (seen.append(engine.health) or seen[-1].overloaded)
+        )
+        health = seen[-1]
         assert health.overruns
         assert "cannot keep up" in health.note
         given = engine.history.read()
