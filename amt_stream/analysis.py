@@ -195,8 +195,7 @@ def analyze(
     that stands at the very end is there. One channel goes to both ears; a model that takes
     fractions of full scale gets them, all chosen channels. Frames are too small to share among
     threads: it is fastest in a thread that has called `torch.set_num_threads(1)` and
-    `torch.set_flush_denormal(True)`. A model on a CUDA device
-    runs there.
+    `torch.set_flush_denormal(True)`. A model on a CUDA device runs there.
     """
     models = model if isinstance(model, Mapping) else {"": model}
     heard = len(recording.channels)

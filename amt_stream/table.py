@@ -99,9 +99,11 @@ class Table:
                 row=row,
             )
 
-        self.rows: rows.AnyRows = joined(len(sound.channels))
+        self.rows: rows.AnyRows
         if sound.rows:
             self.rows = rows.RowsOfEach({name: joined(len(own), name) for name, own in sound.rows})
+        else:
+            self.rows = joined(len(sound.channels))
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -164,12 +164,10 @@ def _count(value: Any) -> int:
 
 
 def _event(told: dict[str, Any]) -> Event:
-    kinds = (str, int, float, float, int, str, str)
+    kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
     given = {**told, "row": told.get("row") or ""}  # an older log has none
-    event = Event(*(kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True)))
-    if max(abs(event.sample), abs(event.samples)) > MOST_SAMPLES:
-        raise ValueError(f"it stands beyond {MOST_SAMPLES} samples")
-    return event
+    values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
+    return Event(*values)
 
 
 class opened:

@@ -10,7 +10,7 @@ from amt_stream.session.chain import Entry, first_break, is_locked
 from amt_stream.session.database import MOST_ROWS, TABLES, columns_of, sha256_of_rows
 from amt_stream.session.files import SessionError, sha256_of
 from amt_stream.session.folder import DATABASE, DESCRIBED, PART
-from amt_stream.session.reading import Session, opened
+from amt_stream.session.reading import UNREAD, Session, opened
 
 LONGEST_HEAD = 1 << 20
 
@@ -149,5 +149,5 @@ def _gaps(session: Session, verdict: Verdict) -> None:
             fs = float(description["header"]["source"]["fs"])
             gaps = (event for event in session.events(run) if event.kind == "gap")
             verdict.gaps += [(run, fs, event) for event in gaps]
-    except (KeyError, OverflowError, TypeError, ValueError, SessionError) as error:
+    except (*UNREAD, SessionError) as error:
         verdict.edited.append(f"what happened cannot be read: {error}")

@@ -28,7 +28,11 @@ class ByRow:
         self.events.append(event)
 
     def column(self, row, name):
-        return np.concatenate([getattr(one, name) for one in self.frames[row]], axis=-1)
+        parts = [
+            getattr(one, name) if hasattr(one, name) else getattr(one.values, name)
+            for one in self.frames[row]
+        ]
+        return np.concatenate(parts, axis=-1)
 
     def values(self, row):
         """The model's output, all frames of each field one after another."""

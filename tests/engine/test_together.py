@@ -12,29 +12,10 @@ from amt_stream.engine import Engine, PushSource, SignalSource, SourceError, Tog
 from amt_stream.engine.listener import is_missing
 from amt_stream.engine.sources import Source
 from amt_stream.engine.together import SLIP_S, _Joint, _Member
+from tests.engine.test_rows import ByRow
 
 FS = 48000
 BLOCK = 480
-
-
-class ByRow:
-    """A sink that keeps what each row gave, and what happened."""
-
-    def __init__(self):
-        self.frames, self.events = {}, []
-
-    def __call__(self, frames):
-        self.frames.setdefault(frames.row, []).append(frames)
-
-    def event(self, event):
-        self.events.append(event)
-
-    def column(self, row, name):
-        parts = [
-            getattr(one, name) if hasattr(one, name) else getattr(one.values, name)
-            for one in self.frames[row]
-        ]
-        return np.concatenate(parts, axis=-1)
 
 
 def pushed_together(power_meter, sounds, losses, size):
