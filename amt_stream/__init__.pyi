@@ -30,6 +30,7 @@ from . import resumable as resumable
 from . import rows as rows
 from . import scales as scales
 from . import selftest as selftest
+from . import service as service
 from . import session as session
 from . import signals as signals
 from . import stages as stages

@@ -304,6 +304,18 @@ class Preset:
             return self
         return replace(self, settings={**self.settings, "field": field})
 
+    def with_settings(self, settings: Mapping[str, str]) -> "Preset":
+        """The same with other settings of its models; raises PresetError for what is none."""
+        known = settings_of(entry.name for entry in self.entries)
+        for key, value in settings.items():
+            if key not in known:
+                raise PresetError(
+                    f"{brief(key)} is no setting of {self.where}: there are {_listed(known)}"
+                )
+            if value not in known[key]:
+                raise PresetError(f"{key} is {_shown(value)}: give {Choice(known[key])}")
+        return replace(self, settings={**self.settings, **settings})
+
     def with_compute(self, device: str | None) -> "Preset":
         """The same on another device; None leaves it."""
         return self if device is None else replace(self, compute=device)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from amt_stream import catalog, rows
@@ -83,6 +83,7 @@ class Table:
         self._preset, self._running = preset, models
         self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
         self._asked |= options
+        self._options = options
         self._models = _described(preset, options)
 
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
@@ -119,6 +120,26 @@ class Table:
             "rows": asked,
             "calibration": [asdict(one) for one in self.sound.calibration],
         }
+
+    @property
+    def ears(self) -> int:
+        """How many channels a model hears."""
+        return max((len(own) for _, own in self.sound.rows), default=len(self.sound.channels))
+
+    def calibrate(self, calibration: Calibration, row: str | None = None) -> None:
+        """Tell of another calibration from here on, of all channels or of those of one row."""
+        sound = self.sound
+        of_row = dict(sound.rows).get(row or "", sound.channels)
+        before = sound.calibration
+        each = [*before] * (len(sound.channels) if len(before) == 1 else 1)
+        pairs = zip(sound.channels, each, strict=True)
+        now = [calibration if channel in of_row else one for channel, one in pairs]
+        self.sound = replace(sound, calibration=now)
+
+    def swap(self, preset: Preset, models: "Mapping[str, Stage]") -> None:
+        """Tell of other settings of the same models from here on."""
+        self._preset, self._running = preset, models
+        self._models = _described(preset, self._options)
 
     def header(self, **more: Any) -> dict[str, Any]:
         """What goes before the rows, as data for JSON."""

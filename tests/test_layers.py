@@ -14,7 +14,7 @@ RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing"
 RANK += ["models", "loss"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += ["manifest", "bench", "cli"]
+RANK += ["manifest", "bench", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
@@ -32,7 +32,7 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "bench", "replay", "verify", "log", "analyze", "meter", "command"]
+CLI_RANK += ["selftest", "bench", "replay", "verify", "log", "analyze", "meter", "serve", "command"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

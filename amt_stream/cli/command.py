@@ -86,6 +86,14 @@ COMMANDS = {
         options.meter_options,
         lists_models=True,
     ),
+    "serve": Command(
+        "measure, and send what is measured to other programs",
+        "Measure without a screen: rows, events and state go out over any number of transports at "
+        "once, and commands come in (docs/wire.md).",
+        "amt_stream.cli.serve:run_serve",
+        options.serve_options,
+        lists_models=True,
+    ),
     "devices": Command(
         "list the input devices",
         "List the input devices, with the calibrations known of them.",

@@ -158,6 +158,32 @@ def listed(one: Callable[[str], Any], *allowed: Any) -> Callable[[str], tuple[An
 
 def meter_options(parser: argparse.ArgumentParser) -> None:
     """Those of `meter`."""
+    _live(parser)
+    parser.add_argument(
+        "--terminal", action="store_true", help="show the meter here and not in a window"
+    )
+    parser.add_argument(
+        "--format", choices=ROW_FORMATS, help="write rows of numbers and show nothing"
+    )
+    parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
+    _rows(parser)
+
+
+def serve_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `serve`."""
+    _live(parser)
+    parser.set_defaults(format="jsonl", terminal=False, quiet=False)
+    parser.add_argument(
+        "--stdio",
+        action="store_true",
+        help="messages as lines of JSON on standard output, commands as lines on standard input, "
+        "whose end ends the measurement",
+    )
+    _rows(parser)
+
+
+def _live(parser: argparse.ArgumentParser) -> None:
+    """What is measured while it is heard, and its log."""
     _source(
         parser,
         "demo or am-tone (built-in sounds), mic, the path of a sound file, or - for raw PCM on "
@@ -165,12 +191,6 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
     )
     _device(parser, several=True)
     _model(parser)
-    parser.add_argument(
-        "--terminal", action="store_true", help="show the meter here and not in a window"
-    )
-    parser.add_argument(
-        "--format", choices=ROW_FORMATS, help="write rows of numbers and show nothing"
-    )
     parser.add_argument(
         "--step-ms",
         type=number(1, 60000, "ms", whole=True),
@@ -220,8 +240,6 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         help="go on where the log's last run stands, as after a power cut: in a file at that "
         "place; of a microphone the time between is a gap, and averages go on. A new log begins",
     )
-    parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
-    _rows(parser)
 
 
 def devices_options(parser: argparse.ArgumentParser) -> None:

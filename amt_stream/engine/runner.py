@@ -386,6 +386,37 @@ class Engine:
         told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
         self._tell_once_done("calibrated", f"read from here on with {' and '.join(told)}", row)
 
+    def pause(self) -> None:
+        """Averages, maxima and what else is counted stand still from the next block on.
+
+        Sound is heard and models run; event "paused" [any-thread].
+        """
+        self._tell_once_done("paused", "nothing is counted")
+
+    def unpause(self) -> None:
+        """What is counted goes on from the next block on; event "continued" [any-thread]."""
+        self._tell_once_done("continued", "what is counted goes on")
+
+    def clear(self, row: str | None = None) -> None:
+        """Forget what was counted until the next block; event "cleared" [any-thread].
+
+        No filter is touched: `reset` brings models back to silence.
+
+        row: the name of one, where several are heard
+        """
+        self._index_of(row)
+        self._tell_once_done("cleared", "what was counted is forgotten", row)
+
+    def mark(self, text: str, row: str | None = None) -> None:
+        """Tell whoever hears events, as a log: event "mark", at the next block [any-thread].
+
+        row: the name of the one that it is about, where several are heard
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a mark is {text!r}: give words")
+        self._index_of(row)
+        self._tell_once_done("mark", text, row)
+
     def _index_of(self, row: str | None) -> int | None:
         """Which row is called so."""
         if row is None:

@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from amt_stream.frames import Frames
+from amt_stream.frames import Event, Frames
 from amt_stream.rows import AnyRows
 from amt_stream.rows.readings import Summary
 
@@ -34,6 +34,11 @@ class LatestReadings:
             (self.row,) = rows.where(slice(-1, None))
             if self.row["time_s"] >= self._summed_s + SUMMARY_S:
                 self._sum_up(self.row["time_s"])
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap, or of what to count."""
+        with self._lock:
+            self._table.event(event)
 
     def reset(self) -> None:
         """Forget maxima, percentiles and what else accumulated."""

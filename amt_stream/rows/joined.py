@@ -157,9 +157,16 @@ class JoinedRows(Resumable):
             track.catch_up()
 
     def event(self, event: Event) -> None:
-        """Be told of a gap, of which frames tell only where some come after it."""
+        """Be told of a gap, of which frames tell only where some come after it, or what to count.
+
+        "paused", "continued" and "cleared" are heeded at the frame after which they come.
+        """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
+        elif event.kind in ("paused", "continued"):
+            self.paused = event.kind == "paused"
+        elif event.kind == "cleared":
+            self.reset()
 
     def _miss(self, start: int, stop: int) -> None:
         """No row stands there, were it too short for a frame to be missing."""

@@ -207,6 +207,7 @@ class SessionLog:
 
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""
+        self.table.rows.event(event)
         self._put(event)
 
     def afterwards(self, action: Callable[[], None]) -> None:

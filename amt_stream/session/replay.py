@@ -25,7 +25,10 @@ from amt_stream.table import Sound, Table
 CLOCK = "utc"
 """The column that no sound tells."""
 
-CHANGES = ("overload", "recovered", "swapped", "calibrated", "reset")
+CHANGES = (
+    *("overload", "recovered", "swapped", "calibrated", "reset"),
+    *("paused", "continued", "cleared"),
+)
 """Kinds of events with which a measurement became another one."""
 
 

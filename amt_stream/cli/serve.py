@@ -1,0 +1,64 @@
+"""`amt-stream serve`: measured here, sent over any number of transports, commanded from there."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from amt_stream.cli.ending import ending
+from amt_stream.cli.log import refuse_log_options
+from amt_stream.cli.messages import WrongUsage
+from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
+from amt_stream.cli.options import choose_rows, chosen_preset
+from amt_stream.presets import Preset
+from amt_stream.service.station import Made, Station
+from amt_stream.service.stdio import Stdio
+from amt_stream.service.transport import Transport
+from amt_stream.table import Table
+
+if TYPE_CHECKING:
+    from amt_stream.engine.outlet import Sink
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    """Measure until the sound ends, or somebody stops it from here or from afar."""
+    refuse_log_options(args)
+    preset = chosen_preset(args)
+    choose_rows(args, preset)
+    stdio = _stdio(args)
+    transports: list[Transport] = [] if stdio is None else [stdio]
+    if not transports:
+        raise WrongUsage("nothing is served: add --stdio")
+
+    def make(preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
+        return measurement(args, preset, sink_of)
+
+    def over() -> bool:
+        return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
+
+    station = Station(make, preset, transports)
+    ending.hold()
+    asyncio.run(station.serve(over))
+    return 0
+
+
+def measurement(
+    args: argparse.Namespace, preset: Preset, sink_of: Callable[[Table], "Sink"]
+) -> Made:
+    """A new engine by what was typed, not yet started, and its rows."""
+    given = metered_input(args, preset)
+    models = make_models(given, preset)
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    logs = open_logs(args, preset, given, models, args.blocksize)
+    for log in logs:
+        log.go_on_with(table.rows)
+    return make_engine(given, preset, models, [sink_of(table), *logs], args.blocksize), table
+
+
+def _stdio(args: argparse.Namespace) -> Stdio | None:
+    if not args.stdio:
+        return None
+    if args.source == "-":
+        raise WrongUsage("--stdio reads commands from standard input, and --source - sound")
+    return Stdio(sys.stdin.buffer, sys.stdout)

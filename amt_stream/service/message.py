@@ -1,0 +1,56 @@
+"""What goes over the wire: the same words on every transport (`docs/wire.md`)."""
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from amt_stream.frames import Event, Fault
+from amt_stream.rows import FAULT_NAMES
+from amt_stream.rows.block import ROW, in_utc, told
+
+Kind = Literal["header", "row", "event", "state", "summary", "reply"]
+
+INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
+"""Faults after which readings are not all of the sound that there was."""
+
+
+class Message:
+    """One message: a row is flat, every other one stands under the name of its kind."""
+
+    def __init__(self, kind: Kind, content: Mapping[str, Any]) -> None:
+        self.kind, self.content = kind, content
+
+    @cached_property
+    def text(self) -> str:
+        """As a line of JSON, without its end."""
+        body = self.content if self.kind == "row" else {self.kind: self.content}
+        return json.dumps(body, allow_nan=False, separators=(",", ":"))
+
+    @property
+    def row(self) -> str:
+        """Of several that are heard, whose it is; "" where one alone is."""
+        return str(self.content.get(ROW, ""))
+
+
+def row_message(row: Mapping[str, Any]) -> Message:
+    """A row as `Rows` gives it, and whether all of its readings hold: `valid`."""
+    whole = not (row["settling"] or any(word in INVALID for word in row["fault"].split()))
+    return Message("row", {**row, "valid": whole})
+
+
+def overloaded(message: Message) -> Message:
+    """The same row, marked as the first after rows that were left out."""
+    words = {*message.content["fault"].split(), FAULT_NAMES[Fault.OVERLOAD]}
+    fault = " ".join(word for word in FAULT_NAMES.values() if word in words)
+    return Message("row", {**message.content, "fault": fault})
+
+
+def event_message(event: Event) -> Message:
+    """What happened, where in the sound, and when."""
+    (utc,) = told("utc", in_utc(np.array([event.utc])))
+    content = {"kind": event.kind, "time_s": round(event.time_s, 6), "utc": utc}
+    content |= {"sample": event.sample, "samples": event.samples, "text": event.text}
+    return Message("event", content | ({ROW: event.row} if event.row else {}))

@@ -1,0 +1,320 @@
+"""A measurement that is commanded from afar, and the transports that carry what it gives."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.calibration import Calibration, utc_now
+from amt_stream.presets import Preset, load_preset
+from amt_stream.refusal import Refusal
+from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
+from amt_stream.service.message import Message
+from amt_stream.service.publisher import Publisher
+from amt_stream.service.transport import Transport
+from amt_stream.session import SessionLog
+from amt_stream.table import Table
+
+if TYPE_CHECKING:
+    from amt_stream.engine.health import Health
+    from amt_stream.engine.outlet import Sink
+    from amt_stream.engine.runner import Engine
+
+STATE_S = 1.0
+"""Between two messages of how it stands; each change is told at once besides."""
+
+LOOK_S = 0.05
+LAST_S = 2.0
+DISK_S = 10.0
+
+RUNNING = ("measuring", "paused")
+
+Made = tuple["Engine", Table]
+Make = Callable[[Preset, Callable[[Table], "Sink"]], Made]
+"""Makes an engine and its rows, by a preset; the sink of those rows is to be one of its own."""
+
+
+class Station:
+    """Begins, commands and ends measurements, one at a time, and sends what they give.
+
+        station = Station(make, preset, [Web(8765)])
+        await station.serve(lambda: False)
+
+    It belongs to one event loop: all that is not said otherwise runs there. Engines are made and
+    ended in threads, so that nobody on the wire waits for them.
+
+    make: a new engine and its table each time, by a preset
+    stays: goes on after the end of a sound that has one, until it is told to end
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        preset: Preset,
+        transports: Sequence[Transport],
+        *,
+        stays: bool = False,
+    ) -> None:
+        self._make, self._preset, self._transports = make, preset, tuple(transports)
+        self._stays = stays
+        self._engine: Engine | None = None
+        self._table: Table | None = None
+        self._publisher: Publisher | None = None
+        self._header: Message | None = None
+        self._rows: dict[str, Message] = {}
+        self._state, self._error = "stopped", ""
+        self._since = utc_now()
+        self._live = True
+        self._order = asyncio.Lock()
+
+    @property
+    def engine(self) -> "Engine | None":
+        """The one that runs, or ran last."""
+        return self._engine
+
+    @property
+    def rows(self) -> Mapping[str, Message]:
+        """The newest row of each that is heard, of one alone by the name ""."""
+        return self._rows
+
+    @property
+    def header(self) -> Message | None:
+        """That of the measurement that runs, or ran last."""
+        return self._header
+
+    @property
+    def newest(self) -> tuple[Message, ...]:
+        """The messages by which whoever comes now knows where things stand."""
+        header = () if self._header is None else (self._header,)
+        return (*header, self.state, *self._rows.values())
+
+    async def serve(self, over: Callable[[], bool]) -> None:
+        """Open the transports, measure, and go on until `over`, or until the sound has ended.
+
+        Raises what a transport or the first measurement cannot begin with; both are closed then.
+        """
+        opened: list[Transport] = []
+        try:
+            for transport in self._transports:
+                await transport.open(self)
+                opened.append(transport)
+            async with self._order:
+                await self._begin(self._preset)
+            await self._follow(over)
+        finally:
+            async with self._order:
+                await self._end("stopped")
+            for transport in reversed(opened):
+                await transport.close()
+
+    async def _follow(self, over: Callable[[], bool]) -> None:
+        told = 0.0
+        while not over():
+            await asyncio.sleep(LOOK_S)
+            if self._order.locked():
+                continue
+            if self._state in RUNNING and self._is_over():
+                async with self._order:
+                    await self._end("failed" if self._failure else "ended")
+                if not self._stays:
+                    return
+            if time.monotonic() > told + STATE_S:
+                told = time.monotonic()
+                self._send(self.state)
+
+    def _is_over(self) -> bool:
+        engine, publisher = self._engine, self._publisher
+        assert engine is not None
+        assert publisher is not None
+        return engine.error is not None or publisher.done.is_set() or engine.wait(0)
+
+    async def answer(self, asked: object) -> Message:
+        """Do what a command asks for; the reply says so, or in a sentence why it was not done."""
+        reply: dict[str, Any] = {"command": None, "id": id_of(asked), "done": False, "error": ""}
+        try:
+            given = understood(asked)
+            reply["command"] = given.command
+            async with self._order:
+                await self._do(given)
+            reply["done"] = True
+        except Refusal as refusal:
+            reply["error"] = str(refusal)
+        except (TypeError, ValueError) as error:
+            reply["error"] = str(error)
+        state = self.state.content if reply["command"] == "status" else {"state": self._state}
+        return Message("reply", {**reply, **state, "error": reply["error"]})
+
+    async def _do(self, asked: Asked) -> None:
+        given, row = asked.arguments, asked.arguments.get("row")
+        if asked.command == "start":
+            await self._start(given.get("preset"))
+        elif asked.command == "status":
+            return
+        elif asked.command == "stop":
+            self._running()
+            await self._end("stopped")
+        elif asked.command in ("pause", "resume"):
+            self._pause(asked.command == "pause")
+        elif asked.command == "reset" and given.get("what") == "models":
+            self._running().reset(row)
+        elif asked.command == "reset":
+            self._running().clear(row)
+        elif asked.command == "mark":
+            self._running().mark(given["text"], row)
+        elif asked.command == "calibrate":
+            self._calibrate(float(given["full_scale_db"]), row)
+        else:
+            await self._swap(given["settings"])
+
+    def _running(self) -> "Engine":
+        if self._engine is None or self._state not in RUNNING:
+            raise CommandRefused("nothing is measured: send start first")
+        return self._engine
+
+    async def _start(self, name: str | None) -> None:
+        if self._state in RUNNING:
+            raise CommandRefused("a measurement runs: send stop first")
+        preset = self._preset if name is None else await asyncio.to_thread(load_preset, name)
+        await self._begin(preset)
+
+    async def _begin(self, preset: Preset) -> None:
+        """Make an engine and start it; raises what it cannot begin with."""
+        self._enter("starting")
+        loop = asyncio.get_running_loop()
+        try:
+            engine, table = await asyncio.to_thread(self._made, loop, preset)
+        except BaseException as error:
+            self._error = str(error)
+            self._enter("failed")
+            raise
+        self._preset, self._engine, self._table = preset, engine, table
+        self._enter("measuring")
+
+    def _made(self, loop: asyncio.AbstractEventLoop, preset: Preset) -> Made:
+        """[any-thread]"""
+        host = socket.gethostname()
+
+        def sink_of(table: Table) -> Publisher:
+            self._publisher = Publisher(table, partial(self._post, loop), host)
+            return self._publisher
+
+        self._header, self._rows, self._error = None, {}, ""
+        engine, table = self._make(preset, sink_of)
+        self._live = engine.source.live
+        engine.start()
+        return engine, table
+
+    async def _end(self, state: str) -> None:
+        """End the measurement, if one runs; its last messages have been sent by then."""
+        engine, publisher = self._engine, self._publisher
+        if engine is None or publisher is None or self._state not in RUNNING:
+            return
+        self._error = self._failure
+
+        def stop() -> None:
+            engine.stop()
+            publisher.finished.wait(LAST_S)
+            for sink in engine.sinks:
+                # The engine leaves a slow disk behind; here it may take its time.
+                if isinstance(sink, SessionLog):
+                    sink.close(DISK_S)
+
+        await asyncio.to_thread(stop)
+        self._enter(state)
+
+    @property
+    def _failure(self) -> str:
+        error = None if self._engine is None else self._engine.error
+        return "" if error is None else str(error) or type(error).__name__
+
+    def _pause(self, paused: bool) -> None:
+        engine = self._running()
+        if paused:
+            engine.pause()
+        else:
+            engine.unpause()
+        self._enter("paused" if paused else "measuring")
+
+    def _calibrate(self, full_scale_db: float, row: str | None) -> None:
+        engine, table = self._running(), self._table
+        assert table is not None
+        calibration = Calibration(full_scale_db, "given over the wire", utc_now())
+        table.calibrate(calibration, row)
+        engine.calibrate(calibration, row=row)
+
+    async def _swap(self, settings: Mapping[str, str]) -> None:
+        engine, table = self._running(), self._table
+        assert table is not None
+        preset = self._preset.with_settings(settings)
+
+        def swap() -> None:
+            models = preset.models(engine.source.fs, table.ears)
+            for name, model in models.items():
+                engine.swap(model, name)
+            table.swap(preset, models)
+
+        await asyncio.to_thread(swap)
+        self._preset = preset
+
+    def _enter(self, state: str) -> None:
+        self._state, self._since = state, utc_now()
+        self._send(self.state)
+
+    def _post(self, loop: asyncio.AbstractEventLoop, messages: Sequence[Message]) -> None:
+        """Have messages sent by the loop; waits where the sound can [sink-thread]."""
+        waits = not self._live
+        sent = asyncio.run_coroutine_threadsafe(self._take(messages, waits), loop)
+        if waits:
+            with suppress(CancelledError):
+                sent.result()
+
+    async def _take(self, messages: Sequence[Message], drain: bool) -> None:
+        for message in messages:
+            if message.kind == "header":
+                self._header = message
+            elif message.kind == "row":
+                self._rows[message.row] = message
+            self._send(message)
+            if drain:
+                for transport in self._transports:
+                    await transport.drain()
+
+    def _send(self, message: Message) -> None:
+        for transport in self._transports:
+            transport.send(message)
+
+    @property
+    def state(self) -> Message:
+        """How it stands."""
+        engine = self._engine
+        health = None if engine is None else engine.health
+        content: dict[str, Any] = {"state": self._state, "since_utc": self._since}
+        content |= {"error": self._error, "preset": self._preset.where}
+        content |= {"health": None if health is None else told(health)}
+        content |= {"logs": [] if engine is None else _logs(engine)}
+        content["transports"] = {
+            one.name: {"note": one.note, "missed_rows": one.missed} for one in self._transports
+        }
+        return Message("state", content)
+
+
+def told(health: "Health") -> dict[str, Any]:
+    """How an engine is doing, as data for JSON; calibrations stand in the header."""
+    rows = {
+        name: {key: value for key, value in asdict(row).items() if key != "calibration"}
+        for name, row in health.rows.items()
+    }
+    return {**asdict(replace(health, rows={})), "rows": rows}
+
+
+def _logs(engine: "Engine") -> list[dict[str, Any]]:
+    return [
+        {"path": str(sink.path), "note": sink.note, "dropped": sink.dropped}
+        for sink in engine.sinks
+        if isinstance(sink, SessionLog)
+    ]

@@ -1,0 +1,101 @@
+"""Messages as lines of JSON on standard output, commands as lines on standard input."""
+
+import asyncio
+import contextlib
+import json
+import queue
+import threading
+from typing import BinaryIO, TextIO
+
+from amt_stream.service.message import Message, overloaded
+from amt_stream.service.transport import Wire
+
+ROWS_WAIT = 1000
+ROOM_S = 0.005
+LAST_S = 2.0
+LONGEST_LINE = 1 << 16
+
+
+class Stdio:
+    """For the program that started this one: any language can write and read lines.
+
+    Rows that nobody reads wait, a thousand of them; further ones are left out, and the first one
+    after that says so. `ended` is set when the commands have come to their end, or the reader of
+    the messages has left: whoever started this program is gone.
+    """
+
+    name = "stdio"
+    note = ""
+
+    def __init__(self, commands: BinaryIO, messages: TextIO) -> None:
+        self.ended = threading.Event()
+        self.missed = 0
+        self._commands, self._messages = commands, messages
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._left_out = False
+        self._writer = threading.Thread(target=self._write, name="stdio out", daemon=True)
+
+    async def open(self, wire: Wire) -> None:
+        """Read and write in threads of their own: both may stand still for long."""
+        loop = asyncio.get_running_loop()
+        self._writer.start()
+        reader = threading.Thread(
+            target=self._read, args=(wire, loop), name="stdio in", daemon=True
+        )
+        reader.start()
+
+    def send(self, message: Message) -> None:
+        if message.kind == "row":
+            if self._waiting.qsize() >= ROWS_WAIT:
+                self.missed += 1
+                self._left_out = True
+                return
+            if self._left_out:
+                message, self._left_out = overloaded(message), False
+        self._waiting.put(message.text)
+
+    async def drain(self) -> None:
+        while self._waiting.qsize() > ROWS_WAIT // 2 and not self.ended.is_set():
+            await asyncio.sleep(ROOM_S)
+
+    async def close(self) -> None:
+        self._waiting.put(None)
+        await asyncio.to_thread(self._writer.join, LAST_S)
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while (text := self._waiting.get()) is not None:
+                self._messages.write(text + "\n")
+                if self._waiting.empty():
+                    self._messages.flush()
+            self._messages.flush()
+            return
+        self.ended.set()
+
+    def _read(self, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while line := self._commands.readline(LONGEST_LINE):
+                if line.strip():
+                    self._ask(wire, loop, line)
+        self.ended.set()
+
+    def _ask(self, wire: Wire, loop: asyncio.AbstractEventLoop, line: bytes) -> None:
+        """Commands are done one after the other, as they came."""
+        done = threading.Event()
+
+        async def answer() -> None:
+            try:
+                self.send(await wire.answer(asked_in(line)))
+            finally:
+                done.set()
+
+        asyncio.run_coroutine_threadsafe(answer(), loop)
+        done.wait()
+
+
+def asked_in(text: str | bytes) -> object:
+    """What a line of JSON holds; of what is none, the text itself, which is no command."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text if isinstance(text, str) else text.decode(errors="replace")
