@@ -1,6 +1,7 @@
 """Frames: what a model gave of a stretch of sound, when, and what was wrong with it."""
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -146,6 +147,8 @@ class Later(Protocol):
 
     time_dim: where the time of each value is, as the model declares it
     ends_s: the first of `time_s` and the last
+    calm_s: the first of `since_s` where none of them has a fault or settles, else minus infinity
+    epoch: UTC of the first sample of the sound, as the last of them has it
     """
 
     @property
@@ -153,6 +156,12 @@ class Later(Protocol):
 
     @property
     def ends_s(self) -> tuple[float, float]: ...
+
+    @property
+    def calm_s(self) -> float: ...
+
+    @property
+    def epoch(self) -> float: ...
 
     def __len__(self) -> int: ...
 
@@ -254,6 +263,21 @@ class Frames:
         """The last of `time_s`."""
         return float(self.time_s[-1]) if self.later is None else self.later.ends_s[1]
 
+    @property
+    def calm_s(self) -> float:
+        """The first of `since_s` where it is known that none has a fault or settles.
+
+        Else minus infinity, and the arrays tell.
+        """
+        return -math.inf if self.later is None else self.later.calm_s
+
+    @property
+    def end_utc(self) -> float:
+        """The last of `utc`."""
+        if self.later is None:
+            return float(self.utc[-1])
+        return self.later.epoch + self.later.ends_s[1]
+
     def copy(self) -> "Frames":
         """The same rows in arrays of their own."""
         values = self.values
@@ -289,6 +313,7 @@ class Joined:
                 raise ValueError("these frames do not follow one another")
             self.whole = whole
         self.time_dim, self.ends_s = self.whole.time_dim, self.whole.ends_s
+        self.calm_s, self.epoch = self.whole.calm_s, parts[-1].epoch
 
     def __len__(self) -> int:
         return len(self.whole)

@@ -62,6 +62,10 @@ class FrameClock:
     def sample(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         return (index * self._step - self._delay) // self._unit
 
+    def sample_of(self, index: int) -> int:
+        """The same of one frame."""
+        return (index * self._step - self._delay) // self._unit
+
     def position(self, index: int) -> Fraction:
         """Input position that frame `index` stands for."""
         return index / self.ratio - self.latency
@@ -107,6 +111,13 @@ class Run:
     def ends_s(self) -> tuple[float, float]:
         """Time of the first of them and of the last."""
         return self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
+
+    @property
+    def calm_s(self) -> float:
+        """The first of `since_s` where none settles, else minus infinity."""
+        sample = self.clock.sample_of(self.low)
+        since = sample - self.calm_from
+        return -math.inf if since < self.forget or sample < self.start else since / self.clock.fs
 
     def make(self, name: str) -> NDArray[Any]:
         """The array of this name, as `Frames` has it [any-thread]."""

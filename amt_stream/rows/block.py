@@ -124,12 +124,14 @@ def _column(name: str, values: list[Any]) -> NDArray[Any]:
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:
     """In each row (n, name) the names that are marked, with spaces between, or `ALL`."""
     texts = np.full(len(marked), "", dtype=object)
-    texts[marked.all(axis=1)] = ALL
-    some = np.flatnonzero(marked.any(axis=1) & ~marked.all(axis=1))
-    if len(some):
-        kinds, which = np.unique(marked[some], axis=0, return_inverse=True)
-        found = [" ".join(name for name, one in zip(names, k, strict=True) if one) for k in kinds]
-        texts[some] = np.array(found, dtype=object)[which.reshape(-1)]
+    if not marked.any():
+        return texts
+    told = {bytes(len(names)): "", bytes([1]) * len(names): ALL}
+    for row, one in enumerate(marked):
+        key = one.tobytes()
+        if key not in told:
+            told[key] = " ".join(name for name, there in zip(names, one, strict=True) if there)
+        texts[row] = told[key]
     return texts
 
 

@@ -143,9 +143,8 @@ class JoinedRows(Resumable):
                 f"these are rows of {self.row!r}, and the frames of {frames.row!r}: make "
                 "JoinedRows(row=...) for each, and RowsOfEach of them"
             )
-        if self.start_utc is None:
-            start = in_utc(frames.utc[:1] - frames.time_s[:1])[0]
-            self.start_utc = None if np.isnat(start) else start
+        if self.start_utc is None and math.isfinite(frames.end_utc):
+            self.start_utc = in_utc(np.array([frames.utc[0] - frames.time_s[0]]))[0]
         for gap in frames.gaps:
             self._miss(*gap)
         self._tracks[frames.model].hear(frames)
@@ -185,8 +184,7 @@ class JoinedRows(Resumable):
         """
         end_s = min(end_s, self.to_s) + SAME_TIME_S
         stop = self._first_step(end_s)
-        heard = any(track.reached_s >= 0 for track in self._tracks.values())
-        if stop <= self._next or not heard:
+        if stop <= self._next or not any(t.reached_s >= 0 for t in self._tracks.values()):
             return self._none
         self.catch_up()
         steps = self._there(self._next, stop)
@@ -214,6 +212,8 @@ class JoinedRows(Resumable):
     def _there(self, start: int, stop: int) -> NDArray[np.int64]:
         """The steps from `start` to `stop` at which there was sound, and frames of all models."""
         tracks = self._tracks.values()
+        if not len(self._gaps) and not any(len(track.holes) for track in tracks):
+            return np.arange(start, stop)
         holes = [hole for track in tracks for hole in track.holes.tolist()]
         for first, end in self._gaps.tolist():
             # Nothing is known of what comes after it until there are frames.
@@ -296,6 +296,7 @@ class _Track(Resumable):
 
     def __init__(self, readings: Readings) -> None:
         self._held: list[Frames] = []
+        # Time of the last frame.
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
@@ -308,6 +309,9 @@ class _Track(Resumable):
         settle_s = [column.settle_s for column in readings.columns]
         self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
         self._window_s = np.array([column.window_s for column in readings.columns])
+        # From so long after a fault on no column remembers it, and from so long after a hole on.
+        self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
+        self._whole_s = self._window_s.max(initial=0.0)
         # Between which times there are no rows: of frames that are not there, and of gaps.
         self.holes = np.zeros((0, 2))
 
@@ -316,21 +320,13 @@ class _Track(Resumable):
         count = len(self._time_s)
         self.refuse_state(count == len(self._values) == len(self._marks) > 0, "_time_s")
 
-    @property
-    def reached_s(self) -> float:
-        """Time of the last frame."""
-        return self._held[-1].end_s if self._held else self._taken_s
-
-    @reached_s.setter
-    def reached_s(self, time_s: float) -> None:
-        self._taken_s = time_s
-
     def hear(self, frames: Frames) -> None:
         """Take frames into account, those that follow one another together."""
         if self._held and not frames.goes_on(self._held[-1]):
             self.catch_up()
         self._held.append(frames)
-        if frames.later is None or frames.end_s - self._held[0].begin_s > HELD_S:
+        self.reached_s = frames.end_s
+        if frames.later is None or self.reached_s - self._held[0].begin_s > HELD_S:
             self.catch_up()
 
     def catch_up(self) -> None:
@@ -341,21 +337,21 @@ class _Track(Resumable):
 
     def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:
-            hole = [[self.reached_s, float(frames.time_s[0])]]
+            self._hole_s = frames.begin_s
+            hole = [[float(self._time_s[-1]), self._hole_s]]
             self.holes = np.append(self.holes, hole, axis=0)
-            self._hole_s = float(frames.time_s[0])
             self._readings.skip(frames.skipped + frames.missed)
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
-        if math.isinf(self.reached_s):
+        if math.isinf(self._time_s[-1]):
             self._marks |= known
         values = self._readings.take(frames).reshape(len(frames), -1)
-        marks = frames.fault | known
+        calm = frames.calm_s >= 0
+        marks = np.full(len(frames), known) if calm else frames.fault | known
         self._settling = np.concatenate([self._settling, self._settling_of(frames)])
         self._values = np.concatenate([self._values, values])
         self._time_s = np.concatenate([self._time_s, frames.time_s])
         self._marks = np.concatenate([self._marks, marks])
-        self.reached_s = float(frames.time_s[-1])
-        self.epoch_s = float(frames.utc[-1]) - self.reached_s
+        self.epoch_s = frames.end_utc - frames.end_s
 
     def until(
         self, time_s: NDArray[np.float64]
@@ -377,6 +373,10 @@ class _Track(Resumable):
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_]:
         """Which columns (frame, column) remember silence or a fault, or have no whole window."""
+        begin_s = frames.begin_s
+        whole = begin_s >= max(frames.start_s, self._hole_s + self._whole_s)
+        if whole and frames.calm_s >= self._calm_s:
+            return np.zeros((len(frames), len(self._settle_s)), np.bool_)
         found = frames.since_s[:, None] < self._settle_s
         found |= frames.settling[:, None] & np.isnan(self._settle_s)
         found |= frames.time_s[:, None] < self._hole_s + self._window_s

@@ -145,10 +145,14 @@ class Readings(Resumable, ABC):
 
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
         """Which frames count, pauses apart: from so long after a fault on, or as the model says."""
-        time_s, after_s = frames.time_s, self.covered_from_s
+        after_s, to_s = self.covered_from_s, self.to_s + RISEN_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
-        there = time_s > after_s + RISEN_S if after_s else time_s > -RISEN_S
-        there &= time_s <= self.to_s + RISEN_S
+        after_s = after_s + RISEN_S if after_s else -RISEN_S
+        settled = frames.calm_s >= (settle_s or 0.0)
+        if settled and frames.begin_s > after_s and frames.end_s <= to_s:
+            return np.ones(len(frames), np.bool_)
+        time_s = frames.time_s
+        there = (time_s > after_s) & (time_s <= to_s)
         # Where sound stood still there may be a hole.
         there &= (frames.fault & Fault.STALL) == 0
         if settle_s is None:
@@ -175,6 +179,8 @@ class Uncounted(Readings):
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames have heard all sound, and only sound that was there."""
+    if frames.calm_s >= 0:
+        return np.ones(len(frames), np.bool_)
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
 
