@@ -15,6 +15,7 @@ from amt_stream import catalog
 from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
 from amt_stream.files import NotThatFile, small_text
+from amt_stream.limits import Limit, LimitError, limit_of, refuse_twice
 from amt_stream.plain import brief, fits_tables
 from amt_stream.refusal import Refusal
 
@@ -111,6 +112,18 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class LimitTables:
+    """One or more tables, each of a limit."""
+
+    def __str__(self) -> str:
+        return "one or more tables [[limits]], each with a column and what it is not to be above"
+
+    def allows(self, value: Any) -> bool:
+        tables = isinstance(value, list) and all(isinstance(table, dict) for table in value)
+        return tables and bool(value)
+
+
+@dataclass(frozen=True)
 class RowChannels:
     """The channels of several rows, by name."""
 
@@ -130,7 +143,7 @@ def _may_be_row(name: str, channels: Any) -> bool:
     return fits_tables(name) and numbers and len(set(channels)) == len(channels)
 
 
-Rule = Choice | Number | Text | Tables | RowChannels
+Rule = Choice | Number | Text | Tables | LimitTables | RowChannels
 
 
 def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -157,6 +170,7 @@ def rules() -> dict[str, Rule]:
         "engine.ladder": Names(("none", *RUNGS), RUNGS),
         "meter.step_ms": Number(1, 60000, "ms", whole=True),
         "meter.rows": RowChannels(),
+        "limits": LimitTables(),
     }
 
 
@@ -247,8 +261,10 @@ class Preset:
     """Settings of the models, the engine and the meter; what a file leaves out is as here.
 
     settings: of the models, by name; what is left out is the first word that they allow
+    limits: of columns, each of which rows then have
 
-    Raises PresetError for no model, one that is there twice, and a setting that none of them has.
+    Raises PresetError for no model, one that is there twice, and a setting that none of them has,
+    LimitError for two limits of one name.
     """
 
     names: tuple[str, ...] = (DEFAULT,)
@@ -263,8 +279,10 @@ class Preset:
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
+    limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
+        refuse_twice(self.limits)
         if not self.names or len(set(self.names)) < len(self.names):
             raise PresetError(
                 f"the models are {', '.join(self.names) or 'none'}: give one or more, each once"
@@ -324,10 +342,15 @@ class Preset:
         """The same for a level known so well; it follows from the calibration, not from a file."""
         return replace(self, uncertainty_db=uncertainty_db)
 
+    def with_limits(self, limits: Sequence[Limit]) -> "Preset":
+        """The same with these limits besides."""
+        return replace(self, limits=(*self.limits, *limits))
+
     @property
     def view(self) -> View:
-        """What a person sees of its models; several, and a chain, show their readings."""
-        return self.entries[0].view if len(self.entries) == 1 else "readings"
+        """What a person sees of its models; several, a chain, and limits show their readings."""
+        alone = len(self.entries) == 1 and not self.limits
+        return self.entries[0].view if alone else "readings"
 
     @property
     def in_pascal(self) -> bool:
@@ -414,6 +437,8 @@ class Preset:
             "engine": {("compute" if k == "device" else k): v for k, v in settings.items()},
             "meter": {"step_ms": self.step_ms, **({"rows": dict(self.rows)} if self.rows else {})},
         }
+        if self.limits:
+            tables["limits"] = [limit.to_dict() for limit in self.limits]
         return {"description": self.description, **tables} if self.description else tables
 
     @property
@@ -497,8 +522,11 @@ def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
     settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
     others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
     stages = tuple(_stages(path, stage_tables or ()))
+    others["limits"] = tuple(_limits(path, found.get("limits", ())))
     try:
         return Preset(names, settings, stages=stages, **others)
+    except LimitError as refusal:
+        raise PresetError(f"{path}: {refusal}") from refusal
     except PresetError as refusal:
         raise PresetError(f"{path}: model.{refusal}: leave it out") from refusal
 
@@ -509,6 +537,14 @@ def _stages(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[StageSe
         stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
         stage.kind()
         yield stage
+
+
+def _limits(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[Limit]:
+    for number, table in enumerate(tables, 1):
+        try:
+            yield limit_of(table)
+        except LimitError as refusal:
+            raise PresetError(f"{path}: limits {number}: {refusal}") from refusal
 
 
 def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Any]:

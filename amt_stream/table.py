@@ -59,7 +59,8 @@ class Sound:
 class Table:
     """The rows of a preset's models, with their header and their summary.
 
-    columns: names or patterns, with commas between; by default what is usual for each model
+    columns: names or patterns, with commas between; by default what is usual for each model. Those
+        of the preset's limits come besides
     from_s, to_s: the part of the sound that rows and statistics cover
     options: what the readings of some models take, as `target_lufs` of bs1770; None and False ask
         for nothing
@@ -88,8 +89,8 @@ class Table:
 
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
-            if columns is not None:
-                rows.choose(readings, columns)
+            if columns is not None or preset.limits:
+                rows.choose(readings, columns, [limit.column for limit in preset.limits])
             return rows.JoinedRows(
                 readings,
                 step_ms,
@@ -98,6 +99,7 @@ class Table:
                 to_s=math.inf if to_s is None else to_s,
                 duration_s=sound.duration_s,
                 row=row,
+                limits=preset.limits,
             )
 
         self.rows: rows.AnyRows

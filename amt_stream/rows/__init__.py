@@ -7,6 +7,7 @@ from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.limited import LimitEvents
 from amt_stream.rows.loudness import LoudnessReadings
 from amt_stream.rows.modulation import (
     EARS,
@@ -45,6 +46,7 @@ __all__ = [
     "Column",
     "FieldReadings",
     "JoinedRows",
+    "LimitEvents",
     "LoudnessReadings",
     "ModulationReadings",
     "NoSuchColumn",

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Fault
+from amt_stream.limits import STATE
 from amt_stream.rows.words import FAULT_NAMES
 
 BEFORE = ("time_s", "utc", "sample")
@@ -30,7 +31,7 @@ KINDS = {
     "settling_columns": "O",
     "calibrated": "bool",
 }
-"""Types of these columns; the others are float64."""
+"""Types of these columns; states of limits are words, and the others are float64."""
 
 DIGITS = 7
 
@@ -45,14 +46,19 @@ FAULT_TEXTS = np.array(
 FAULTS_OF = {text: fault for fault, text in reversed([*enumerate(FAULT_TEXTS)])}
 
 
+def kind_of(name: str) -> str:
+    """The type of a column."""
+    return KINDS.get(name, "O" if name.startswith(STATE) else "float64")
+
+
 class Rows:
     """Some rows: `rows["ltl_phon"]` is a column, `for row in rows` gives each as a dict.
 
     A column of readings is (row,) in float64, in seven digits, NaN where there is no reading.
     `time_s` is float64, `utc` datetime64[ms] with NaT where it is not known, `sample` int64,
     `fault` uint8 with the bits of `Fault`, `settling` and `calibrated` bool, `settling_columns`
-    text. In a dict a value that there is not is None, `utc` is text (RFC 3339), and so are the
-    names of the faults.
+    text, and so is the state of a limit. In a dict a value that there is not is None, `utc` is text
+    (RFC 3339), and so are the names of the faults.
     """
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -80,7 +86,7 @@ class Rows:
     def concatenated(cls, parts: Sequence["Rows"], columns: Sequence[str]) -> Self:
         """One part after another; without any, no rows of these columns."""
         if not parts:
-            return cls({name: np.zeros(0, KINDS.get(name, "float64")) for name in columns})
+            return cls({name: np.zeros(0, kind_of(name)) for name in columns})
         return cls({name: np.concatenate([part[name] for part in parts]) for name in columns})
 
     @classmethod
@@ -118,7 +124,7 @@ def _column(name: str, values: list[Any]) -> NDArray[Any]:
         values = [FAULTS_OF[text] for text in values]
     elif name == "utc":
         values = ["NaT" if text is None else text.removesuffix("Z") for text in values]
-    return np.array(values, KINDS.get(name, "float64"))
+    return np.array(values, kind_of(name))
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:

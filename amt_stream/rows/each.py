@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.frames import Event, Frames
+from amt_stream.limits import Limit, Stood
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import Rows
 from amt_stream.rows.column import Column
@@ -51,6 +52,11 @@ class RowsOfEach(Resumable):
     def gives_cells(self) -> bool:
         """Whether a model gives a row for each of several cells at each time."""
         return self._first.gives_cells
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Those of each of them."""
+        return self._first.limits
 
     @property
     def form(self) -> str:
@@ -102,6 +108,10 @@ class RowsOfEach(Resumable):
         """The rows until `end_s` that are not given yet, whether or not more frames may come."""
         parts = [joined.rest(end_s) for joined in self.of.values()]
         return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
+
+    def stood(self) -> list[Stood]:
+        """How each limit was kept by each of them."""
+        return [one for joined in self.of.values() for one in joined.stood()]
 
     def reset(self) -> None:
         """Forget what was counted; no filter is touched."""

@@ -41,6 +41,7 @@ def header(
         "start_utc": None if start is None else np.datetime_as_string(start, "ms", timezone="UTC"),
         "statistics": {n: one.coverage() for n, one in table.readings.items() if one.counts},
         "columns": [column.to_dict() for column in table.columns],
+        **({"limits": [limit.to_dict() for limit in table.limits]} if table.limits else {}),
         **more,
     }
 
@@ -84,7 +85,8 @@ def _told(table: JoinedRows) -> dict[str, Any]:
         if one.counts
     }
     values = {name: seven_digits(value) for name, value in table.summary().items()}
-    return {"statistics": statistics, **values}
+    limits = [one.to_dict() for one in table.stood()]
+    return {"statistics": statistics, **({"limits": limits} if limits else {}), **values}
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[dict[str, Any]]:

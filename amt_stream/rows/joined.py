@@ -1,13 +1,14 @@
 """Rows of several models that hear the same sound, each at its own times."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Event, Fault, Frames, in_one
+from amt_stream.limits import STATES, UNKNOWN, Judge, Limit, LimitError, Stood
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
@@ -18,6 +19,9 @@ SAME_TIME_S = 1e-6
 
 HELD_S = 0.1
 """So much of a model's sound at most is kept for its readings, which cost by the call."""
+
+EQUIVALENT = "equivalent"
+"""The statistic of a column whose parts add up to the whole."""
 
 FOR_EVER = 2**62
 """Steps."""
@@ -43,12 +47,14 @@ class JoinedRows(Resumable):
     row: the name of what is heard, where several are, each by itself: a column of all rows
     duration_s: of the sound, where it is known: one that ends before a model has risen is counted
         from its beginning
+    limits: of columns that are there: each has a column of its own, `Limit.state`, in words
 
-    Raises ValueError where cells and columns are to stand in the same rows, for a step that is no
-    whole number of milliseconds, and for a part that is none of the sound.
+    Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
+    in the same rows, for a step that is no whole number of milliseconds, and for a part that is
+    none of the sound.
     """
 
-    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps")
+    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_judges")
     growing = ("_gaps",)
 
     def __init__(
@@ -61,6 +67,7 @@ class JoinedRows(Resumable):
         to_s: float = math.inf,
         duration_s: float | None = None,
         row: str = "",
+        limits: Sequence[Limit] = (),
     ) -> None:
         if len(readings) > 1 and any(one.keys for one in readings.values()):
             raise ValueError(
@@ -84,6 +91,8 @@ class JoinedRows(Resumable):
             short = end_s <= max(one.rise_s, one.short_s)
             one.cover(0.0 if from_s is None and short else from_s, to_s)
         self._tracks = {name: _Track(one) for name, one in readings.items()}
+        self.limits = tuple(limits)
+        self._judges = [_Judged(limit, self.readings, step_ms / 1000) for limit in limits]
         self._next = 0
         self._gaps = np.zeros((0, 2), np.int64)
         self._none = Rows.concatenated([], self.names)
@@ -101,7 +110,8 @@ class JoinedRows(Resumable):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all columns of a row."""
-        return (*BEFORE, *(column.name for column in self.columns), *AFTER)
+        readings = (column.name for column in self.columns)
+        return (*BEFORE, *readings, *(limit.state for limit in self.limits), *AFTER)
 
     @property
     def start_ms(self) -> int | None:
@@ -194,7 +204,7 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        marks = np.bitwise_or.reduce([of_model for _, of_model, _ in found])
+        marks = [of_model for _, of_model, _ in found]
         settling = np.concatenate([of_model for *_, of_model in found], axis=1)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The sample whose time is not after the row's, in whole numbers.
@@ -241,11 +251,12 @@ class JoinedRows(Resumable):
         utc: NDArray[np.datetime64],
         sample: NDArray[np.int64],
         values: NDArray[np.float64],
-        marks: NDArray[np.uint8],
+        marks_of: Sequence[NDArray[np.uint8]],
         settling: NDArray[np.bool_],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = self._cells
+        marks = np.bitwise_or.reduce(marks_of)
         names = [column.name for column in self.columns[len(self.keys) :]]
         marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
         given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
@@ -259,6 +270,10 @@ class JoinedRows(Resumable):
             found[key.name] = np.tile(np.array(of_cells), len(marks))
         table = in_seven_digits(values).reshape(len(given[0]), len(names))
         found |= dict(zip(names, table.T, strict=True))
+        for judge in self._judges:
+            # What comes before `from_s` is not given, and does not count.
+            told = slice(int(np.searchsorted(time_s, self.from_s)), None)
+            found[judge.limit.state] = judge.states(found, marks_of, told)
         found |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows(found)
 
@@ -270,10 +285,18 @@ class JoinedRows(Resumable):
             told |= one.summary()
         return told
 
+    @property
+    def _counting(self) -> "list[Readings | Judge]":
+        return [*self.readings.values(), *self._judges]
+
+    def stood(self) -> list[Stood]:
+        """How each limit was kept."""
+        return [judge.stood for judge in self._judges]
+
     def reset(self) -> None:
         """Forget what was counted; no filter is touched."""
         self.catch_up()
-        for one in self.readings.values():
+        for one in self._counting:
             one.reset()
 
     @property
@@ -284,8 +307,42 @@ class JoinedRows(Resumable):
     @paused.setter
     def paused(self, value: bool) -> None:
         self.catch_up()
-        for one in self.readings.values():
+        for one in self._counting:
             one.paused = value
+
+
+class _Judged(Judge):
+    """A judge of one of the columns of these readings."""
+
+    def __init__(self, limit: Limit, readings: Mapping[str, Readings], step_s: float) -> None:
+        found = [
+            (place, column)
+            for place, one in enumerate(readings.values())
+            for column in one.columns
+            if column.name == limit.column and not one.keys
+        ]
+        if not found:
+            raise LimitError(f"{limit.words}: there is no such column in these rows")
+        self._place, column = found[0]
+        adds_up = column.statistic.startswith(EQUIVALENT)
+        super().__init__(limit, step_s, column.window_s, adds_up)
+        # Where full scale is the unit, it is a sound like any other.
+        self._in_pascal = list(readings.values())[self._place].in_pascal
+
+    def states(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        marks: Sequence[NDArray[np.uint8]],
+        told: slice,
+    ) -> NDArray[np.object_]:
+        """The state at each row of these, of which those that are told count."""
+        of_model = marks[self._place][told]
+        calibrated = (of_model & UNCALIBRATED) == 0
+        clipped = ((of_model & Fault.CLIP) != 0) & self._in_pascal
+        found = np.full(len(columns["time_s"]), STATES[UNKNOWN], object)
+        values = columns[self.limit.column][told]
+        found[told] = self.update(columns["time_s"][told], values, calibrated, clipped)
+        return found
 
 
 class _Track(Resumable):

@@ -67,6 +67,12 @@ class Readings(Resumable, ABC):
         return self._columns
 
     @property
+    def in_pascal(self) -> bool:
+        """Whether the model takes pascal, as one does that is in no catalog."""
+        known = catalog.entries().get(self.model)
+        return known is None or known.input_unit == "pascal"
+
+    @property
     def width(self) -> int:
         """How many numbers a frame gives: one for each column of each cell."""
         return len(self._columns) * len(self.cells)
@@ -206,18 +212,23 @@ def readings_of(
     }
 
 
-def choose(readings: Mapping[str, Readings], patterns: Iterable[str]) -> None:
+def choose(
+    readings: Mapping[str, Readings], patterns: Iterable[str] | None, also: Iterable[str] = ()
+) -> None:
     """Give the columns that `patterns` name, in their order within each model, and no others.
 
-    A pattern is a name, or a part of it with * or ?; a column of several models is given by each.
+    None stands for those that are given already; `also` come after them where they are not there. A
+    pattern is a name, or a part of it with * or ?; a column of several models is given by each.
     Several in one text stand with commas between.
 
     Raises NoSuchColumn for a pattern that is no column of any model.
     """
     if isinstance(patterns, str):
         patterns = [pattern.strip() for pattern in patterns.split(",")]
+    if patterns is None:
+        patterns = [column.name for one in readings.values() for column in one.columns]
     wanted: dict[str, dict[str, Column]] = {name: {} for name in readings}
-    for pattern in patterns:
+    for pattern in (*patterns, *also):
         found = {name: one.matching(pattern) for name, one in readings.items()}
         if not any(found.values()):
             offered = [column.name for one in readings.values() for column in one.offered]

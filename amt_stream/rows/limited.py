@@ -1,0 +1,55 @@
+"""Events of limits, out of the rows that tell their states."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from amt_stream.frames import Event
+from amt_stream.limits import COLORS, GREEN, STATES, Limit
+from amt_stream.rows.block import ROW, Rows
+from amt_stream.rows.words import reading_text
+
+LIMIT = "limit"
+"""The kind of these events."""
+
+
+class LimitEvents:
+    """Tells when the state of a limit becomes another, of rows in their order.
+
+    Each begins green; what is not known is no state of its own.
+    """
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        self._limits = tuple(limits)
+        self._before: dict[tuple[str, str], str] = {}
+
+    def __call__(self, rows: Rows) -> list[Event]:
+        """What these rows tell, in the order of time."""
+        found = [event for limit in self._limits for event in self._of(limit, rows)]
+        return sorted(found, key=lambda event: event.sample)
+
+    def _of(self, limit: Limit, rows: Rows) -> Iterator[Event]:
+        whose = rows[ROW] if ROW in rows.columns else np.full(len(rows), "", object)
+        states = rows[limit.state]
+        for row in dict.fromkeys(whose.tolist()):
+            before = self._before.get((row, limit.name), STATES[GREEN])
+            for at in np.flatnonzero((whose == row) & (states != before)):
+                state = states[at]
+                if state == before or state not in COLORS:
+                    continue
+                before = self._before[row, limit.name] = state
+                value = reading_text(limit.column, rows[limit.column][at])
+                yield Event(
+                    LIMIT,
+                    int(rows["sample"][at]),
+                    float(rows["time_s"][at]),
+                    _seconds(rows["utc"][at]),
+                    text=f"{limit.name} is {state}: {limit.column} is {value}, and is not to be "
+                    f"{limit.side} {limit.threshold:g}",
+                    row=row,
+                )
+
+
+def _seconds(utc: np.datetime64) -> float:
+    return math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000

@@ -1,0 +1,340 @@
+"""Limits by themselves: what a column's values make of them, row after row."""
+
+import numpy as np
+import pytest
+
+from amt_stream.frames import Fault, Frames
+from amt_stream.limits import STATES, Judge, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.resumable import Unfitting
+from amt_stream.rows import JoinedRows, LimitEvents, choose, header, readings_of, summary
+from amt_stream.stages import SoundLevelOutput
+
+
+def judged(judge, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=()):
+    values = np.asarray(values, np.float64)
+    time_s = np.arange(len(values)) * step_s if time_s is None else time_s
+    known, full = np.broadcast_to(calibrated, len(values)), np.zeros(len(values), bool)
+    full[list(clipped)] = True
+    size = size or max(1, len(values))
+    parts = [slice(at, at + size) for at in range(0, len(values), size)]
+    return np.concatenate(
+        [judge.update(time_s[part], values[part], known[part], full[part]) for part in parts]
+    ).tolist()
+
+
+def plainly(limit, time_s, values):
+    """The rule as it is written, a row at a time."""
+    level, calm, told = 0, [], []
+    warn = limit.threshold if limit.amber is None else limit.amber
+
+    def rank(value, back=0.0):
+        return 2 if value > limit.threshold - back else 1 if value > warn - back else 0
+
+    for at, value in zip(time_s, values, strict=True):
+        if np.isnan(value):
+            told.append("unknown")
+            continue
+        if rank(value) >= level or rank(value, limit.hysteresis) >= level:
+            level, calm = max(level, rank(value)), []
+        else:
+            calm.append((at, rank(value, limit.hysteresis)))
+            if at - calm[0][0] >= limit.hold_s - 1e-9:
+                level, calm = max(r for _, r in calm), []
+        told.append(STATES[level])
+    return told
+
+
+@pytest.mark.parametrize("hysteresis", [0.0, 1.0])
+@pytest.mark.parametrize("hold_s", [0.0, 0.7])
+@pytest.mark.parametrize("amber", [None, 97.5])
+@pytest.mark.parametrize("size", [1, 7, None])
+def test_states_are_those_of_the_rule(hysteresis, hold_s, amber, size):
+    limit = Limit("laf_db", 100.0, amber=amber, hysteresis=hysteresis, hold_s=hold_s)
+    rng = np.random.default_rng(3)
+    values = 99 + 3 * np.sin(np.arange(2000) / 40) + rng.normal(0, 0.6, 2000)
+    values[500:510] = values[700] = np.nan
+    time_s = np.arange(2000) * 0.1
+    judge = Judge(limit, 0.1)
+    told = judged(judge, values, size=size)
+    assert told == plainly(limit, time_s, values)
+    assert set(told) == {"green", "red", "unknown"} | ({"amber"} if amber else set())
+    stood = judge.stood
+    assert stood.seconds["red"] == pytest.approx(told.count("red") / 10)
+    assert (stood.worst, stood.worst_s) == (np.nanmax(values), time_s[np.nanargmax(values)])
+    assert stood.exceeded
+    assert stood.to_dict()["unknown_s"] == 1.1
+
+
+def test_a_level_that_wobbles_across_it_is_told_once():
+    """Wobbles of 4 dB are beyond the hysteresis, and shorter than the hold."""
+    time_s = np.arange(1200) * 0.1
+    wobble = np.where((time_s > 20) & (time_s < 80), 100 + 2 * np.sin(2 * np.pi * time_s), 90.0)
+    times = {}
+    for hysteresis, hold_s in ((0.0, 0.0), (1.0, 2.0)):
+        limit = Limit("laf_db", 100.0, hysteresis=hysteresis, hold_s=hold_s)
+        judge = Judge(limit, 0.1)
+        told = judged(judge, wobble)
+        times[hold_s] = judge.stood.times
+    assert times == {0.0: 60, 2.0: 1}
+    red = [at for at, state in zip(time_s, told, strict=True) if state == "red"]
+    assert len(red) == pytest.approx((red[-1] - red[0]) * 10 + 1)  # without a break
+    assert 20 < red[0] < 20.2
+    assert red[-1] == pytest.approx(80 + 2, abs=0.5)
+
+
+def test_lower_can_be_worse():
+    limit = Limit("integrated_lufs", -23.5, below=True, amber=-23.2, at_end=True)
+    judge = Judge(limit, 0.1)
+    told = judged(judge, [-23.0, -23.3, -23.6, -23.4, -23.1])
+    assert told == ["green", "amber", "red", "amber", "green"]
+    stood = judge.stood
+    assert (stood.times, stood.worst, stood.state, stood.exceeded) == (1, -23.6, "green", False)
+
+
+def test_what_counts_may_be_where_it_ends():
+    for end, exceeded in ((-22.9, False), (-22.1, True)):
+        judge = Judge(Limit("integrated_lufs", -22.5, at_end=True), 0.1)
+        judged(judge, [-20.0, end])
+        assert judge.stood.exceeded is exceeded
+
+
+def test_nothing_is_green_that_is_not_known():
+    limit = Limit("laf_db", 100.0)
+    judge = Judge(limit, 0.1)
+    assert judge.stood.state == "unknown"
+    assert judged(judge, [np.nan, -np.inf]) == ["unknown"] * 2
+    assert judge.stood.exceeded is None
+    assert judged(judge, [101.0] * 2, calibrated=False) == ["uncalibrated"] * 2
+    assert judge.stood.exceeded is None
+    # What was louder than full scale is not known; red it is all the same.
+    assert judged(judge, [99.0, 99.0, 101.0], clipped=[1, 2]) == ["green", "unknown", "red"]
+    assert judge.stood.seconds == pytest.approx(
+        {"green": 0.1, "amber": 0.0, "red": 0.1, "unknown": 0.3, "uncalibrated": 0.2}
+    )
+
+
+def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
+    """So much that silence for the rest of it leaves the level of the whole window above."""
+    time_s = np.arange(1, 9001) / 10
+    for level, first_red_s in ((99.9, None), (100.2, 900 * 10**-0.02), (110.0, 90.0)):
+        judge = Judge(Limit("laeq_15min_db", 100.0), 0.1, window_s=900.0, adds_up=True)
+        told = judged(judge, np.full(9000, level), time_s)
+        if first_red_s is None:
+            assert set(told) == {"green"}
+            continue
+        assert set(told) == {"amber", "red"}
+        assert time_s[told.index("red")] == pytest.approx(first_red_s, abs=0.3)
+    judge = Judge(Limit("l10_15min_db", 100.0), 0.1, window_s=900.0)
+    told = judged(judge, np.full(9002, 101.0), np.arange(1, 9003) / 10)
+    assert told.index("red") == 9000
+
+
+def test_a_judge_goes_on_in_a_new_one():
+    limit = Limit("laf_db", 100.0, amber=98.0, hysteresis=0.5, hold_s=1.0)
+    values = 99 + 2 * np.sin(np.arange(600) / 17)
+    time_s = np.arange(600) * 0.1
+    one, other = Judge(limit, 0.1), Judge(limit, 0.1)
+    judged(one, values[:333], time_s[:333])
+    other.load_state_dict(one.state_dict())
+    told = [judged(judge, values[333:], time_s[333:]) for judge in (one, other)]
+    assert told[0] == told[1]
+    assert one.stood.to_dict() == other.stood.to_dict()
+    with pytest.raises(Unfitting):
+        Judge(limit, 0.1).load_state_dict(one.state_dict() | {"_rows": np.zeros(3)})
+
+
+def test_a_pause_and_a_reset():
+    judge = Judge(Limit("laf_db", 100.0, hold_s=5.0), 0.1)
+    judged(judge, [101.0, 101.0])
+    judge.paused = True
+    assert judged(judge, [99.0] * 3) == ["red"] * 3
+    assert judge.stood.seconds["red"] == pytest.approx(0.2)
+    judge.paused = False
+    judge.reset()
+    assert judge.stood.seconds["red"] == 0
+    assert judged(judge, [99.0]) == ["green"]
+
+
+def test_a_limit_in_one_line():
+    assert limit_from_text("laeq_15min_db>100") == Limit("laeq_15min_db", 100.0)
+    assert limit_from_text("laeq_15min_db>100").name == "laeq_15min_100"
+    found = limit_from_text("integrated_lufs < -23.5, hysteresis=0.1, hold=2, name=too_soft")
+    expected = {"hysteresis": 0.1, "hold_s": 2.0, "name": "too_soft", "below": True}
+    assert found == Limit("integrated_lufs", -23.5, **expected)
+    assert limit_from_text("integrated_lufs<-23.5").name == "integrated_below_m23_5"
+    assert limit_of(found.to_dict()) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("laeq_15min_db", "is no limit: write it as laeq_15min_db>100"),
+        ("laeq_15min_db>loud", "is no limit"),
+        ("laeq_15min_db>1e", "'1e' is no number"),
+        ("laeq_15min_db>100,ambre=97", "is no limit"),
+        ("laeq_15min_db>100,amber=101", "amber is 101, beyond the limit itself: give less"),
+        ("laeq_15min_db<100,amber=99", "amber is 99, beyond the limit itself: give more"),
+        ("laeq_15min_db>100,hold=-1", "the hold_s of laeq_15min_100 is -1: give 0 or more"),
+        ("laeq_15min_db>100,hysteresis=nan", "the hysteresis of .* is 'nan': give a number"),
+        ("laeq_15min_db>100,name=A b", "called 'A b': give small letters, digits and _"),
+    ],
+)
+def test_what_is_no_limit_is_refused(text, said):
+    with pytest.raises(LimitError, match=said):
+        limit_from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"above": 1.0}, "a limit has a column"),
+        ({"column": "laf_db"}, "a limit has a column, and either above or below"),
+        ({"column": "laf_db", "above": 1.0, "below": 0.0}, "either above or below"),
+        ({"column": "laf_db", "above": "loud"}, "the threshold of laf_ is 'loud': give a number"),
+        ({"column": "laf_db", "above": True}, "give a number"),
+        ({"column": "laf_db", "above": 1, "at_end": 1}, "at_end of laf_db is '1': give true or"),
+        ({"column": "laf_db", "above": 1, "treshold": 1}, "treshold is nothing of a limit"),
+    ],
+)
+def test_a_table_that_is_no_limit_is_refused(table, said):
+    with pytest.raises(LimitError, match=said):
+        limit_of(table)
+
+
+def sound_levels(power, since_s=np.inf, fault=None, calibrated=True, start=0, skipped=0):
+    """Frames of `spl` whose mean squares are these, of all weightings."""
+    n = len(power)
+    timed = np.tile(power, (7, 1))[None]
+    values = SoundLevelOutput(
+        np.tile(power, (3, 1))[None], timed, timed, timed, np.sqrt(2 * power)[None]
+    )
+    number = start + np.arange(1, n + 1)
+    return Frames(
+        time_s=number / 100,
+        sample=number * 480,
+        utc=1.7e9 + number / 100,
+        values=values,
+        fault=np.zeros(n, np.uint8) if fault is None else np.asarray(fault, np.uint8),
+        settling=np.zeros(n, bool),
+        since_s=np.broadcast_to(np.float64(since_s), n).copy(),
+        level_db=np.zeros((2, n), np.float32),
+        calibrated=calibrated,
+        skipped=skipped,
+        model="spl",
+    )
+
+
+def square(level_db):
+    return 4e-10 * 10 ** (np.asarray(level_db) / 10)
+
+
+def limited(*limits, step_ms=100, columns=("laf_db",), **more):
+    readings = readings_of(["spl"], 1)
+    choose(readings, columns, [limit.column for limit in limits])
+    return JoinedRows(readings, step_ms, 48000, limits=limits, **more)
+
+
+def test_rows_have_a_column_for_each_limit():
+    limits = Limit("laf_db", 80.0, amber=70.0, name="fast"), Limit("laeq_2s_db", 75.0)
+    table = limited(*limits)
+    assert table.names[3:-4] == ("laf_db", "laeq_2s_db", "limit_fast", "limit_laeq_2s_75")
+    level = np.repeat([60.0, 72.0, 82.0, 60.0], 300)
+    rows = table(sound_levels(square(level)))
+    for row in rows:
+        if row["laf_db"] is not None:
+            loud = row["laf_db"]
+            assert row["limit_fast"] == ("red" if loud > 80 else "amber" if loud > 70 else "green")
+    assert [*dict.fromkeys(rows["limit_laeq_2s_75"].tolist())] == ["unknown", "green", "red"]
+    told = header(table, [], [], {"channels": []})
+    assert told["limits"][0] == {"name": "fast", "column": "laf_db", "above": 80.0, "amber": 70.0}
+    fast, rolling = summary(table, [], [], {"channels": []})["limits"]
+    assert (fast["state"], fast["times"], fast["worst"]) == ("green", 1, 82.0)
+    assert fast["red_s"] == pytest.approx(3.0)
+    assert rolling["exceeded"] is True
+
+
+def test_events_tell_what_became_of_a_limit():
+    limits = [Limit("laf_db", 80.0, amber=70.0, name="fast")]
+    table, events = limited(*limits), LimitEvents(limits)
+    level = np.repeat([60.0, 72.0, 82.0, 60.0], 300)
+    found = []
+    for at in range(0, 1200, 70):
+        rows = table(sound_levels(square(level[at : at + 70]), start=at))
+        found += events(rows)
+    assert [event.kind for event in found] == ["limit"] * 3
+    assert [event.text for event in found] == [
+        "fast is amber: laf_db is 72.0, and is not to be above 80",
+        "fast is red: laf_db is 82.0, and is not to be above 80",
+        "fast is green: laf_db is 60.0, and is not to be above 80",
+    ]
+    assert [event.time_s for event in found] == pytest.approx([3.1, 6.1, 9.1])
+    assert found[0].sample == pytest.approx(3.1 * 48000)
+    assert found[0].utc == pytest.approx(1.7e9 + 3.1)
+
+
+def test_a_gap_is_counted_out_of_a_rolling_level_and_said():
+    """Against the plain calculation over what was there; 0.01 dB is what is asked for."""
+    rng = np.random.default_rng(1)
+    level = 95 + 6 * np.sin(np.arange(30_000) / 900) + rng.normal(0, 2, 30_000)
+    power = square(level)
+    table = limited(Limit("laeq_1min_db", 98.0), columns=("laeq_1min_db",))
+    since = np.full(18_000, np.inf)
+    first = table(sound_levels(power[:12_000]))
+    fault = np.zeros(18_000 - 1500, np.uint8)
+    fault[0] = Fault.GAP
+    since = np.arange(len(fault)) / 100
+    rest = power[13_500:]
+    second = table(sound_levels(rest, since, fault, start=13_500, skipped=1500))
+    there = power.copy()
+    there[12_000:13_500] = np.nan
+    there[13_500 : 13_500 + 12] = np.nan  # the filters still hear the gap
+    checked = 0
+    for row in (*first, *second):
+        end = round(row["time_s"] * 100)
+        if end < 1 or row["laeq_1min_db"] is None:
+            continue
+        plain = 10 * np.log10(np.nanmean(there[max(0, end - 6000) : end]) / 4e-10)
+        assert row["laeq_1min_db"] == pytest.approx(plain, abs=0.01)
+        if end > 6000 + 1:
+            assert row["limit_laeq_1min_98"] == ("red" if row["laeq_1min_db"] > 98 else "green")
+        checked += 1
+    assert checked > 2500
+    gap = [row for row in second if "gap" in row["fault"]]
+    assert len(gap) == 1
+    whole = [row for row in second if not row["settling_columns"]]
+    assert min(row["time_s"] for row in whole) == pytest.approx(135 + 60.12, abs=0.2)
+
+
+def test_uncalibrated_rows_have_no_color():
+    table = limited(Limit("laf_db", 80.0))
+    rows = table(sound_levels(square(np.full(300, 90.0)), calibrated=False))
+    assert {row["limit_laf_80"] for row in rows} == {"uncalibrated"}
+    assert {row["calibrated"] for row in rows} == {False}
+    assert table.stood()[0].exceeded is None
+
+
+def test_what_comes_before_the_part_that_rows_cover_does_not_count():
+    table = limited(Limit("laf_db", 80.0), from_s=2.0)
+    level = np.repeat([90.0, 60.0], [150, 250])
+    rows = table(sound_levels(square(level)))
+    assert rows["time_s"][0] == 2.0
+    assert {row["limit_laf_80"] for row in rows} == {"green"}
+    assert table.stood()[0].worst == 60.0
+
+
+def test_rows_of_limits_go_on_in_new_ones():
+    limits = Limit("laf_db", 80.0, hold_s=4.0), Limit("laeq_2s_db", 75.0)
+    level = np.repeat([60.0, 82.0, 60.0, 60.0], 200)
+    one, other = limited(*limits), limited(*limits)
+    one(sound_levels(square(level[:430])))
+    other.load_state_dict(one.state_dict())
+    rest = [table(sound_levels(square(level[430:]), start=430)) for table in (one, other)]
+    assert [*rest[0]] == [*rest[1]]
+    assert "red" in rest[0]["limit_laf_80"]
+    assert [s.to_dict() for s in one.stood()] == [s.to_dict() for s in other.stood()]
+
+
+def test_a_limit_of_no_column_is_refused():
+    readings = readings_of(["spl"], 1)
+    with pytest.raises(LimitError, match="ltl_phon > 80: there is no such column in these rows"):
+        JoinedRows(readings, 100, 48000, limits=[Limit("ltl_phon", 80.0)])
