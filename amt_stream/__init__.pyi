@@ -115,6 +115,7 @@ from .stages import OuterMiddleEarFilter as OuterMiddleEarFilter
 from .stages import PowerCompression as PowerCompression
 from .stages import Resample as Resample
 from .stages import RunningSpectrum as RunningSpectrum
+from .stages import Sharpness as Sharpness
 from .stages import SOSFilter as SOSFilter
 from .stages import SoundLevel as SoundLevel
 from .stages import SoundLevelOutput as SoundLevelOutput

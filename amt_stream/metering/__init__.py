@@ -6,6 +6,7 @@ from amt_stream.metering.loudness import LoudnessMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.programme import EBU_9, EBU_18, DisplayScale, ProgrammeLoudness
 from amt_stream.metering.rolling import RollingLevel
+from amt_stream.metering.sharpness import SharpnessMeter
 from amt_stream.metering.sound_level import SoundLevelMeter
 from amt_stream.metering.zwicker import ZwickerMeter
 
@@ -23,6 +24,7 @@ __all__ = [
     "ProgrammeLoudness",
     "RollingHistogram",
     "RollingLevel",
+    "SharpnessMeter",
     "SoundLevelMeter",
     "TimeAbove",
     "ZwickerMeter",

@@ -1,4 +1,4 @@
-"""Readings of loudness after Zwicker, of each channel and of the louder one."""
+"""Readings of loudness and sharpness after Zwicker, of each channel and of the higher one."""
 
 import re
 
@@ -11,6 +11,7 @@ from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, higher, of_side
+from amt_stream.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
 from amt_stream.scales import zwicker_phon
 
 NAME = re.compile(
@@ -24,9 +25,12 @@ of a tone of 25 Hz, whose filter rings, 1.2 s."""
 
 
 class ZwickerReadings(Readings):
-    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both."""
+    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both.
 
-    kept = (*Readings.kept, "_meters")
+    So is sharpness, which is computed, counted and in the summary only where a column is of it.
+    """
+
+    kept = (*Readings.kept, "_meters", "_sharpness")
 
     # Seven time constants of the slower of the two low-passes that its loudness passes, 70 ms.
     rise_s = 0.5
@@ -44,30 +48,38 @@ class ZwickerReadings(Readings):
             for unit in QUANTITIES
         ]
         usual = [*names[: 2 * len(sides)], "zwicker_nmax_sone", "zwicker_n5_sone"]
-        super().__init__("zwicker", [_column(name, channels) for name in names], usual)
+        names += [f"{s}{what}{side}_acum" for s in STEMS for what in STATISTICS for side in sides]
+        offered = [column for column in map(self.named, names) if column is not None]
+        super().__init__("zwicker", offered, usual)
 
     def named(self, name: str) -> Column | None:
         found = NAME.fullmatch(name)
-        if found is None or (found["side"] and self._channels < 2):
+        if found is None:
+            return sharpness_column(name, self._channels, SETTLE_S)
+        if found["side"] and self._channels < 2:
             return None
         return _column(name, self._channels)
 
     def renew(self) -> None:
-        # Of each column its place among the meters' columns, None for loudness itself.
-        self._parts = []
+        # Of each column of loudness its place among the meters' columns, None for loudness itself.
+        self._parts = {}
         wanted: dict[str, None] = {}
         for column in self.columns:
             found = NAME.fullmatch(column.name)
-            assert found is not None
+            if found is None:
+                continue
             of_meter = f"n{found['statistic']}_sone" if found["statistic"] else None
             if of_meter is not None:
                 wanted[of_meter] = None
-            self._parts.append((of_meter, found["side"], found["unit"]))
+            self._parts[column.name] = (of_meter, found["side"], found["unit"])
         self._meters = [ZwickerMeter(list(wanted)) for _ in range(self._channels)]
+        others = [column.name for column in self.columns if column.name not in self._parts]
+        self._sharpness = Sharpnesses(others, self._channels)
 
     def reset(self) -> None:
         for meter in self._meters:
             meter.reset()
+        self._sharpness.reset()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, SETTLE_S)
@@ -77,16 +89,19 @@ class ZwickerReadings(Readings):
             told = meter.update(frames.time_s, sone, counted)
             for name, values in zip(meter.columns, told, strict=True):
                 each.setdefault(name, []).append(values)
-        found = []
-        for of_meter, side, unit in self._parts:
+        self._sharpness.pause(self.paused)
+        found = self._sharpness.take(frames.time_s, frames.values.core, counted)
+        for column, (of_meter, side, unit) in self._parts.items():
             sone = of_side(each[of_meter], side)
-            found.append(sone if unit == "sone" else zwicker_phon(sone))
-        return self.stacked(found, frames)
+            found[column] = sone if unit == "sone" else zwicker_phon(sone)
+        return self.stacked([found[column.name] for column in self.columns], frames)
 
     def skip(self, count: int) -> None:
         for meter in self._meters:
             meter.paused = self.paused
             meter.skip(count)
+        self._sharpness.pause(self.paused)
+        self._sharpness.skip(count)
 
     def summary(self) -> Summary:
         told: Summary = {}
@@ -98,7 +113,7 @@ class ZwickerReadings(Readings):
                 stem = f"zwicker_{name.removesuffix('_sone')}{side}"
                 told[f"{stem}_sone"] = value
                 told[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
-        return told
+        return told | self._sharpness.summary()
 
     def counted_s(self) -> Summary:
         reading = self._meters[0].reading()

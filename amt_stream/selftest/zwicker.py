@@ -1,4 +1,4 @@
-"""Checks of Zwicker loudness (ISO 532-1:2017)."""
+"""Checks of Zwicker loudness (ISO 532-1:2017), and of sharpness (DIN 45692:2009)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,13 @@ from amt_stream.scales import P0, zwicker_phon
 from amt_stream.selftest.check import Trial
 from amt_stream.selftest.requirement import Of, Requirement, calculated, published
 from amt_stream.selftest.sounds import Sound
-from amt_stream.signals import Component, Signal, Tone
+from amt_stream.signals import Component, Noise, Signal, Tone
+from amt_stream.stages import Sharpness
 from amt_stream.streaming import Stage
 
 ANNEX = "ISO 532-1:2017, Annex B, signal {} (as transcribed in jmrplens/phonometry)"
 RULE = "ISO 532-1:2017, loudness level of N"
+DIN = "DIN 45692:2009, chapter 6 (as transcribed in MoSQITo)"
 PLAIN = "independent calculation, tests/data/independent_zwicker.py"
 
 
@@ -74,6 +76,12 @@ def stationary(model: Stage, sound: Sound, options: Mapping[str, Any]) -> float:
     return zwicker_stationary(pascal, options["fs"]).n.item()
 
 
+def sharpness(model: Stage, sound: Sound, options: Mapping[str, Any]) -> float:
+    """Sharpness in acum of the specific loudness that the method for stationary sounds gives."""
+    pascal = torch.from_numpy(sound.samples(options["fs"])[0].copy())
+    return Sharpness().double()(zwicker_stationary(pascal, options["fs"]).specific[None]).item()
+
+
 def nmax(y: Any) -> float:
     return float(y.n.max())
 
@@ -109,6 +117,14 @@ def burst(f: float, ms: int, duration: float = 1.0) -> Sound:
 def rising(f: float) -> Sound:
     on = Rising(f, level_db=30, growth_db=50, start=0.1, duration=10.0)
     return Sound(f"{f:g} Hz, 30 to 80 dB SPL in 10 s", 10.6, (on,), 1)
+
+
+def noise(low: float, high: float, acum: float) -> Trial:
+    """Noise at 60 dB, and the sharpness that it has."""
+    on = (Noise(low=low, high=high, level_db=60, duration=1.2),)
+    sound = Sound(f"noise, {low:g} to {high:g} Hz, 60 dB SPL", 1.2, on, 1)
+    of = published("S, stationary", float, acum, "acum", 5.0, DIN, "%")
+    return trial(sound, of, hear=sharpness)
 
 
 def alone(words: str, level_db: Mapping[int, float]) -> Levels:
@@ -201,4 +217,8 @@ CHECKS = (
         options={"field": "diffuse"},
     ),
     trial(tone(1000, 40), calculated("N at 0.5 s", settled, 1.000014, PLAIN, 0.05), fs=44100),
+    noise(920, 1080, 1.0),
+    noise(3700, 4400, 2.82),
+    noise(7700, 9500, 6.81),
+    noise(1000, 10000, 3.05),
 )

@@ -44,6 +44,7 @@ from amt_stream.stages.outer_middle_ear import (
     OuterMiddleEarFilter,
 )
 from amt_stream.stages.resample import Resample
+from amt_stream.stages.sharpness import Sharpness
 from amt_stream.stages.sound_level import SoundLevel, SoundLevelOutput
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
@@ -95,6 +96,7 @@ __all__ = [
     "Resample",
     "RunningSpectrum",
     "SOSFilter",
+    "Sharpness",
     "SoundLevel",
     "SoundLevelOutput",
     "SpatialSmoothing",

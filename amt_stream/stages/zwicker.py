@@ -141,10 +141,13 @@ class ZwickerOutput(NamedTuple):
 
     n: in sone (..., frame)
     specific: specific loudness in sone/Bark at 0.1, 0.2 ... 24 Bark (..., frame, 240), or None
+    core: core loudness in sone/Bark with its decay (..., frame, 20), which specific loudness, and
+        with it sharpness, follows from by `functional.zwicker.loudness_pattern`
     """
 
     n: Tensor
     specific: Tensor | None = None
+    core: Tensor | None = None
 
 
 class ZwickerLoudness(Stage):
@@ -183,7 +186,7 @@ class ZwickerLoudness(Stage):
         self.segments = most_segments(upper, rows["rns"], slopes)
         below = np.searchsorted(np.arange(1, POINTS + 1) / 10, upper)
         self.samples = tuple(np.diff(below, prepend=0).tolist())
-        self.out_time_dim = ZwickerOutput(-1, -2)  # type: ignore[arg-type]
+        self.out_time_dim = ZwickerOutput(-1, -2, -2)  # type: ignore[arg-type]
 
     def initial_state(self, shape: Shape) -> State:
         return {
@@ -203,14 +206,14 @@ class ZwickerLoudness(Stage):
         core, cores = decayed(x, decay, state["cores"], begun)
         total, _ = loudness_pattern(core, self.tables())
         n, low_passes = weighted(total, weighting, state["low_passes"], begun)
-        specific = None
+        specific, told = None, core[..., ::4, :].contiguous()
         if self.gives_specific_loudness:
-            _, specific = loudness_pattern(core[..., ::4, :], self.tables(), True)
+            _, specific = loudness_pattern(told, self.tables(), True)
         after = {"cores": cores, "low_passes": low_passes, "begun": torch.ones_like(begun)}
-        return ZwickerOutput(n[..., ::4], specific), after
+        return ZwickerOutput(n[..., ::4], specific, told), after
 
     def out_shape(self, shape: Shape) -> ZwickerOutput:
-        return ZwickerOutput(shape[:-1], (*shape[:-1], POINTS))  # type: ignore[arg-type]
+        return ZwickerOutput(shape[:-1], (*shape[:-1], POINTS), shape)  # type: ignore[arg-type]
 
 
 def decay_coefficients() -> np.ndarray:

@@ -141,6 +141,7 @@ CASES = {
     "Resample": Case(partial(amt.Resample, 48000, 32000), (2, 48)),
     "RunningSpectrum": Case(amt.RunningSpectrum, (2, 2, 128)),
     "SOSFilter": Case(lambda **o: amt.SOSFilter([[1, 0.5, 0, 1, -0.9, 0]], **o), (2, 3, 16)),
+    "Sharpness": Case(amt.Sharpness, (2, 3, 240), loudness),
     "SoundLevel": Case(partial(amt.SoundLevel, 8000), (2, 160)),
     "SpatialSmoothing": Case(amt.SpatialSmoothing, (2, 3, 150), loudness),
     "SpecificLoudness": Case(partial(amt.SpecificLoudness, f_max=200.0), (2, 3, 17), level_db),

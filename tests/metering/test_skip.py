@@ -8,6 +8,7 @@ from amt_stream.metering import (
     ProgrammeLoudness,
     RollingHistogram,
     RollingLevel,
+    SharpnessMeter,
     SoundLevelMeter,
     ZwickerMeter,
 )
@@ -46,6 +47,11 @@ def of_zwicker(meter, n, rng, valid):
     return meter.update(np.zeros(n), sone, valid)
 
 
+def of_sharpness(meter, n, rng, valid):
+    acum = rng.uniform(0.5, 3, n) if rng else np.ones(n)
+    return meter.update(np.zeros(n), acum, valid)
+
+
 def of_programme(meter, n, rng, valid):
     energy = rng.uniform(0.001, 0.01, n) if rng else np.zeros(n)
     return meter.update(energy, energy[None], energy[None], valid)
@@ -61,6 +67,7 @@ def of_sound_level(meter, n, rng, valid):
 METERS = {
     of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
     of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
+    of_sharpness: lambda: SharpnessMeter(["s5_1s_acum"]),
     of_programme: ProgrammeLoudness,
     of_sound_level: lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"]),
 }

@@ -9,6 +9,7 @@ from amt_stream.metering import (
     ProgrammeLoudness,
     RollingHistogram,
     RollingLevel,
+    SharpnessMeter,
     SoundLevelMeter,
     ZwickerMeter,
 )
@@ -33,6 +34,11 @@ def of_zwicker(count):
     return lambda: ZwickerMeter(columns), (np.arange(count) / 500, np.exp2(walk(count) / 10 - 4))
 
 
+def of_sharpness(count):
+    columns = ["mean_acum", "max_acum", "s5_acum", "s10_3s_acum"]
+    return lambda: SharpnessMeter(columns), (np.arange(count) / 500, walk(count) / 30)
+
+
 def of_programme(count):
     energy = 10 ** (walk(count) / 10 - 8)
     peaks = np.sqrt(np.stack([energy, energy / 2]))
@@ -47,7 +53,7 @@ def of_sound_level(count):
     return lambda: SoundLevelMeter(columns), [v.astype(np.float32) for v in given]
 
 
-CASES = [of_loudness, of_zwicker, of_programme, of_sound_level]
+CASES = [of_loudness, of_zwicker, of_sharpness, of_programme, of_sound_level]
 
 
 def ran(meter, given, start, stop):

@@ -11,7 +11,7 @@ from amt_stream import catalog
 from amt_stream.rows import Readings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
-PERCENTILE = re.compile(r"(?:^|_)[ln](\d\d?)(?:_|$)")
+PERCENTILE = re.compile(r"(?:^|_)[lns](\d\d?)(?:_|$)")
 SIDE = re.compile("_(left|right)")
 
 

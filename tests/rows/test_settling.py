@@ -11,7 +11,7 @@ from tests.rows.threadless import FS, MODELS, Meters
 OF_THE_MOMENT = {
     "moore2016": ("stl_phon", "ltl_phon"),
     "gm2002": ("gm2002_stl_phon", "gm2002_ltl_phon"),
-    "zwicker": ("zwicker_n_phon",),
+    "zwicker": ("zwicker_n_phon", "sharpness_acum"),
     "bs1770": ("momentary_lufs", "short_term_lufs"),
     "spl": ("laf_db", "lcf_db", "lzf_db", "las_db", "lcs_db", "lzs_db", "lai_db", "laeq_1s_db"),
 }

@@ -1,0 +1,96 @@
+"""What a person reads off sharpness over time: its mean, maximum and percentiles, such as S5."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.metering.extremes import Maximum
+from amt_stream.metering.meter import Meter
+from amt_stream.metering.percentiles import PERCENTS, Percentiles, Renewals
+from amt_stream.metering.zwicker import FRAME_RATE
+
+
+class SharpnessMeter(Meter):
+    """Mean, maximum and percentiles in acum of the sharpness of one channel, since the last reset.
+
+    columns: readings that `update` gives after each frame: `mean_acum`, `max_acum`, any percentile,
+        such as `s5_acum`, and those of the last so many seconds, minutes or hours, such as
+        `s5_10min_acum` (see `RollingHistogram`)
+
+    `update` takes the sharpness of the frames of `ZwickerTimeVarying`, one per 2 ms. Frames without
+    loudness have none and do not count: all readings are of the time in which there was something
+    to hear. Percentiles are counted in classes of 0.005 acum from 0 to 20, so within 0.0025 acum of
+    the exact; as columns they are renewed every 0.1 s. Those of a rolling window go on through a
+    pause and a reset.
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    kept = ("paused", "percentiles", "maximum", "_renewals", "_sum", "_count", "_excluded")
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        super().__init__(columns)
+        self.percentiles = Percentiles(
+            self.columns, ("s", "_acum"), 1 / FRAME_RATE, low=0.0, high=20.0, width=0.005
+        )
+        examples = "mean_acum", "max_acum", "s5_acum", "s5_10min_acum"
+        self.refuse_unknown([*examples, *self.percentiles.names])
+        self._renewals = Renewals()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all readings but those of rolling windows; a pause goes on."""
+        self.percentiles.reset()
+        self.maximum = Maximum()
+        self._sum, self._count, self._excluded = 0.0, 0, 0
+
+    def update(
+        self,
+        time_s: NDArray[np.float64],
+        acum: NDArray[np.floating],
+        valid: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float64]:
+        """Take frames (n,) into account; gives the columns (column, n) after each.
+
+        time_s: of the frames; acum: their sharpness, NaN where there is none
+        valid: which frames may count; all, where it is not given
+
+        A column is not finite where there is nothing yet.
+        """
+        heard = np.where(True if valid is None else valid, acum, np.nan).astype(np.float64)
+        measured = np.full(len(heard), np.nan) if self.paused else heard
+        if not self.paused:
+            self._excluded += int(np.count_nonzero(np.isnan(heard)))
+        exceeded = self.percentiles.add(measured, heard, self._renewals.due(time_s))
+        found = dict(zip(self.percentiles.names, exceeded, strict=True))
+        found["max_acum"] = self.maximum.add(time_s, measured)
+        found["mean_acum"] = self._mean(measured)
+        return self.in_order(found, len(time_s))
+
+    def _mean(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
+        """That of all so far after each of `acum` (n,); NaN where there was none yet."""
+        there = ~np.isnan(acum)
+        sums = self._sum + np.cumsum(np.where(there, acum, 0.0))
+        counts = self._count + np.cumsum(there)
+        if len(acum):
+            self._sum, self._count = float(sums[-1]), int(counts[-1])
+        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
+    def reading(self) -> dict[str, float | None]:
+        """All readings by name, in acum and seconds; None where there is none yet."""
+        histogram = self.percentiles.histogram
+        return {
+            "mean_acum": self._sum / self._count if self._count else None,
+            "max_acum": None if self.maximum.time_s is None else self.maximum.value,
+            "t_max_s": self.maximum.time_s,
+            **{f"s{p}_acum": histogram.exceeded(p) for p in PERCENTS},
+            **self.percentiles.reading(),
+            "measured_s": self._count / FRAME_RATE,
+            "excluded_s": self._excluded / FRAME_RATE,
+        }
