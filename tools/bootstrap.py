@@ -32,7 +32,7 @@ WINDOW = (
     "libxkbcommon0=xkbcommon libxkbcommon-x11-0=xkbcommon-x11 libxcb-cursor0=xcb-cursor "
     "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
 )
-TEST_SCREEN = "xvfb=Xvfb"
+TEST_PEERS = "xvfb=Xvfb mosquitto=systemd/system/mosquitto.service"
 TEST_MICROPHONE = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl "
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
@@ -133,7 +133,7 @@ def main(verb="", *arguments):
         install_system(f"{SOUND} {WINDOW}" if screen else SOUND)
     else:
         os.chdir(ROOT)
-        install_system(f"{SOUND} {WINDOW} {TEST_SCREEN}")
+        install_system(f"{SOUND} {WINDOW} {TEST_PEERS}")
         install_system(TEST_MICROPHONE)  # apart: where it is refused, the others still go in
     install_python(extras)
     if not command:
