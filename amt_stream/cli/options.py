@@ -73,6 +73,17 @@ def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[
     return parse
 
 
+def address(text: str) -> tuple[str, int]:
+    """HOST:PORT, or [HOST]:PORT of an address with colons."""
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not bare or (":" in bare) != (host != bare) or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: give HOST:PORT, or [::1]:PORT")
+    if len(port) > 5 or not 1 <= int(port) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: a port is a number from 1 to 65535")
+    return bare, int(port)
+
+
 EACH = "each"
 """Said for channels: each of them by itself."""
 
@@ -178,6 +189,14 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="messages as lines of JSON on standard output, commands as lines on standard input, "
         "whose end ends the measurement",
+    )
+    parser.add_argument(
+        "--udp",
+        type=address,
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="send each message as a datagram of JSON to this address; again for others",
     )
     _rows(parser)
 

@@ -15,6 +15,7 @@ from amt_stream.presets import Preset
 from amt_stream.service.station import Made, Station
 from amt_stream.service.stdio import Stdio
 from amt_stream.service.transport import Transport
+from amt_stream.service.udp import Udp
 from amt_stream.table import Table
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def run_serve(args: argparse.Namespace) -> int:
     preset = chosen_preset(args)
     choose_rows(args, preset)
     stdio = _stdio(args)
-    transports: list[Transport] = [] if stdio is None else [stdio]
+    transports = [*([] if stdio is None else [stdio]), *_senders(args)]
     if not transports:
-        raise WrongUsage("nothing is served: add --stdio")
+        raise WrongUsage("nothing is served: add --stdio or --udp HOST:PORT")
 
     def make(preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
         return measurement(args, preset, sink_of)
@@ -54,6 +55,11 @@ def measurement(
     for log in logs:
         log.go_on_with(table.rows)
     return make_engine(given, preset, models, [sink_of(table), *logs], args.blocksize), table
+
+
+def _senders(args: argparse.Namespace) -> list[Transport]:
+    """Those that send to an address that was typed."""
+    return [Udp(*address) for address in args.udp]
 
 
 def _stdio(args: argparse.Namespace) -> Stdio | None:

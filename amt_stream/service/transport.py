@@ -29,14 +29,19 @@ class Wire(Protocol):
 class Transport(Protocol):
     """One way out. All of it runs in the thread of the station's event loop, and never waits.
 
-    name: a word, by which its state is told
+    name: a word, by which its state is told, and where it leads, if there may be several
     note: one sentence of what troubles it, or ""
     missed: rows that were left out because whoever takes them is too slow
     """
 
-    name: str
-    note: str
-    missed: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def note(self) -> str: ...
+
+    @property
+    def missed(self) -> int: ...
 
     async def open(self, wire: Wire) -> None:
         """Be ready to send; raises ServiceError where it cannot."""

@@ -59,9 +59,10 @@ class Served:
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
-    def end(self):
-        """Close its input; gives the exit status, and what it said last."""
-        self._process.stdin.close()
+    def end(self, close=True):
+        """Close its input, or wait for the end of the sound; gives its status, and the rest."""
+        if close:
+            self._process.stdin.close()
         last = list(iter(lambda: self.messages.get(timeout=PATIENCE_S), None))
         return self._process.wait(timeout=PATIENCE_S), last
 

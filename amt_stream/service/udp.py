@@ -1,0 +1,98 @@
+"""Messages as UDP datagrams, each one of JSON."""
+
+import asyncio
+import errno
+import ipaddress
+import socket
+from typing import Any
+
+from amt_stream.service.message import Message
+from amt_stream.service.transport import ServiceError, Unhindered, Wire
+
+LONGEST = 65_507
+"""Bytes that a datagram can carry."""
+
+
+class Udp(Unhindered):
+    """Sends to one address; nobody knows whether anything arrives there."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._to = Datagrams(host, port)
+        self.name = f"udp {self._to}"
+        self.missed = 0
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        return self._to.note
+
+    async def open(self, wire: Wire) -> None:
+        await self._to.open()
+
+    def send(self, message: Message) -> None:
+        sent = self._to.send(message.text.encode() + b"\n", f"a message ({message.kind})")
+        self.missed += message.kind == "row" and not sent
+
+    async def close(self) -> None:
+        self._to.close()
+
+
+class Datagrams:
+    """A way for datagrams to one address of one computer, never to many at once."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._too_large = self._unsent = ""
+        self._address: Any = None
+        self._socket: socket.socket | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._port}"
+
+    @property
+    def note(self) -> str:
+        """What was too large, or why nothing can be sent just now."""
+        return self._unsent or self._too_large
+
+    async def open(self) -> None:
+        """Find the address; raises ServiceError where there is none, or it is not of one alone."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                self._host, self._port, type=socket.SOCK_DGRAM
+            )
+            # Whoever listens to "localhost" mostly means that of IPv4.
+            family, *_, self._address = min(found, key=lambda one: one[0] != socket.AF_INET)
+            # Broadcast stays off, so addresses of a whole network are refused by the system too.
+            self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ServiceError(f"nothing can be sent to {self}: {why}") from error
+        self._socket.setblocking(False)
+        address = ipaddress.ip_address(self._address[0])
+        if address.is_multicast or address.is_unspecified or str(address) == "255.255.255.255":
+            self.close()
+            raise ServiceError(
+                f"{self} is not one computer: give the address of the one that listens"
+            )
+
+    def send(self, data: bytes, what: str) -> bool:
+        """Send one datagram; where that cannot be, the note says why."""
+        assert self._socket is not None
+        try:
+            if len(data) > LONGEST:
+                raise OSError(errno.EMSGSIZE, "")
+            self._socket.sendto(data, self._address)
+        except OSError as error:
+            if error.errno == errno.EMSGSIZE:
+                self._too_large = (
+                    f"{what} of {len(data)} bytes is too large for a datagram to {self}"
+                )
+            else:
+                self._unsent = f"nothing can be sent to {self}: {error.strerror}"
+            return False
+        self._unsent = ""
+        return True
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
