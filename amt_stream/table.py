@@ -90,7 +90,7 @@ class Table:
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
             if columns is not None or preset.limits:
-                rows.choose(readings, columns, [limit.column for limit in preset.limits])
+                rows.choose(readings, columns, rows.columns_of(preset.limits))
             return rows.JoinedRows(
                 readings,
                 step_ms,

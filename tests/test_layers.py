@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["plain", "refusal", "formats", "files"]
+RANK = ["plain", "refusal", "limits", "formats", "files"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]
-RANK += ["calibration", "calibrator", "metering", "limits", "frames", "rows", "engine", "analysis"]
+RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
 RANK += ["manifest", "bench", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.

@@ -32,6 +32,8 @@ class RollingLevel(Resumable):
     Sums are only added to and never subtracted from, so a quiet window after a loud one is as exact
     as any.
 
+    length, slot: of the window and of a slot in frames
+
     Raises ValueError where `window_s` is no whole number of slots.
     """
 
@@ -40,18 +42,18 @@ class RollingLevel(Resumable):
     def __init__(self, window_s: float, period_s: float) -> None:
         sizes = [1, *(max(1, round(slot_s / period_s)) for slot_s in SLOTS_S)]
         frames = round(window_s / period_s)
-        self._slot = next((m for m in sizes if frames <= m * MOST_SLOTS), sizes[-1])
-        if frames < 1 or frames % self._slot or not math.isclose(frames * period_s, window_s):
+        self.slot = next((m for m in sizes if frames <= m * MOST_SLOTS), sizes[-1])
+        if frames < 1 or frames % self.slot or not math.isclose(frames * period_s, window_s):
             raise ValueError(
-                f"a window of {window_s} s: give a multiple of {self._slot * period_s:g} s"
+                f"a window of {window_s} s: give a multiple of {self.slot * period_s:g} s"
             )
         self.window_s, self.period_s = window_s, period_s
-        self._length = frames
+        self.length = frames
         # Time is cut into stretches as long as the window. The window is the end of the stretch
         # before, `_rest[:, k]` from its slot k on, and the beginning of the present one. Of both
         # stand the sum of mean squares and the count of frames.
-        self._rest = np.zeros((2, frames // self._slot + 1))
-        self._slots = np.zeros((2, frames // self._slot))
+        self._rest = np.zeros((2, frames // self.slot + 1))
+        self._slots = np.zeros((2, frames // self.slot))
         self._begun = np.zeros(2)
         self._taken = 0
         self._covered = 0.0
@@ -63,7 +65,7 @@ class RollingLevel(Resumable):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self.refuse_state(0 <= self._taken < self._length, "_taken")
+        self.refuse_state(0 <= self._taken < self.length, "_taken")
 
     def add(self, mean_square: NDArray[np.floating]) -> NDArray[np.float64]:
         """Take frames (n,) in Pa^2; gives the level in dB after each.
@@ -77,9 +79,9 @@ class RollingLevel(Resumable):
         frames[1] = counts
         at = 0
         while at < len(mean_square):
-            part = frames[:, at : at + self._length - self._taken]
+            part = frames[:, at : at + self.length - self._taken]
             size = part.shape[1]
-            slot = (self._taken + np.arange(size)) // self._slot
+            slot = (self._taken + np.arange(size)) // self.slot
             begun = np.cumsum(np.concatenate([self._begun[:, None], part], 1), 1)[:, 1:]
             sums[:, at : at + size] = begun + self._rest[:, slot + 1]
             for kept, added in zip(self._slots, part, strict=True):
@@ -92,18 +94,32 @@ class RollingLevel(Resumable):
             self._covered = float(sums[1, -1])
         return level_db(sums[0] / np.where(sums[1] > 0, sums[1], np.nan))
 
+    def ahead(self) -> NDArray[np.float64]:
+        """Sums of mean squares, and counts, of what is still there after each slot to come.
+
+        They are (2, slots + 1): the first are those of now, the last 0.
+        """
+        begun = -(-self._taken // self.slot)
+        left = np.zeros_like(self._rest)
+        stays = left.shape[1] - begun
+        left[:, :stays] = self._rest[:, begun:]
+        left += self._begun[:, None]
+        left[:, stays:] -= np.cumsum(self._slots[:, :begun], 1)
+        # The same sums in another order.
+        return np.maximum(left, 0.0)
+
     def skip(self, count: int) -> None:
         """So many frames are not there: as that many NaN, at next to no cost."""
-        if count >= 2 * self._length:
-            count = count % self._length + self._length
+        if count >= 2 * self.length:
+            count = count % self.length + self.length
         while count:
-            passed = min(count, self._length - self._taken)
+            passed = min(count, self.length - self._taken)
             self._taken += passed
             count -= passed
             self._turn()
 
     def _turn(self) -> None:
         """Begin another stretch where one is full."""
-        if self._taken == self._length:
+        if self._taken == self.length:
             self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
             self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0

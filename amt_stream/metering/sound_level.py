@@ -2,13 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.metering.dose import DAY_S, DOSE, Dose
+from amt_stream.metering.forecast import EXPOSURE, Forecasts
 from amt_stream.metering.meter import Meter
 from amt_stream.metering.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.metering.rolling import RollingLevel, level_db
@@ -64,6 +66,10 @@ class Running(NamedTuple):
         with np.errstate(divide="ignore"):
             return self.equivalent_db(0) + 10 * np.log10(self.counts * FRAME_S)
 
+    def day_db(self) -> Values:
+        """LEX,8h (ISO 1999): of A, that of eight hours with the same energy."""
+        return self.exposure_db() - 10 * math.log10(DAY_S)
+
     def highest_db(self, level: int) -> Values:
         return level_db(self.highest[level])
 
@@ -95,13 +101,18 @@ RUNNING: dict[str, Callable[[Running], Values]] = {
 """Readings of all that was measured, (n,) in dB; not finite where there is none, as of silence."""
 
 
+ON_REQUEST: dict[str, Callable[[Running], Values]] = {f"{EXPOSURE}_db": Running.day_db}
+"""Those of which only somebody who asks for them can make anything."""
+
+
 class SoundLevelMeter(Meter):
     """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
 
     columns: readings that `update` gives after each frame: of those of `reading` all but the levels
         of the moment, any percentile level, and levels of the last so many seconds, minutes or
         hours, such as `laeq_1s_db`, `lceq_15min_db` (see `RollingLevel`) or `l90_10min_db` (see
-        `RollingHistogram`)
+        `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
+        `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
     after_silence: the sound truly came after silence, as a burst does: from its first frame on its
         levels are right and count
 
@@ -121,19 +132,27 @@ class SoundLevelMeter(Meter):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
-    kept += ("_running", "_taken", "_invalid", "_excluded")
+    kept += ("_running", "_taken", "_invalid", "_excluded", "doses", "forecasts")
 
     def __init__(self, columns: Sequence[str] = (), after_silence: bool = False) -> None:
         super().__init__(columns)
         self.percentiles = Percentiles(
             self.columns, ("l", "_db"), FRAME_S, low=0.0, high=150.0, width=0.05
         )
+        self.forecasts = Forecasts(self.columns, FRAME_S)
         self.rolling: dict[str, RollingLevel] = {}
-        for name in self.columns:
+        for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
             if match := re.fullmatch(rf"l[acz]eq_({WINDOW})_db", name):
                 self.rolling[name] = RollingLevel(window_s(match[1]), FRAME_S)
+        stems = [name.rpartition("_")[0] for name in self.columns]
+        self.doses = {
+            stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
+        }
+        offered = [*RUNNING, *ON_REQUEST, *self.rolling, *self.percentiles.names]
+        for key in self.doses:
+            offered += [f"dose_{key}_percent", f"twa_{key}_db"]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
-        self.refuse_unknown([*RUNNING, *self.rolling, *self.percentiles.names, *examples])
+        self.refuse_unknown([*offered, *self.forecasts.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
         self._rolled = dict.fromkeys(self.rolling, math.nan)
         self._after_silence = after_silence
@@ -147,6 +166,9 @@ class SoundLevelMeter(Meter):
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
         self._running = NOTHING
         self._excluded = 0
+        for dose in self.doses.values():
+            dose.reset()
+        self.forecasts.reset()
 
     def update(
         self,
@@ -186,18 +208,35 @@ class SoundLevelMeter(Meter):
         if not self.paused:
             self._excluded += count - int(np.count_nonzero(valid))
         found = dict(zip(self.percentiles.names, exceeded, strict=True))
-        for name, level in self.rolling.items():
-            weighted = mean_square[WEIGHTINGS.index(name[1])]
-            found[name] = level.add(np.where(valid, weighted, np.nan))
-            self._rolled[name] = float(found[name][-1])
-        found |= {name: RUNNING[name](running) for name in self.columns if name in RUNNING}
+        found |= self._roll(np.where(valid, mean_square, np.nan), running)
+        found |= {n: value(running) for n, value in self._told.items() if n in self.columns}
+        for key, dose in self.doses.items():
+            percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
+            found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
         return self.in_order(found, count)
+
+    def _roll(self, squares: Values, running: Running) -> dict[str, Values]:
+        """Rolling levels after each of n frames (3, n), NaN for none, and forecasts."""
+        found, ahead = {}, {}
+        before = self._taken - squares.shape[1]
+        for name, level in self.rolling.items():
+            stem, weighted = name.removesuffix("_db"), squares[WEIGHTINGS.index(name[1])]
+            if stem in self.forecasts.rolling:
+                found[name], ahead[stem] = self.forecasts.follow(stem, level, weighted, before)
+            else:
+                found[name] = level.add(weighted)
+            self._rolled[name] = float(found[name][-1])
+        if EXPOSURE in self.forecasts.levels:
+            sums, counts = running.sums[0], running.counts
+            ahead[EXPOSURE] = self.forecasts.expose(sums, counts, squares[0], before)
+        return found | self.forecasts.columns(ahead)
 
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
         self.percentiles.skip(count)
         for level in self.rolling.values():
             level.skip(count)
+        self.forecasts.skip(count)
         self._taken += count
         self._excluded += 0 if self.paused else count
 
@@ -249,13 +288,23 @@ class SoundLevelMeter(Meter):
         """How much of its window a rolling level counts."""
         return self.rolling[column].covered_s
 
+    @property
+    def _told(self) -> dict[str, Callable[[Running], Values]]:
+        return RUNNING | {n: value for n, value in ON_REQUEST.items() if n in self.columns}
+
+    def _dosed(self) -> Iterator[tuple[str, float]]:
+        for key, dose in self.doses.items():
+            yield f"dose_{key}_percent", dose.percent
+            yield f"twa_{key}_db", dose.average_db(dose.percent)
+
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
         return {
             **{f"{name}_db": finite(value) for name, value in now},
-            **{name: finite(value(self._running)[0]) for name, value in RUNNING.items()},
+            **{name: finite(value(self._running)[0]) for name, value in self._told.items()},
+            **{name: finite(value) for name, value in self._dosed()},
             **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
             **self.percentiles.reading(),
             **{name: finite(value) for name, value in self._rolled.items()},

@@ -7,7 +7,8 @@ from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
-from amt_stream.rows.limited import LimitEvents
+from amt_stream.rows.judge import Judge, Stood
+from amt_stream.rows.limited import LimitEvents, columns_of
 from amt_stream.rows.loudness import LoudnessReadings
 from amt_stream.rows.modulation import (
     EARS,
@@ -46,6 +47,7 @@ __all__ = [
     "Column",
     "FieldReadings",
     "JoinedRows",
+    "Judge",
     "LimitEvents",
     "LoudnessReadings",
     "ModulationReadings",
@@ -55,12 +57,14 @@ __all__ = [
     "Rows",
     "RowsOfEach",
     "SoundLevelReadings",
+    "Stood",
     "Strongest",
     "ZwickerReadings",
     "band_texts",
     "below_db",
     "cell_readings",
     "choose",
+    "columns_of",
     "fault_words",
     "header",
     "hz_text",

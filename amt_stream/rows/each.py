@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from amt_stream.frames import Event, Frames
-from amt_stream.limits import Limit, Stood
+from amt_stream.limits import Limit
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import Rows
 from amt_stream.rows.column import Column
 from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.judge import Stood
 from amt_stream.rows.readings import Readings
 
 

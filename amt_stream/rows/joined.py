@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Event, Fault, Frames, in_one
-from amt_stream.limits import STATES, UNKNOWN, Judge, Limit, LimitError, Stood
+from amt_stream.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
+from amt_stream.rows.judge import Judge, Stood
 from amt_stream.rows.readings import Readings, Summary
 
 # Two models may reckon the same time in floats that differ in the last digit.

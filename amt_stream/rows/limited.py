@@ -1,17 +1,33 @@
-"""Events of limits, out of the rows that tell their states."""
+"""What rows have of limits: the columns that they are of, and events where a state changes."""
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from amt_stream.frames import Event
 from amt_stream.limits import COLORS, GREEN, STATES, Limit
+from amt_stream.metering.forecast import FORECAST, LEVEL, forecasts
 from amt_stream.rows.block import ROW, Rows
 from amt_stream.rows.words import reading_text
 
 LIMIT = "limit"
 """The kind of these events."""
+
+
+def columns_of(limits: Iterable[Limit]) -> list[str]:
+    """Names of the columns that limits are of, each with its forecasts where it has some."""
+    return [name for limit in limits for name in (limit.column, *_forecasts(limit))]
+
+
+def _forecasts(limit: Limit) -> list[str]:
+    found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
+    if found is None or limit.below:
+        return []
+    level, side = found.groups(default="")
+    told = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
+    return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in told)]
 
 
 class LimitEvents:

@@ -1,6 +1,7 @@
 """Readings of sound level, of each channel and of the louder one."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Frames
 from amt_stream.metering import SoundLevelMeter
+from amt_stream.metering.dose import DOSE, Dose
+from amt_stream.metering.forecast import EXPOSURE, LEVEL
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.rolling import level_db
 from amt_stream.metering.sound_level import (
@@ -24,8 +27,23 @@ from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, heard, h
 
 NAME = re.compile(
     rf"(?P<what>l(?:[acz](?:f|s|i|eq|e|peak)(?:max|min)?|(?P<percent>\d\d?))"
-    rf"(?:_(?P<window>{WINDOW}))?)(?P<side>_left|_right)?_db"
+    rf"(?:_(?P<window>{WINDOW}))?)(?P<side>_left|_right)?_(?P<unit>db)"
 )
+ASKED = re.compile(
+    rf"(?P<what>(?P<day>{EXPOSURE})|(?P<of>{LEVEL})_(?P<ahead>allowed|until)_(?P<limit>\d+(?:p\d+)?)"
+    rf"|(?P<dose>{DOSE.pattern}))(?P<side>_left|_right)?_(?P<unit>db|s|percent)"
+)
+"""What is only there for those who ask for it."""
+
+UNITS = {"dose": "percent", "until": "s"}
+"""Of these; of all others it is dB."""
+
+AHEAD = {
+    "allowed": "highest steady level that keeps {of} within {limit} dB from now on",
+    "until": "time until {of} is above {limit} dB if the level of the last 10 s goes on",
+}
+AHEAD_RENEWED = "renewed every second of sound, held between"
+DOSED = {"dose": "noise dose", "twa": "time-weighted average of eight hours"}
 TIMED = {"f": "fast (F)", "s": "slow (S)", "i": "impulse (I)"}
 USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
 
@@ -54,6 +72,7 @@ class SoundLevelReadings(Readings):
             *(f"{level}min" for level in LEVELS[:LOWEST]),
             *(f"l{p}" for p in PERCENTS),
         ]
+        names.insert(names.index("lcpeak"), EXPOSURE)
         offered = [_column(f"{name}{side}_db", channels) for name in names for side in sides]
         usual = [f"{name}_db" for name in LEVELS]
         usual += [f"laf{side}_db" for side in sides[1:]]
@@ -71,9 +90,11 @@ class SoundLevelReadings(Readings):
         return super().without + rise
 
     def named(self, name: str) -> Column | None:
-        found = NAME.fullmatch(name)
+        found = _parsed(name)
         if found is None or (found["side"] and self._channels < 2):
             return None
+        if found.re is ASKED:
+            return _column(name, self._channels)
         windowed = found["percent"] or re.fullmatch(r"l[acz]eq", found["what"].partition("_")[0])
         if not windowed or not (found["percent"] or found["window"]):
             return None
@@ -83,10 +104,10 @@ class SoundLevelReadings(Readings):
         self._parts = []
         wanted: dict[str, None] = {}
         for column in self.columns:
-            found = NAME.fullmatch(column.name)
+            found = _parsed(column.name)
             assert found is not None
             if found["what"] not in LEVELS:
-                wanted[f"{found['what']}_db"] = None
+                wanted[f"{found['what']}_{found['unit']}"] = None
             self._parts.append((found["what"], found["side"]))
         self._meters = [SoundLevelMeter(list(wanted), self.burst) for _ in range(self._channels)]
 
@@ -102,8 +123,8 @@ class SoundLevelReadings(Readings):
             meter.paused = self.paused
             told = meter.update(*values, counted, frames.since_s)
             for name, column in zip(meter.columns, told, strict=True):
-                each.setdefault(name.removesuffix("_db"), []).append(column)
-        found = [of_side(each[what], side) for what, side in self._parts]
+                each.setdefault(name.rpartition("_")[0], []).append(column)
+        found = [_of_side(what, each[what], side) for what, side in self._parts]
         return self.stacked(found, frames)
 
     def skip(self, count: int) -> None:
@@ -115,11 +136,11 @@ class SoundLevelReadings(Readings):
         readings = [meter.reading() for meter in self._meters]
         told: Summary = {}
         for name in readings[0]:
-            stem = name.removesuffix("_db")
-            if name.endswith("_s") or stem in LEVELS:
+            stem, _, unit = name.rpartition("_")
+            if unit == "s" or stem in LEVELS:
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
-                told[f"{stem}{side}_db"] = value
+                told[f"{stem}{side}_{unit}"] = value
         return told
 
     def counted_s(self) -> Summary:
@@ -127,15 +148,42 @@ class SoundLevelReadings(Readings):
         return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
+def _parsed(name: str) -> re.Match[str] | None:
+    """A name in its parts; None for what is none."""
+    found = NAME.fullmatch(name) or ASKED.fullmatch(name)
+    if found is not None and found.re is ASKED:
+        kind = found["ahead"] or found["what"].partition("_")[0]
+        if found["unit"] != UNITS.get(kind, "db"):
+            return None
+    return found
+
+
+def _of_side(
+    what: str, channels: Sequence[NDArray[np.floating]], side: str | None
+) -> NDArray[np.floating]:
+    """As `of_side`; of what is still allowed the lower one, which holds for both."""
+    if side or len(channels) == 1:
+        return of_side(channels, side)
+    if "_allowed_" in what:
+        return np.minimum(*channels)
+    return np.fmin(*channels) if "_until_" in what else np.fmax(*channels)
+
+
 def _column(name: str, channels: int) -> Column:
-    found = NAME.fullmatch(name)
+    found = _parsed(name)
     assert found is not None
-    quantity, statistic, note = _meaning(found["what"].partition("_")[0])
-    if found["window"]:
-        statistic = f"{statistic}, last {found['window']}"
+    asked = found.re is ASKED
+    quantity, statistic, note = _asked(found) if asked else _meaning(found["what"].split("_")[0])
+    window = found["of"] or "" if asked else found["window"]
+    if found.re is NAME and window:
+        statistic = f"{statistic}, last {window}"
     side = found["side"]
     quantity += f", {side[1:]} channel" if side else higher(channels)
-    column = Column(name, "dB", quantity, "spl", statistic, note)
+    unit = "dB" if found["unit"] == "db" else found["unit"]
+    column = Column(name, unit, quantity, "spl", statistic, note)
+    if asked:
+        rolls = window.partition("_")[2] if window != EXPOSURE else ""
+        return counting(column, MEMORY_S, rolls or None)
     if found["what"] in LEVELS:
         return replace(column, settle_s=_forgotten_s(found["what"]))
     settle_s = _forgotten_s("laf") if found["percent"] else MEMORY_S
@@ -144,6 +192,20 @@ def _column(name: str, channels: int) -> Column:
 
 def _forgotten_s(level: str) -> float:
     return round(float(FORGOTTEN[LEVELS.index(level), 0]) * FRAME_S, 2)
+
+
+def _asked(found: re.Match[str]) -> tuple[str, str, str]:
+    """Quantity, statistic and note of what is there for those who ask for it."""
+    if found["ahead"]:
+        words = AHEAD[found["ahead"]].format(of=found["of"], limit=found["limit"].replace("p", "."))
+        return words, "forecast", AHEAD_RENEWED
+    if found["day"]:
+        return "noise exposure level of eight hours (LEX,8h)", "exposure", ""
+    dose = Dose.named(found["dose"])
+    above = f", threshold {dose.threshold_db:g} dB" if dose.threshold_db else ""
+    words = DOSED[found["dose"].partition("_")[0]]
+    rules = f"criterion {dose.criterion_db:g} dB, exchange {dose.exchange_db:g} dB{above}"
+    return f"{words}, {rules}", "exposure", ""
 
 
 def _meaning(name: str) -> tuple[str, str, str]:

@@ -238,3 +238,48 @@ def test_nothing_yet():
 def test_columns_that_there_are_not(column, message):
     with pytest.raises(ValueError, match=message):
         SoundLevelMeter((column,))
+
+
+def steady(level_db, seconds):
+    """Frames of a level that stands still, all weightings alike."""
+    power = np.full(round(seconds * 100), 4e-10 * 10 ** (level_db / 10))
+    timed = np.tile(power, (7, 1))
+    return np.tile(power, (3, 1)), timed, timed, timed, np.sqrt(power)
+
+
+@pytest.mark.parametrize("size", [1, 77, 6000])
+def test_what_is_heard_in_a_day(size):
+    """LEX,8h (ISO 1999), dose and TWA (ANSI S1.25) worked out from all frames at once."""
+    given = frames(60, seed=4)
+    valid = np.ones(6000, bool)
+    valid[1000:1500] = False
+    names = ["lex_8h_db", "dose_90_5_percent", "twa_90_5_db", "dose_85_3_80_percent"]
+    meter, found = SoundLevelMeter(names), []
+    for at in range(0, 6000, size):
+        part = slice(at, at + size)
+        found.append(meter.update(*(v[..., part] for v in given), valid[part]))
+    lex, dose, twa, low = np.concatenate(found, 1)
+    heard = given[0][0, valid].sum() / 100
+    assert lex[-1] == pytest.approx(10 * np.log10(heard / 28_800 / 4e-10), abs=1e-9)
+    slow = level_db(given[1][LEVELS.index("las")])
+    for told, criterion, exchange, floor in ((dose, 90, 5, 0), (low, 85, 3, 80)):
+        counts = valid & (slow >= floor)
+        share = np.where(counts, 2 ** ((slow - criterion) / exchange), 0).cumsum() / 2_880_000
+        np.testing.assert_allclose(told, 100 * share, rtol=1e-9)
+    assert twa[-1] == pytest.approx(90 + 16.61 * np.log10(dose[-1] / 100), abs=0.002)
+    reading = meter.reading()
+    assert [reading[name] for name in names] == pytest.approx([lex[-1], dose[-1], twa[-1], low[-1]])
+
+
+@pytest.mark.parametrize(
+    ("level", "hours", "dose", "twa"),
+    [(90, 8, 100, 90), (95, 4, 100, 90), (100, 2, 100, 90), (85, 8, 50, 85), (90, 2, 25, 80)],
+)
+def test_the_table_of_a_dosimeter(level, hours, dose, twa):
+    """29 CFR 1910.95, table G-16: hours at a level that are 100 %; and half of it at 85 dB."""
+    meter = SoundLevelMeter(["dose_90_5_80_percent", "twa_90_5_80_db", "dose_88_3_percent"])
+    for _ in range(hours):
+        told = meter.update(*steady(level, 3600))
+    assert told[0, -1] == pytest.approx(dose, rel=1e-9)
+    assert told[1, -1] == pytest.approx(twa, abs=0.03)
+    assert told[2, -1] == pytest.approx(100 * hours / 8 * 2 ** ((level - 88) / 3), rel=1e-9)

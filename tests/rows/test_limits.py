@@ -1,12 +1,23 @@
 """Limits by themselves: what a column's values make of them, row after row."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from amt_stream.frames import Fault, Frames
-from amt_stream.limits import STATES, Judge, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.limits import STATES, Limit, LimitError, limit_from_text, limit_of
 from amt_stream.resumable import Unfitting
-from amt_stream.rows import JoinedRows, LimitEvents, choose, header, readings_of, summary
+from amt_stream.rows import (
+    JoinedRows,
+    Judge,
+    LimitEvents,
+    choose,
+    columns_of,
+    header,
+    readings_of,
+    summary,
+)
 from amt_stream.stages import SoundLevelOutput
 
 
@@ -332,6 +343,41 @@ def test_rows_of_limits_go_on_in_new_ones():
     assert [*rest[0]] == [*rest[1]]
     assert "red" in rest[0]["limit_laf_80"]
     assert [s.to_dict() for s in one.stood()] == [s.to_dict() for s in other.stood()]
+
+
+def test_a_limit_of_an_equivalent_level_brings_its_forecasts():
+    limits = [
+        Limit("laeq_15min_db", 99.5),
+        Limit("lex_8h_left_db", 85),
+        Limit("laf_db", 80.0),
+        Limit("laeq_1min_db", 30.0, below=True),
+    ]
+    assert columns_of(limits) == [
+        *("laeq_15min_db", "laeq_15min_allowed_99p5_db", "laeq_15min_until_99p5_s"),
+        *("lex_8h_left_db", "lex_8h_allowed_85_left_db", "lex_8h_until_85_left_s"),
+        *("laf_db", "laeq_1min_db"),
+    ]
+    readings = readings_of(["spl"], 2)
+    choose(readings, [], columns_of(limits))
+    assert [column.name for column in readings["spl"].columns] == columns_of(limits)
+
+
+def test_what_is_allowed_is_what_both_channels_may():
+    readings = readings_of(["spl"], 2)
+    names = ["laeq_30s_allowed_80_db", "laeq_30s_until_80_s"]
+    sides = [name.replace("80_", f"80_{side}_") for side in ("left", "right") for name in names]
+    choose(readings, [*names, *sides])
+    quiet, loud = (sound_levels(square(np.full(3500, level))) for level in (70.0, 77.0))
+    loud.values.mean_square[..., 3000:] *= 4
+    both = zip(quiet.values, loud.values, strict=True)
+    given = dataclasses.replace(
+        quiet, values=SoundLevelOutput(*(np.concatenate(pair) for pair in both))
+    )
+    allowed, until, *each = readings["spl"].take(given)[-1]
+    assert (allowed, until) == tuple(each[2:])
+    assert allowed < each[0]
+    assert 0 < until < 30
+    assert np.isnan(each[1])
 
 
 def test_a_limit_of_no_column_is_refused():
