@@ -198,6 +198,20 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="send each message as a datagram of JSON to this address; again for others",
     )
+    parser.add_argument(
+        "--osc",
+        type=address,
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="send each message by Open Sound Control to this address; again for others",
+    )
+    parser.add_argument(
+        "--osc-in",
+        type=number(1, 65535, "", whole=True),
+        metavar="PORT",
+        help="take commands by Open Sound Control, from programs on this computer",
+    )
     _rows(parser)
 
 

@@ -12,6 +12,7 @@ from amt_stream.cli.messages import WrongUsage
 from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.presets import Preset
+from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.station import Made, Station
 from amt_stream.service.stdio import Stdio
 from amt_stream.service.transport import Transport
@@ -30,7 +31,7 @@ def run_serve(args: argparse.Namespace) -> int:
     stdio = _stdio(args)
     transports = [*([] if stdio is None else [stdio]), *_senders(args)]
     if not transports:
-        raise WrongUsage("nothing is served: add --stdio or --udp HOST:PORT")
+        raise WrongUsage("nothing is served: add --stdio, --udp or --osc HOST:PORT")
 
     def make(preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
         return measurement(args, preset, sink_of)
@@ -59,7 +60,10 @@ def measurement(
 
 def _senders(args: argparse.Namespace) -> list[Transport]:
     """Those that send to an address that was typed."""
-    return [Udp(*address) for address in args.udp]
+    found: list[Transport] = [Udp(*address) for address in args.udp]
+    found += [Osc(*address) for address in args.osc]
+    found += [OscIn(args.osc_in)] if args.osc_in else []
+    return found
 
 
 def _stdio(args: argparse.Namespace) -> Stdio | None:

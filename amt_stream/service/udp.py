@@ -16,9 +16,11 @@ LONGEST = 65_507
 class Udp(Unhindered):
     """Sends to one address; nobody knows whether anything arrives there."""
 
+    kind = "udp"
+
     def __init__(self, host: str, port: int) -> None:
         self._to = Datagrams(host, port)
-        self.name = f"udp {self._to}"
+        self.name = f"{self.kind} {self._to}"
         self.missed = 0
 
     @property
@@ -29,8 +31,12 @@ class Udp(Unhindered):
         await self._to.open()
 
     def send(self, message: Message) -> None:
-        sent = self._to.send(message.text.encode() + b"\n", f"a message ({message.kind})")
+        sent = self._to.send(self.encoded(message), f"a message ({message.kind})")
         self.missed += message.kind == "row" and not sent
+
+    def encoded(self, message: Message) -> bytes:
+        """As it goes out."""
+        return message.text.encode() + b"\n"
 
     async def close(self) -> None:
         self._to.close()

@@ -1,0 +1,183 @@
+"""Messages as Open Sound Control 1.0, by UDP, and commands that come by it."""
+
+import asyncio
+import json
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from amt_stream.rows.block import AFTER, BEFORE, ROW
+from amt_stream.service.message import Message
+from amt_stream.service.stdio import asked_in
+from amt_stream.service.transport import ServiceError, Unhindered, Wire
+from amt_stream.service.udp import Udp
+
+MAIN = "main"
+"""Stands for the row where one alone is heard."""
+
+COMMAND = "/amt/command/"
+LOCAL = "127.0.0.1"
+MOST_WAITING = 32
+SINCE_1900_S = 2_208_988_800
+AT_ONCE = b"#bundle\0" + struct.pack(">Q", 1)
+UNFIT = str.maketrans(dict.fromkeys(" #*,/?[]{}", "_"))
+"""What no part of an address may have."""
+
+APART = frozenset((*BEFORE, ROW, *AFTER, "valid"))
+
+
+class Osc(Udp):
+    """Sends a row as a bundle, a number a message, and other messages by themselves."""
+
+    kind = "osc"
+
+    def encoded(self, message: Message) -> bytes:
+        told = message.content
+        if message.kind == "row":
+            return _bundle(told)
+        if message.kind == "event":
+            texts = (told[key] for key in ("kind", "text", "sample", "utc"))
+            return packed("/amt/event", *map(str, texts), message.row)
+        if message.kind == "state":
+            return packed("/amt/state", told["state"], told["error"], json.dumps(told))
+        return packed(f"/amt/{message.kind}", json.dumps(told))
+
+
+class OscIn(Unhindered):
+    """Takes commands from programs on this computer, and answers whoever sent them."""
+
+    def __init__(self, port: int) -> None:
+        self.name = f"osc-in {LOCAL}:{port}"
+        self._port = port
+        self._left_out = 0
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._wire: Wire | None = None
+        self._way: asyncio.DatagramTransport | None = None
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        return f"{self._left_out} commands by OSC were too many at once" if self._left_out else ""
+
+    async def open(self, wire: Wire) -> None:
+        try:
+            import pythonosc  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ServiceError(
+                "commands by OSC need python-osc, which is not installed: "
+                'pip install "amt_stream[serve]"'
+            ) from error
+        self._wire = wire
+        try:
+            self._way, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: _Ear(self), local_addr=(LOCAL, self._port)
+            )
+        except OSError as error:
+            raise ServiceError(
+                f"port {self._port} cannot be listened to ({error.strerror}): give another one, "
+                "--osc-in PORT"
+            ) from error
+
+    def send(self, message: Message) -> None:
+        """Nobody listens here."""
+
+    async def close(self) -> None:
+        if self._way is not None:
+            self._way.close()
+
+    def hear(self, data: bytes, sender: Any) -> None:
+        """Answer the commands of one datagram."""
+        for asked in commands_in(data):
+            if len(self._waiting) >= MOST_WAITING:
+                self._left_out += 1
+                continue
+            task = asyncio.create_task(self._answer(asked, sender), name="command by OSC")
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+
+    async def _answer(self, asked: object, sender: Any) -> None:
+        assert self._wire is not None
+        reply = await self._wire.answer(asked)
+        told = reply.content
+        assert self._way is not None
+        done = (str(told["command"] or ""), int(told["done"]), told["error"], json.dumps(told))
+        self._way.sendto(packed("/amt/reply", *done), sender)
+
+
+class _Ear(asyncio.DatagramProtocol):
+    def __init__(self, osc: OscIn) -> None:
+        self._osc = osc
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self._osc.hear(data, addr)
+
+
+def commands_in(data: bytes) -> list[object]:
+    """What the messages of a datagram ask for; of what is no command, something that is none."""
+    from pythonosc.osc_packet import OscPacket
+
+    try:
+        found = [one.message for one in OscPacket(data).messages]
+    except Exception:  # these are anybody's bytes, and the library raises whatever it comes upon
+        return ["what came by OSC"]
+    return [_asked(one.address, one.params) for one in found]
+
+
+def _asked(address: str, given: Sequence[Any]) -> object:
+    """By names and values in turn, or by one text of JSON with all of them."""
+    if not address.startswith(COMMAND):
+        return address
+    command = {"command": address.removeprefix(COMMAND)}
+    if len(given) == 1:
+        arguments = asked_in(given[0]) if isinstance(given[0], str) else given[0]
+        return {**(arguments if isinstance(arguments, Mapping) else {str(given[0]): ""}), **command}
+    if len(given) % 2 or not all(isinstance(name, str) for name in given[::2]):
+        return f"{address} {given}"
+    return {**dict(zip(given[::2], given[1::2], strict=True)), **command}
+
+
+def _bundle(told: Mapping[str, Any]) -> bytes:
+    """A row: when and where it stands, its marks, and each reading that there is."""
+    row = str(told.get(ROW) or MAIN)
+    marks = (int(told[name]) for name in ("valid", "settling", "calibrated"))
+    messages = [
+        packed(address_of(row, "time"), told["utc"] or "", str(told["sample"])),
+        packed(address_of(row, "marks"), *marks, told["fault"]),
+    ]
+    for name, value in told.items():
+        if name not in APART and value is not None:
+            number = value if isinstance(value, str) else float(value)
+            messages.append(packed(address_of(row, name), number))
+    parts = (struct.pack(">i", len(one)) + one for one in messages)
+    return _time_tag(told["utc"]) + b"".join(parts)
+
+
+def _time_tag(utc: str | None) -> bytes:
+    """How a bundle begins; a time that is still to come would be waited for."""
+    then = None if utc is None else datetime.fromisoformat(utc).timestamp()
+    if then is None or then > time.time():
+        return AT_ONCE
+    return b"#bundle\0" + struct.pack(">Q", round((then + SINCE_1900_S) * 2**32))
+
+
+@lru_cache(4096)
+def address_of(row: str, name: str) -> str:
+    return f"/amt/{row.translate(UNFIT)}/{name}"
+
+
+def packed(address: str, *arguments: str | float) -> bytes:
+    """One message: text as text, whole numbers in 32 bits, others as float32."""
+    types = "".join({str: "s", int: "i", float: "f"}[type(one)] for one in arguments)
+    coded = (
+        _text(one) if isinstance(one, str) else struct.pack(f">{kind}", one)
+        for kind, one in zip(types, arguments, strict=True)
+    )
+    return _text(address) + _text(f",{types}") + b"".join(coded)
+
+
+def _text(text: str) -> bytes:
+    """With 1 to 4 zeros at its end, to a multiple of 4 bytes."""
+    coded = text.replace("\0", "").encode(errors="replace")
+    return coded + bytes(4 - len(coded) % 4)
