@@ -22,6 +22,7 @@ from . import manifest as manifest
 from . import measuring as measuring
 from . import metering as metering
 from . import models as models
+from . import norms as norms
 from . import outputs as outputs
 from . import plain as plain
 from . import pointwise as pointwise

@@ -3,7 +3,7 @@
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,8 @@ from amt_stream.catalog import Entry, Output
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
 from amt_stream.jobs import each
+from amt_stream.limits import Limit
+from amt_stream.norms import limits_of
 from amt_stream.presets import Preset
 from amt_stream.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.table import Sound, Table
@@ -153,6 +155,7 @@ def measure(
     replace_invalid: bool = ...,
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
+    limits: Iterable[Limit | str] = ...,
     device: str = ...,
     jobs: int = ...,
 ) -> Measured: ...
@@ -176,6 +179,7 @@ def measure(
     replace_invalid: bool = ...,
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
+    limits: Iterable[Limit | str] = ...,
     device: str = ...,
     jobs: int = ...,
 ) -> list[Measured | Exception]: ...
@@ -198,6 +202,7 @@ def measure(
     replace_invalid: bool = False,
     target_lufs: float | None = None,
     dual_mono: bool = False,
+    limits: Iterable[Limit | str] = (),
     device: str = "cpu",
     jobs: int = 1,
 ) -> Measured | list[Measured | Exception]:
@@ -222,6 +227,8 @@ def measure(
     replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
     target_lufs, dual_mono: of bs1770: what readings are told relative to, besides; and whether one
         channel counts as the two loudspeakers that will play it
+    limits: norms by name, such as "who-venues", lines such as "laeq_15min_db>100", or `Limit`s; the
+        summary tells how each was kept. Their columns come besides, where a model has them
     device: "cpu", or "cuda", where there is one; else a RuntimeWarning says that it is the CPU
     jobs: so many processes at once, for several paths. A script that asks for more than one guards
         what it does with `if __name__ == "__main__":`
@@ -233,7 +240,7 @@ def measure(
     np.float64(0.0)
     """
     chosen = dict(settings or {}) | ({} if field is None else {"field": field})
-    preset = Preset(_names(models), chosen, compute=device)
+    preset = Preset(_names(models), chosen, compute=device, limits=limits_of(limits))
     if device != "cpu":
         from amt_stream.engine.place import place_of
 

@@ -486,15 +486,19 @@ def load_preset(name: str = DEFAULT) -> Preset:
 
 def read_preset(path: Path) -> Preset:
     """The preset in a TOML file; strict: what is unknown or out of range raises PresetError."""
+    return preset_of(tables_in(path), path)
+
+
+def tables_in(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises PresetError for a file that is none."""
     try:
-        tables = tomllib.loads(small_text(path))
+        return tomllib.loads(small_text(path))
     except NotThatFile as error:
         raise PresetError(f"{path} {error}") from error
     except ValueError as error:  # of TOML, of UTF-8, of a number with too many digits
         raise PresetError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:
         raise PresetError(f"{path} is nested too deeply for a preset") from error
-    return preset_of(tables, path)
 
 
 def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
@@ -522,7 +526,8 @@ def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
     settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
     others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
     stages = tuple(_stages(path, stage_tables or ()))
-    others["limits"] = tuple(_limits(path, found.get("limits", ())))
+    if "limits" in found:
+        others["limits"] = limits_in(path, found["limits"])
     try:
         return Preset(names, settings, stages=stages, **others)
     except LimitError as refusal:
@@ -539,12 +544,18 @@ def _stages(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[StageSe
         yield stage
 
 
-def _limits(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[Limit]:
+def limits_in(path: Path, tables: Any) -> tuple[Limit, ...]:
+    """The limits that tables describe; raises PresetError where they describe none."""
+    rule = LimitTables()
+    if not rule.allows(tables):
+        raise PresetError(f"{path}: limits is {_shown(tables)} and must be {rule}")
+    found = []
     for number, table in enumerate(tables, 1):
         try:
-            yield limit_of(table)
+            found.append(limit_of(table))
         except LimitError as refusal:
             raise PresetError(f"{path}: limits {number}: {refusal}") from refusal
+    return tuple(found)
 
 
 def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Any]:

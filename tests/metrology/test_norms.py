@@ -1,0 +1,143 @@
+"""Every norm that ships, on a made sound 0.2 dB below each of its limits and 0.2 dB above."""
+
+import re
+
+import numpy as np
+import pytest
+
+from amt_stream.frames import Frames
+from amt_stream.measuring import measure
+from amt_stream.metering.dose import Dose
+from amt_stream.norms import load_norm, norms_folder, shipped_norms
+from amt_stream.presets import PresetError
+from amt_stream.rows import JoinedRows, choose, readings_of
+from amt_stream.stages import SoundLevelOutput
+
+PROGRAMME = ("_lufs", "_dbtp")
+LIMITS = [pytest.param(one, id=one.name) for norm in shipped_norms() for one in load_norm(norm)]
+OF_PROGRAMME = [one for one in LIMITS if one.values[0].column.endswith(PROGRAMME)]
+OF_SPL = [one for one in LIMITS if one not in OF_PROGRAMME]
+
+
+def test_what_is_asked_of_venues_programmes_and_work():
+    """The values of each, as its source has them."""
+    told = {
+        norm: {one.column: one.threshold for one in load_norm(norm) if not one.below}
+        for norm in shipped_norms()
+    }
+    assert told["who-venues"] == {"laeq_15min_db": 100}
+    assert told["din-15905-5"] == {"laeq_30min_db": 99, "lcpeak_db": 135}
+    assert told["france-venues"] == {"laeq_15min_db": 102, "lceq_15min_db": 118}
+    assert told["france-children"] == {"laeq_15min_db": 94, "lceq_15min_db": 104}
+    for level in (93, 96, 100):
+        assert told[f"v-nissg-{level}"] == {"laeq_60min_db": level, "lafmax_db": 125}
+    for level, peak in ((80, 135), (85, 137), (87, 140)):
+        assert told[f"workplace-{level}"] == {"lex_8h_db": level, "lcpeak_db": peak}
+    assert told["niosh"] == {"dose_85_3_80_percent": 100, "lcpeak_db": 140}
+    assert told["osha-action"] == {"dose_90_5_80_percent": 50}
+    assert told["osha-permissible"] == {"dose_90_5_90_percent": 100, "lasmax_db": 115}
+    assert told["ebu-r128"] == {"integrated_lufs": -22.8, "true_peak_dbtp": -1}
+    assert told["ebu-r128-live"] == {"integrated_lufs": -22, "true_peak_dbtp": -1}
+    soft = {n: [one.threshold for one in load_norm(n) if one.below] for n in shipped_norms()}
+    assert {norm: values for norm, values in soft.items() if values} == {
+        "ebu-r128": [-23.2],
+        "ebu-r128-live": [-24],
+    }
+    assert len(told) == 15
+
+
+@pytest.mark.parametrize("norm", shipped_norms())
+def test_each_names_its_source_and_what_it_is(norm):
+    limits = load_norm(norm)
+    assert all(len(limit.source) > 5 for limit in limits)
+    assert len({limit.name for limit in limits}) == len(limits)
+    text = (norms_folder() / f"{norm}.toml").read_text()
+    (description,) = re.findall(r'^description = "(.+)"$', text, re.MULTILINE)
+    for limit in limits:
+        assert f"{abs(limit.threshold):g}" in description or limit.at_end
+
+
+def made(limit, more_db):
+    """Seconds of a steady sound of which the column reads that much more than the limit, and dB."""
+    stem = limit.column.rpartition("_")[0]
+    if found := re.fullmatch(r"l[ac]eq_(\d+)min", stem):
+        return 60 * int(found[1]) + 1, limit.threshold + more_db
+    if stem == "lex_8h":  # in one hour what is for eight
+        return 3600, limit.threshold + more_db + 10 * np.log10(8)
+    if stem.startswith("dose"):
+        dose = Dose.named(stem)
+        hours = 8 * limit.threshold / 100
+        return 3600, dose.criterion_db + dose.exchange_db * np.log2(hours) + more_db
+    if stem == "lcpeak":
+        return 10, limit.threshold + more_db - 10 * np.log10(2)
+    assert stem in ("lafmax", "lasmax")
+    return 10, limit.threshold + more_db
+
+
+def sound_levels(level_db, seconds):
+    n = seconds * 100
+    power = np.full(n, 4e-10 * 10 ** (level_db / 10), np.float32)
+    timed = np.tile(power, (7, 1))[None]
+    values = SoundLevelOutput(
+        np.tile(power, (3, 1))[None], timed, timed, timed, np.sqrt(2 * power)[None]
+    )
+    number = np.arange(1, n + 1)
+    return Frames(
+        time_s=number / 100,
+        sample=number * 480,
+        utc=number / 100,
+        values=values,
+        fault=np.zeros(n, np.uint8),
+        settling=np.zeros(n, bool),
+        since_s=np.full(n, np.inf),
+        level_db=np.zeros((2, n), np.float32),
+        calibrated=True,
+        model="spl",
+    )
+
+
+@pytest.mark.parametrize("limit", OF_SPL)
+def test_a_sound_below_and_above_a_limit(limit):
+    for more_db in (-0.2, 0.2):
+        readings = readings_of(["spl"], 1)
+        choose(readings, [limit.column])
+        table = JoinedRows(readings, 1000, 48000, limits=[limit])
+        seconds, level_db = made(limit, more_db)
+        rows = table(sound_levels(level_db, seconds))
+        (stood,) = table.stood()
+        assert stood.exceeded is (more_db > 0)
+        below = "green" if limit.amber is None else "amber"
+        assert rows[limit.state][-1] == ("red" if more_db > 0 else below)
+        if limit.column.endswith("_db"):
+            assert rows[limit.column][-1] == pytest.approx(limit.threshold + more_db, abs=0.01)
+
+
+@pytest.mark.parametrize("limit", OF_PROGRAMME)
+def test_a_programme_below_and_above_a_limit(limit):
+    """A tone of 997 Hz in both channels reads its peak in dBFS as loudness in LUFS (BS.1770)."""
+    for more_db in (-0.2, 0.2):
+        tone = np.sin(2 * np.pi * 997 * np.arange(5 * 48000) / 48000)
+        peak_db = limit.threshold + more_db
+        x = np.repeat(10 ** (peak_db / 20) * tone[:, None], 2, axis=1)
+        m = measure(x, 48000, "bs1770", limits=[limit])
+        (stood,) = m.summary["limits"]
+        assert m.summary[limit.column] == pytest.approx(peak_db, abs=0.02)
+        assert stood["exceeded"] is (more_db * limit.sign > 0)
+
+
+def test_a_norm_that_is_not_there(tmp_path):
+    with pytest.raises(PresetError, match="there is no norm 'loud': give din-15905-5, ebu-r128"):
+        load_norm("loud")
+    path = tmp_path / "mine.toml"
+    for text, said in (
+        ("", "limits is None and must be one or more tables"),
+        ("[model]\n", "model is nothing of a norm: there are description, source, limits"),
+        ("source = 3\n", "source is 3 and must be text in quotes"),
+        ('[[limits]]\ncolumn = "laf_db"\n', "limits 1: a limit has a column, and either"),
+    ):
+        path.write_text(text)
+        with pytest.raises(PresetError, match=said):
+            load_norm(str(path))
+    path.write_text('source = "us"\n[[limits]]\ncolumn = "laf_db"\nabove = 80\n')
+    (limit,) = load_norm(str(path))
+    assert (limit.name, limit.source) == ("laf_80", "us")
