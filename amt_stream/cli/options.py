@@ -212,6 +212,19 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="take commands by Open Sound Control, from programs on this computer",
     )
+    parser.add_argument(
+        "--lsl",
+        action="store_const",
+        const="computer",
+        help="give streams of the lab streaming layer to programs on this computer (extra lsl)",
+    )
+    parser.add_argument(
+        "--lsl-network",
+        dest="lsl",
+        action="store_const",
+        const="network",
+        help="give them to the whole network, to anybody, as liblsl is configured",
+    )
     _rows(parser)
 
 

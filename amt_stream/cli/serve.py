@@ -12,6 +12,7 @@ from amt_stream.cli.messages import WrongUsage
 from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.presets import Preset
+from amt_stream.service.lsl import Lsl
 from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.station import Made, Station
 from amt_stream.service.stdio import Stdio
@@ -63,6 +64,7 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []
+    found += [Lsl(network=args.lsl == "network")] if args.lsl else []
     return found
 
 

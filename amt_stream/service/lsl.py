@@ -1,0 +1,188 @@
+"""Rows as streams of the lab streaming layer, in which recorders keep them beside other signals."""
+
+import asyncio
+import math
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.rows.block import FAULTS_OF, kind_of
+from amt_stream.service.message import Message
+from amt_stream.service.transport import ServiceError, Unhindered, Wire
+
+if TYPE_CHECKING:
+    from pylsl import StreamInfo, StreamOutlet
+
+NAME = "amt_stream"
+LOOPBACK = """[ports]
+IPv6=disable
+[multicast]
+ResolveScope=machine
+ListenAddress=127.0.0.1
+[log]
+level=-2
+"""
+"""Configuration of liblsl: it announces, and can be found, on this computer alone."""
+
+MARKS = ("valid", "settling", "calibrated", "fault")
+MARK_UNIT = "0 or 1"
+YOUNGEST_S, OLDEST_S = -1.0, 60.0
+"""No row is further from now; where it seems so, the computer's clock was set."""
+
+LAST_S = 0.2
+
+
+class Lsl(Unhindered):
+    """A stream of type Loudness for each row, and one of type Markers with the events.
+
+    network: found by whoever is on the network, as the user's configuration of liblsl says; else
+        it is kept to this computer, also where that says otherwise
+    """
+
+    name = "lsl"
+
+    def __init__(self, network: bool = False) -> None:
+        self._network = network
+        self._clock = _Clock()
+        self._outlets: dict[str, StreamOutlet] = {}
+        self._events: StreamOutlet | None = None
+        self._header: Mapping[str, Any] = {}
+        self._channels: list[str] = []
+
+    async def open(self, wire: Wire) -> None:
+        try:
+            import pylsl
+
+            if not self._network:
+                pylsl.set_config_content(LOOPBACK)
+        except ModuleNotFoundError as error:
+            raise ServiceError(
+                'LSL needs pylsl, which is not installed: pip install "amt_stream[lsl]"'
+            ) from error
+        except RuntimeError as error:  # also of a liblsl that is too old, NotImplementedError
+            raise ServiceError(
+                "LSL needs liblsl 1.17.7 or newer, which does not come with pylsl for this system, "
+                "as on ARM: conda install -c conda-forge liblsl, or name its file in PYLSL_LIB"
+            ) from error
+        info = pylsl.StreamInfo(
+            f"{NAME} events",
+            "Markers",
+            1,
+            pylsl.IRREGULAR_RATE,
+            pylsl.cf_string,
+            self._id("events"),
+        )
+        try:
+            self._events = self._outlet(info)
+        except OSError as error:
+            raise ServiceError(
+                f"LSL cannot be kept to this computer here ({error.strerror}): --lsl-network opens "
+                "it to the network"
+            ) from error
+
+    def send(self, message: Message) -> None:
+        assert self._events is not None
+        if message.kind == "header":
+            self._header = message.content
+            channels = [one["name"] for one in message.content["columns"]]
+            channels = [name for name in channels if kind_of(name) == "float64"]
+            if channels != self._channels:
+                self._channels, self._outlets = channels, {}
+        elif message.kind == "row":
+            outlet = self._outlets.get(message.row) or self._begun(message.row)
+            outlet.push_sample(self._values(message.content), self._clock.of(message.content))
+        elif message.kind == "event":
+            self._events.push_sample([message.text], self._clock.of(message.content))
+
+    def _values(self, row: Mapping[str, Any]) -> list[float]:
+        told = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
+        numbers = [float(one) if isinstance(one, int | float) else math.nan for one in told]
+        return [*numbers, float(FAULTS_OF[row["fault"]])]
+
+    async def close(self) -> None:
+        """Without outlets, what has not left yet is lost."""
+        outlets = [*self._outlets.values(), *([self._events] if self._events else [])]
+        if any(outlet.have_consumers() for outlet in outlets):
+            await asyncio.sleep(LAST_S)
+        self._outlets, self._events = {}, None
+
+    def _id(self, what: str) -> str:
+        """By which a recorder knows the stream again after a new start."""
+        return f"{NAME} {socket.gethostname()} {what}"
+
+    def _begun(self, row: str) -> "StreamOutlet":
+        import pylsl
+
+        name = f"{NAME} {row}".strip()
+        rate = 1000 / self._header["step_ms"]
+        # With a row for each of several cells there are more.
+        rate = pylsl.IRREGULAR_RATE if "modulation_hz" in self._channels else rate
+        count = len(self._channels) + len(MARKS)
+        info = pylsl.StreamInfo(
+            name, "Loudness", count, rate, pylsl.cf_double64, self._id(f"row {row}".strip())
+        )
+        told = {one["name"]: one for one in self._header["columns"]}
+        channels = info.desc().append_child("channels")
+        for one in (*self._channels, *MARKS):
+            column = told.get(
+                one, {"unit": "bits" if one == "fault" else MARK_UNIT, "quantity": one}
+            )
+            channel = channels.append_child("channel").append_child_value("label", one)
+            channel.append_child_value("unit", column["unit"])
+            channel.append_child_value("type", column["quantity"])
+        info.desc().append_child_value("header", Message("header", self._header).text)
+        self._outlets[row] = self._outlet(info)
+        return self._outlets[row]
+
+    def _outlet(self, info: "StreamInfo") -> "StreamOutlet":
+        import pylsl
+
+        before = _open_to_all()
+        outlet = pylsl.StreamOutlet(info)
+        if not self._network:
+            for fd in _open_to_all() - before:
+                _keep_to_loopback(fd)
+        return outlet
+
+
+class _Clock:
+    """When sound was, by liblsl's clock, which nobody sets."""
+
+    def __init__(self) -> None:
+        self._last = (math.nan, math.nan)
+
+    def of(self, told: Mapping[str, Any]) -> float:
+        """Of a row or an event."""
+        import pylsl
+
+        now, (then, then_s) = pylsl.local_clock(), self._last
+        utc = told["utc"]
+        age_s = math.nan if utc is None else time.time() - datetime.fromisoformat(utc).timestamp()
+        if not YOUNGEST_S < age_s < OLDEST_S:
+            age_s = 0.0 if math.isnan(then) else now - then - (told["time_s"] - then_s)
+        self._last = (now - age_s, told["time_s"])
+        return now - age_s
+
+
+def _open_to_all() -> set[int]:
+    """Numbers of this process's sockets that listen on all addresses; on Linux only."""
+    found = set()
+    for one in Path("/proc/self/fd").iterdir() if sys.platform == "linux" else ():
+        try:
+            with socket.socket(fileno=os.dup(int(one.name))) as held:
+                if held.family == socket.AF_INET and held.getsockname()[0] == "0.0.0.0":
+                    found.add(int(one.name))
+        except OSError:  # no socket, or closed meanwhile
+            continue
+    return found
+
+
+def _keep_to_loopback(fd: int) -> None:
+    """liblsl binds its ports to all addresses, whatever is configured."""
+    with socket.socket(fileno=os.dup(fd)) as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
