@@ -438,7 +438,7 @@ class _Track:
             # Before the first frame there is nothing.
             self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
             sizes = zip(self._output.axes, values.shape[1:], strict=True)
-            self.axes = tuple(_axis(name, size) for name, size in sizes)
+            self.axes = tuple(axis_of(name, size) for name, size in sizes)
         self._values = np.concatenate([self._values, values])
         self._time_s = np.concatenate([self._time_s, frames.time_s])
         self._forget(self._from_s)
@@ -461,7 +461,8 @@ class _Track:
         self._values, self._time_s = self._values[place:], self._time_s[place:]
 
 
-def _axis(name: str, size: int) -> Axis:
+def axis_of(name: str, size: int) -> Axis:
+    """The axis of an output of so many numbers, by its name in the catalog."""
     if name == "erb_number":
         erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
         return Axis(name, erb_number, erb_number_to_hz(erb_number))

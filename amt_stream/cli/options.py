@@ -185,6 +185,35 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
     _live(parser)
     parser.set_defaults(format="jsonl", terminal=False, quiet=False)
     parser.add_argument(
+        "--web",
+        type=number(0, 65535, "", whole=True),
+        nargs="?",
+        const=8765,
+        metavar="PORT",
+        help="a page with live numbers, a WebSocket, /health and /metrics at this port (8765; 0 is "
+        "one that is free) of this computer",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="ADDRESS",
+        help="let others see the page too, at this address of this computer, or 0.0.0.0 for all of "
+        "them; needs a token",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="whoever connects has to know what this file holds, 16 characters or more",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        metavar="ORIGIN",
+        help="a page from there may connect too, as https://example.org; may be given again",
+    )
+    parser.add_argument(
+        "--share", action="store_true", help="print the page's address as a QR code"
+    )
+    parser.add_argument(
         "--stdio",
         action="store_true",
         help="messages as lines of JSON on standard output, commands as lines on standard input, "

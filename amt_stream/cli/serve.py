@@ -3,21 +3,25 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.log import refuse_log_options
-from amt_stream.cli.messages import WrongUsage
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.presets import Preset
+from amt_stream.service.entrance import Entrance, token_in
 from amt_stream.service.lsl import Lsl
 from amt_stream.service.osc import Osc, OscIn
+from amt_stream.service.share import square
+from amt_stream.service.specific import asks
 from amt_stream.service.station import Made, Station
 from amt_stream.service.stdio import Stdio
 from amt_stream.service.transport import Transport
 from amt_stream.service.udp import Udp
+from amt_stream.service.web import Web
 from amt_stream.table import Table
 
 if TYPE_CHECKING:
@@ -30,28 +34,39 @@ def run_serve(args: argparse.Namespace) -> int:
     preset = chosen_preset(args)
     choose_rows(args, preset)
     stdio = _stdio(args)
-    transports = [*([] if stdio is None else [stdio]), *_senders(args)]
+    web = _web(args)
+    own: list[Transport] = [one for one in (stdio, web) if one is not None]
+    transports = [*own, *_senders(args)]
     if not transports:
-        raise WrongUsage("nothing is served: add --stdio, --udp or --osc HOST:PORT")
+        raise WrongUsage("nothing is served: add --web, --stdio, --udp or --osc HOST:PORT")
+    asked = asks() if web is not None else {}
 
     def make(preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
-        return measurement(args, preset, sink_of)
+        return measurement(args, preset, sink_of, asked)
 
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
 
-    station = Station(make, preset, transports)
+    station = Station(make, preset, transports, opened=lambda: _say_where(args, web))
     ending.hold()
     asyncio.run(station.serve(over))
+    if station.error:
+        raise Mistake(station.error)
     return 0
 
 
 def measurement(
-    args: argparse.Namespace, preset: Preset, sink_of: Callable[[Table], "Sink"]
+    args: argparse.Namespace,
+    preset: Preset,
+    sink_of: Callable[[Table], "Sink"],
+    asked: Mapping[str, bool],
 ) -> Made:
-    """A new engine by what was typed, not yet started, and its rows."""
+    """A new engine by what was typed, not yet started, and its rows.
+
+    asked: what models are to give besides, those that can
+    """
     given = metered_input(args, preset)
-    models = make_models(given, preset)
+    models = make_models(given, preset, asked)
     table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
     logs = open_logs(args, preset, given, models, args.blocksize)
     for log in logs:
@@ -74,3 +89,24 @@ def _stdio(args: argparse.Namespace) -> Stdio | None:
     if args.source == "-":
         raise WrongUsage("--stdio reads commands from standard input, and --source - sound")
     return Stdio(sys.stdin.buffer, sys.stdout)
+
+
+def _web(args: argparse.Namespace) -> Web | None:
+    typed = {"--listen": args.listen, "--token-file": args.token_file}
+    typed |= {"--allow-origin": args.allow_origin, "--share": args.share or None}
+    if args.web is None:
+        for name, value in typed.items():
+            if value is not None:
+                raise WrongUsage(f"{name} is of the page: add --web")
+        return None
+    host = args.listen or "127.0.0.1"
+    token = None if args.token_file is None else token_in(args.token_file)
+    return Web(host, args.web, Entrance(host, token, args.allow_origin or ()))
+
+
+def _say_where(args: argparse.Namespace, web: Web | None) -> None:
+    if web is None:
+        return
+    say(f"the page is at {web.address}")
+    if args.share:
+        print(square(web.address), file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from amt_stream.frames import Event, Fault
 from amt_stream.rows import FAULT_NAMES
 from amt_stream.rows.block import ROW, in_utc, told
 
-Kind = Literal["header", "row", "event", "state", "summary", "reply"]
+Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"]
 
 INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
 """Faults after which readings are not all of the sound that there was."""

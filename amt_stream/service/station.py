@@ -1,6 +1,7 @@
 """A measurement that is commanded from afar, and the transports that carry what it gives."""
 
 import asyncio
+import math
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
 from amt_stream.service.message import Message
 from amt_stream.service.publisher import Publisher
+from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
 from amt_stream.session import SessionLog
 from amt_stream.table import Table
@@ -30,6 +32,8 @@ STATE_S = 1.0
 
 LOOK_S = 0.05
 LAST_S = 2.0
+LATE_S = 5.0
+"""Without a row for so long it is not well; steps of rows that are longer count by threes."""
 DISK_S = 10.0
 
 RUNNING = ("measuring", "paused")
@@ -50,6 +54,7 @@ class Station:
 
     make: a new engine and its table each time, by a preset
     stays: goes on after the end of a sound that has one, until it is told to end
+    opened: called once all transports are open
     """
 
     def __init__(
@@ -59,9 +64,10 @@ class Station:
         transports: Sequence[Transport],
         *,
         stays: bool = False,
+        opened: Callable[[], None] = lambda: None,
     ) -> None:
         self._make, self._preset, self._transports = make, preset, tuple(transports)
-        self._stays = stays
+        self._stays, self._opened = stays, opened
         self._engine: Engine | None = None
         self._table: Table | None = None
         self._publisher: Publisher | None = None
@@ -70,12 +76,18 @@ class Station:
         self._state, self._error = "stopped", ""
         self._since = utc_now()
         self._live = True
+        self._heard_at = math.inf
         self._order = asyncio.Lock()
 
     @property
     def engine(self) -> "Engine | None":
         """The one that runs, or ran last."""
         return self._engine
+
+    @property
+    def error(self) -> str:
+        """Why the measurement failed, if it did."""
+        return self._error
 
     @property
     def rows(self) -> Mapping[str, Message]:
@@ -93,6 +105,32 @@ class Station:
         header = () if self._header is None else (self._header,)
         return (*header, self.state, *self._rows.values())
 
+    def specific(self) -> list[Message]:
+        """Specific loudness of the newest frames, of each model that gives it."""
+        return [] if self._engine is None or self._state not in RUNNING else specific(self._engine)
+
+    def complaints(self) -> list[str]:
+        """Why it is not well, in sentences."""
+        found = []
+        if self._state not in (*RUNNING, "starting"):
+            found.append(f"nothing is measured: {self._state}")
+        found += [self._error] if self._error else []
+        if self._engine is not None and self._state in RUNNING:
+            health = self._engine.health
+            found += [health.note] if health.note else []
+            if health.device_state != "running":
+                found.append(f"the input is {health.device_state}")
+            found += [log["note"] for log in _logs(self._engine) if log["note"]]
+        late_s = time.monotonic() - self._heard_at
+        if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
+            found.append(f"no row has come for {late_s:.0f} s")
+        found += [one.note for one in self._transports if one.note]
+        return list(dict.fromkeys(found))
+
+    @property
+    def _step_s(self) -> float:
+        return 0.0 if self._table is None else self._table.rows.step_ms / 1000
+
     async def serve(self, over: Callable[[], bool]) -> None:
         """Open the transports, measure, and go on until `over`, or until the sound has ended.
 
@@ -103,6 +141,7 @@ class Station:
             for transport in self._transports:
                 await transport.open(self)
                 opened.append(transport)
+            self._opened()
             async with self._order:
                 await self._begin(self._preset)
             await self._follow(over)
@@ -193,6 +232,7 @@ class Station:
             self._enter("failed")
             raise
         self._preset, self._engine, self._table = preset, engine, table
+        self._heard_at = time.monotonic()
         self._enter("measuring")
 
     def _made(self, loop: asyncio.AbstractEventLoop, preset: Preset) -> Made:
@@ -279,6 +319,7 @@ class Station:
                 self._header = message
             elif message.kind == "row":
                 self._rows[message.row] = message
+                self._heard_at = time.monotonic()
             self._send(message)
             if drain:
                 for transport in self._transports:

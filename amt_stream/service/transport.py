@@ -1,14 +1,9 @@
 """What carries messages away, and brings commands."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from amt_stream.refusal import Refusal
 from amt_stream.service.message import Message
-
-Answer = Callable[[Mapping[str, Any]], Awaitable[Message]]
-"""Does what a command asks for, and gives the reply; it never raises for a wrong one."""
 
 
 class ServiceError(Refusal):
@@ -20,6 +15,16 @@ class Wire(Protocol):
 
     async def answer(self, asked: object) -> Message:
         """Do what a command asks for; the reply says so, or in a sentence why it was not done."""
+
+    @property
+    def state(self) -> Message:
+        """How it stands."""
+
+    def specific(self) -> list[Message]:
+        """Specific loudness of the newest frames, of each model that gives it."""
+
+    def complaints(self) -> list[str]:
+        """Why it is not well, in sentences."""
 
     @property
     def newest(self) -> tuple[Message, ...]:
@@ -59,18 +64,16 @@ class Transport(Protocol):
 class Unhindered:
     """The parts of a transport whose messages leave at once."""
 
-    note = ""
-    missed = 0
+    @property
+    def note(self) -> str:
+        return ""
+
+    @property
+    def missed(self) -> int:
+        return 0
 
     async def drain(self) -> None:
         """Nothing waits here."""
 
     async def close(self) -> None:
         """Nothing is left to do."""
-
-
-def report_failure(task: "asyncio.Task[Any]") -> None:
-    """Have an exception of a task that nobody waits for told, as the loop tells of any other."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        context = {"message": f"{task.get_name()} failed", "exception": error, "task": task}
-        task.get_loop().call_exception_handler(context)

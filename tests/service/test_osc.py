@@ -13,7 +13,7 @@ from pythonosc.osc_packet import OscPacket
 
 from amt_stream.service.message import Message
 from amt_stream.service.osc import Osc, commands_in
-from tests.service.test_stdio import Served, row
+from tests.service.served import Served, is_row
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_measurement_goes_out_and_is_commanded(listening):
                 assert json.loads(found[1][3])["error"] == found[1][2]
                 return found[1][:3]
 
-            served.until(row)
+            served.until(is_row)
             assert ask("/amt/command/mark", "text", "door", "id", 3) == ["mark", 1, ""]
             settings = json.dumps({"full_scale_db": 100})
             assert ask("/amt/command/calibrate", settings) == ["calibrate", 1, ""]
@@ -72,7 +72,7 @@ def test_a_measurement_goes_out_and_is_commanded(listening):
             served.until(last)
     heard = [listening.recv(1 << 16) for message in served.past]
     for message, packet in zip(served.past, heard, strict=True):
-        if row(message):
+        if is_row(message):
             found = told(packet)
             assert found.pop("/amt/main/time") == [message["utc"], str(message["sample"])]
             marks = [message[name] for name in ("valid", "settling", "calibrated", "fault")]

@@ -1,12 +1,7 @@
 """`serve --stdio`, as another program would start it: real lines through real pipes."""
 
-import contextlib
 import json
-import queue
 import subprocess
-import sys
-import threading
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -14,71 +9,9 @@ import pytest
 import soundfile
 
 from amt_stream.rows.block import BEFORE
+from tests.service.served import COMMAND, ROOT, Served, is_row
 
-ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "amt_stream" / "data" / "rows.schema.json").read_text())
-COMMAND = [sys.executable, "-m", "amt_stream"]
-PATIENCE_S = 60
-
-
-class Served:
-    """A running `serve --stdio`: what it says, and what it is told."""
-
-    def __init__(self, *arguments):
-        self._process = subprocess.Popen(
-            [*COMMAND, "serve", "--stdio", *arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.messages, self.past = queue.Queue(), []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in self._process.stdout:
-            self.messages.put(json.loads(line))
-        self.messages.put(None)
-
-    def until(self, wanted):
-        """The next message that is wanted."""
-        while True:
-            message = self.messages.get(timeout=PATIENCE_S)
-            assert message is not None, self._process.stderr.read()
-            self.past.append(message)
-            if wanted(message):
-                return message
-
-    def ask(self, command, **arguments):
-        """Send a command; gives its reply."""
-        self.tell(json.dumps({"command": command, "id": "x", **arguments}))
-        return self.until(lambda message: "reply" in message)["reply"]
-
-    def tell(self, line):
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def end(self, close=True):
-        """Close its input, or wait for the end of the sound; gives its status, and the rest."""
-        if close:
-            self._process.stdin.close()
-        last = list(iter(lambda: self.messages.get(timeout=PATIENCE_S), None))
-        return self._process.wait(timeout=PATIENCE_S), last
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-
-def row(message):
-    return "time_s" in message
 
 
 def kind(name):
@@ -95,7 +28,7 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
     asked = ["--model", "spl", "--source", str(tone), "--columns", "laf_db,lafmax_db"]
     with Served(*asked, "--log", str(tmp_path / "log"), "--log-format", "jsonl") as served:
         header = served.until(lambda message: "header" in message)["header"]
-        first = served.until(row)
+        first = served.until(is_row)
         for message in ({"header": header}, columns_of(first)):
             jsonschema.validate(message, SCHEMA)
         assert [one["name"] for one in header["columns"]] == ["laf_db", "lafmax_db"]
@@ -107,32 +40,32 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
 
         assert served.ask("pause")["state"] == "paused"
         held_from = served.until(kind("paused"))["event"]["sample"]
-        rows = [served.until(row) for _ in range(8)]
+        rows = [served.until(is_row) for _ in range(8)]
         held = {one["lafmax_db"] for one in rows if one["sample"] > held_from}
         assert len(held) == 1
         assert served.ask("reset")["done"]
         served.until(kind("cleared"))
-        assert served.until(lambda m: row(m) and m["time_s"] > 0)["lafmax_db"] is None
+        assert served.until(lambda m: is_row(m) and m["time_s"] > 0)["lafmax_db"] is None
         assert served.ask("resume")["state"] == "measuring"
 
-        level = served.until(row)["laf_db"]
+        level = served.until(is_row)["laf_db"]
         before = header["calibration"][0]["full_scale_db_spl"]
         assert served.ask("calibrate", full_scale_db=before + 6)["done"]
         anew = served.until(lambda message: "header" in message)["header"]
         assert anew["calibration"][0]["full_scale_db_spl"] == before + 6
-        served.until(lambda m: row(m) and m["laf_db"] == pytest.approx(level + 6, abs=0.1))
+        served.until(lambda m: is_row(m) and m["laf_db"] == pytest.approx(level + 6, abs=0.1))
 
         assert served.ask("stop")["state"] == "stopped"
         # What was counted, and when not, is the same wherever rows are written.
         (part,) = (tmp_path / "log").glob("rows-*.jsonl")
         logged = [json.loads(line) for line in part.read_text().splitlines()]
-        sent = [columns_of(message) for message in served.past if row(message)]
-        assert sent == [one for one in logged if row(one)]
+        sent = [columns_of(message) for message in served.past if is_row(message)]
+        assert sent == [one for one in logged if is_row(one)]
         summaries = [message for message in served.past if "summary" in message]
         jsonschema.validate(summaries[0], SCHEMA)
         assert served.ask("mark", text="late")["error"] == "nothing is measured: send start first"
         assert served.ask("start")["state"] == "measuring"
-        assert served.until(row)["time_s"] == 0
+        assert served.until(is_row)["time_s"] == 0
         status = served.ask("status")
         assert status["health"]["samples"] > 0
         status, last = served.end()
@@ -142,7 +75,7 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
 
 def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
     with Served("--model", "spl", "--source", "am-tone") as served:
-        served.until(row)
+        served.until(is_row)
         for wrong in ("nonsense", "[1, 2]", '{"command": "fly"}', '{"a":' * 5000, "\x00\xff"):
             served.tell(wrong)
             reply = served.until(lambda message: "reply" in message)["reply"]
@@ -151,7 +84,7 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
         assert "2 is no setting" in served.ask("swap", settings={"2": "3"})["error"]
         assert "no row is called 'door'" in served.ask("reset", row="door")["error"]
         assert served.ask("start")["error"] == "a measurement runs: send stop first"
-        served.until(row)
+        served.until(is_row)
 
 
 def test_rows_of_a_file_are_those_that_meter_writes(tmp_path):
@@ -167,9 +100,9 @@ def test_rows_of_a_file_are_those_that_meter_writes(tmp_path):
         served.until(lambda message: "summary" in message)
         ended = served.until(lambda message: "state" in message)
     assert ended["state"]["state"] == "ended"
-    sent = [columns_of(message) for message in served.past if row(message)]
+    sent = [columns_of(message) for message in served.past if is_row(message)]
     clock = BEFORE[1]
     for one in (*sent, *written):
         one.pop(clock, None)
-    assert sent == [one for one in written if row(one)]
+    assert sent == [one for one in written if is_row(one)]
     assert len(sent) > 390

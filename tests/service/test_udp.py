@@ -10,7 +10,7 @@ import pytest
 from amt_stream.service.message import Message
 from amt_stream.service.transport import ServiceError
 from amt_stream.service.udp import Udp
-from tests.service.test_stdio import PATIENCE_S, Served, row
+from tests.service.served import PATIENCE_S, Served, is_row
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""Who may come in: by token, by the page that asks, by the name that it asks for."""
+
+import hmac
+import ipaddress
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from amt_stream.files import NotThatFile, small_text
+from amt_stream.service.transport import ServiceError
+
+SHORTEST_TOKEN = 16
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is of this computer alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def token_in(path: str) -> str:
+    """The token that a file holds; raises ServiceError for one that is none."""
+    try:
+        token = small_text(Path(path)).strip()
+    except (OSError, NotThatFile, UnicodeDecodeError) as error:
+        raise ServiceError(f"the token in {path} cannot be read: {error}") from error
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise ServiceError(
+            f"{path} holds no token: write {SHORTEST_TOKEN} or more letters and digits into it, as "
+            f"from: openssl rand -hex 16 > {path}"
+        )
+    return token
+
+
+class Entrance:
+    """Who may come in at one address.
+
+    A page of another site that somebody here looks at can reach this computer too, so whatever
+    tells an origin has to be of this page, or among `origins`. Without a token, this computer has
+    to be asked for by a name of its own: no other name may be made to lead here.
+    """
+
+    def __init__(self, host: str, token: str | None, origins: Sequence[str] = ()) -> None:
+        if token is None and not is_loopback(host):
+            raise ServiceError(
+                f"{host} can be reached from elsewhere: add --token-file FILE, or leave out "
+                "--listen"
+            )
+        self._token, self._origins = token, tuple(origins)
+
+    @property
+    def needs_token(self) -> bool:
+        return self._token is not None
+
+    def knows(self, token: object) -> bool:
+        """Whether a token is the right one, in a time that tells nothing of it."""
+        if self._token is None:
+            return True
+        given = token if isinstance(token, str) else ""
+        return hmac.compare_digest(given.encode(errors="replace"), self._token.encode())
+
+    def knows_header(self, header: str | None) -> bool:
+        """The same of a header Authorization: Bearer TOKEN."""
+        kind, _, token = (header or "").partition(" ")
+        return self.knows(token.strip() if kind.lower() == "bearer" else None)
+
+    def admits(self, host: str | None, origin: str | None) -> bool:
+        """Whether a request by these two headers is one of whom the door is for."""
+        try:
+            page = None if origin is None else urlsplit(origin).netloc.lower()
+            asked = urlsplit(f"//{host or ''}").hostname or ""
+        except ValueError:
+            return False
+        if page not in (None, (host or "").lower()) and origin not in self._origins:
+            return False
+        return self.needs_token or is_loopback(asked)

@@ -1,0 +1,93 @@
+"""A real browser without a screen, driven over its own debugging protocol."""
+
+import base64
+import contextlib
+import itertools
+import json
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from websockets.sync.client import connect
+
+PATIENCE_S = 30
+
+
+class Browser:
+    """One page in Chromium: `evaluate` runs JavaScript in it, `picture` is what it shows."""
+
+    def __init__(self, width=1280, height=800, dark=False):
+        self._folder = tempfile.TemporaryDirectory(prefix="browser", ignore_cleanup_errors=True)
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        options += ["--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-port=0"]
+        options += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}"]
+        self._process = subprocess.Popen(
+            ["chromium", *options, "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        port = self._port()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=PATIENCE_S) as found:
+            page = next(one for one in json.load(found) if one["type"] == "page")
+        self._open = contextlib.ExitStack()
+        url = page["webSocketDebuggerUrl"]
+        self._socket = self._open.enter_context(connect(url, max_size=None, proxy=None))
+        self._ids = itertools.count(1)
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                 deviceScaleFactor=1, mobile=False)  # fmt: skip
+        self._prefer("dark" if dark else "light")
+
+    def _port(self):
+        known = Path(self._folder.name) / "DevToolsActivePort"
+        until = time.monotonic() + PATIENCE_S
+        while not (known.exists() and known.read_text().count("\n")):
+            assert time.monotonic() < until, "the browser did not start"
+            time.sleep(0.05)
+        return int(known.read_text().splitlines()[0])
+
+    def _prefer(self, scheme):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.ask("Emulation.setEmulatedMedia", features=features)
+
+    def ask(self, method, **arguments):
+        """The result of a method of the protocol."""
+        own = next(self._ids)
+        self._socket.send(json.dumps({"id": own, "method": method, "params": arguments}))
+        while True:
+            answer = json.loads(self._socket.recv(timeout=PATIENCE_S))
+            if answer.get("id") == own:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, address):
+        self.ask("Page.navigate", url=address)
+        self.until(f"document.readyState === 'complete' && location.href.startsWith('{address}')")
+
+    def evaluate(self, expression):
+        """The value of JavaScript in the page."""
+        found = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def until(self, expression):
+        """Its first value that is true."""
+        until = time.monotonic() + PATIENCE_S
+        while not (value := self.evaluate(expression)):
+            assert time.monotonic() < until, f"{expression} stays {value!r}"
+            time.sleep(0.1)
+        return value
+
+    def picture(self):
+        """What it shows, as a PNG."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._open.close()
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()

@@ -1,0 +1,164 @@
+"""The page in a real browser: what it shows is what the rows say."""
+
+import contextlib
+import http.server
+import io
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.service.browser import Browser
+from tests.service.served import Served, is_row
+
+
+@pytest.fixture(scope="module")
+def served():
+    with Served("--web", "0", "--source", "demo", "--model", "moore2016") as one:
+        one.url = one.address
+        one.until(is_row)
+        yield one
+
+
+def pixels(browser):
+    return np.asarray(Image.open(io.BytesIO(browser.picture())))
+
+
+NUMBERS = "[...document.querySelectorAll('.number')]"
+VALUES = "[...document.querySelectorAll('.number .value')].map((one) => one.textContent)"
+CAPTIONS = "[...document.querySelectorAll('.number .what')].map((one) => one.textContent)"
+THERE = f"{VALUES}.some((one) => one !== '---')"
+
+
+def text(name):
+    return f"document.getElementById('{name}').textContent"
+
+
+def press(name):
+    return f"document.getElementById('{name}').click()"
+
+
+def test_numbers_move_and_are_those_of_the_rows(served):
+    with Browser() as browser:
+        browser.open(served.url)
+        first = browser.until(f"{THERE} && {VALUES}")
+        captions = browser.evaluate(CAPTIONS)
+        assert captions[:2] == ["short-term loudness", "long-term loudness"]
+        assert browser.until(text("state")) == "measuring"
+        assert browser.until(text("calibrated")) == "calibrated"
+        browser.until(f"JSON.stringify({VALUES}) !== {json.dumps(json.dumps(first))}")
+        # Held, so that what is shown and what was sent last are of the same row.
+        assert served.ask("stop")["done"]
+        browser.until(f"{text('state')} === 'stopped'")
+        time.sleep(0.5)
+        last = [message for message in served.past if is_row(message)][-1]
+        names = ("stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
+        shown = browser.evaluate(VALUES)
+        assert [float(one) for one in shown[:4]] == pytest.approx(
+            [last[name] for name in names], rel=0.006, abs=0.051
+        )
+        assert served.ask("start")["done"]
+        browser.until("!document.getElementById('specific').hidden")
+        browser.until(f"{text('state')} === 'measuring' && {THERE}")
+        time.sleep(1)
+        blue = np.array([26, 107, 184])
+        assert (pixels(browser)[..., :3] == blue).all(axis=-1).any(), "no line is drawn"
+
+
+def test_buttons_command_the_measurement(served):
+    with Browser() as browser:
+        browser.open(served.url)
+        browser.until(f"{text('state')} === 'measuring'")
+        browser.evaluate(press("pause"))
+        browser.until(f"{text('state')} === 'paused' && {text('pause')} === 'Resume'")
+        served.until(lambda message: message.get("event", {}).get("kind") == "paused")
+        browser.evaluate(press("pause"))
+        browser.until(f"{text('state')} === 'measuring'")
+        browser.until("document.querySelectorAll('#events li').length >= 2")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_light_and_dark_as_the_system_has_it(served, dark):
+    with Browser(dark=dark) as browser:
+        browser.open(served.url)
+        browser.until(f"{text('state')} === 'measuring'")
+        assert (pixels(browser)[-1, 0, :3].mean() < 64) == dark
+        browser.evaluate(press("theme"))
+        assert (pixels(browser)[-1, 0, :3].mean() < 64) != dark
+
+
+@pytest.mark.parametrize("size", [(360, 740), (1024, 600), (1920, 1080)])
+def test_nothing_is_wider_than_its_place(served, size):
+    cut = f"{NUMBERS}.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    with Browser(*size) as browser:
+        for path in ("", "?view=ltl", "?view=stl_sone,ltl_phon"):
+            browser.open(served.url + path)
+            browser.until(THERE)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= size[0]
+            assert browser.evaluate(cut) == 0
+
+
+def test_one_reading_over_another_picture(served):
+    with Browser() as browser:
+        none = {"r": 0, "g": 0, "b": 0, "a": 0}
+        browser.ask("Emulation.setDefaultBackgroundColorOverride", color=none)
+        browser.open(served.url + "?view=ltl&transparent=1")
+        browser.until(f"{VALUES}.length === 2 && {THERE}")
+        picture = pixels(browser)
+        assert picture.shape[-1] == 4
+        assert picture[5, 5, 3] == 0
+        assert (picture[..., 3] == 255).any()
+        assert browser.evaluate(CAPTIONS) == ["long-term loudness", "long-term loudness level"]
+        tall = f"{NUMBERS}[0].querySelector('.value').getBoundingClientRect().height"
+        assert browser.evaluate(tall) > 100
+
+
+PAGE = """<!doctype html><script type="module" src="{url}amt-meter.js"></script>
+<amt-meter src="{ws}" column="stl_phon"></amt-meter>
+<amt-meter src="{ws}" column="banana"></amt-meter>"""
+
+
+@contextlib.contextmanager
+def other_page(served):
+    """A page of another origin with the element in it."""
+    body = PAGE.format(url=served.url, ws=served.url.replace("http", "ws") + "ws").encode()
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_the_element_stands_in_a_page_that_was_let_in(served):
+    with other_page(served) as elsewhere, Browser() as browser:
+        browser.open(elsewhere)
+        # It was not let in: nothing of this server reaches it.
+        browser.until("document.readyState === 'complete'")
+        assert browser.evaluate("document.querySelector('amt-meter').shadowRoot") is None
+    with Served("--web", "0", "--source", "demo") as own:
+        own.url = own.address
+    port = own.url.rstrip("/").rsplit(":", 1)[1]
+    own.url = f"http://127.0.0.1:{port}/"
+    part = "document.querySelectorAll('amt-meter')[{}].shadowRoot.querySelector('.{}')"
+    with other_page(own) as elsewhere:
+        again = Served("--web", port, "--source", "demo", "--allow-origin", elsewhere)
+        with again, Browser() as browser:
+            again.until(is_row)
+            browser.open(elsewhere)
+            browser.until("document.querySelector('amt-meter').shadowRoot !== null")
+            browser.until(f"Number({part.format(0, 'value')}.textContent) >= 0")
+            assert browser.evaluate(f"{part.format(0, 'unit')}.textContent") == "phon"
+            browser.until(f"{part.format(1, 'doubt')}.textContent === 'there is no such reading'")

@@ -1,0 +1,267 @@
+"""The page, the WebSocket, /health: real clients, and who may come in."""
+
+import itertools
+import json
+import socket
+import struct
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from tests.service.served import COMMAND, ROOT, Served, is_row
+
+TOKEN = "0123456789abcdef0123"
+DEMO = ["--source", "demo", "--model", "spl"]
+
+
+@pytest.fixture(scope="module")
+def served():
+    """One that anybody on this computer may connect to."""
+    with Served("--web", "0", *DEMO) as one:
+        one.url = one.address
+        one.until(is_row)
+        yield one
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """One that asks for a token, at all addresses of this computer."""
+    path = tmp_path_factory.mktemp("token") / "token"
+    path.write_text(TOKEN + "\n")
+    asked = ["--web", "0", "--listen", "0.0.0.0", "--token-file", str(path)]
+    with Served(*asked, *DEMO) as one:
+        one.url = one.address.replace("0.0.0.0", "127.0.0.1")
+        one.until(is_row)
+        yield one
+
+
+def client(served, token=None, **more):
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    url = served.url.replace("http", "ws") + "ws"
+    more = {"close_timeout": 1, **more}
+    return connect(url, additional_headers=headers, proxy=None, **more)
+
+
+def get(served, path, **headers):
+    """Status, body and headers of a plain request."""
+    request = urllib.request.Request(served.url + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.read(), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), error.headers
+
+
+def received(connection, wanted):
+    """The next message that is wanted."""
+    while True:
+        message = json.loads(connection.recv(timeout=30))
+        if wanted(message):
+            return message
+
+
+def ending_of(connection):
+    """How the other end closes it, once it does."""
+    try:
+        while True:
+            connection.recv(timeout=30)
+    except ConnectionClosed as closed:
+        return closed.rcvd
+
+
+def test_whoever_comes_gets_the_header_and_then_what_all_get(served):
+    with client(served) as one:
+        first = json.loads(one.recv(timeout=30))
+        assert first["header"]["models"][0]["name"] == "spl"
+        assert "state" in json.loads(one.recv(timeout=30))
+        rows = [received(one, is_row) for _ in range(12)][1:]  # the newest, then those that come
+    sent = {}
+    while rows[-1]["sample"] not in sent:
+        row = served.until(is_row)
+        sent[row["sample"]] = row
+    known = {row["sample"]: row for row in served.past if is_row(row)}
+    assert [known[row["sample"]] for row in rows] == rows
+    steps = {b["sample"] - a["sample"] for a, b in itertools.pairwise(rows)}
+    assert steps == {4800}
+
+
+def test_commands_come_over_it_too_and_only_their_sender_is_answered(served):
+    with client(served) as one, client(served) as other:
+        other.send(json.dumps({"subscribe": ["reply", "event"]}))
+        one.send(json.dumps({"command": "mark", "text": "here", "id": 5}))
+        reply = received(one, lambda message: "reply" in message)["reply"]
+        assert (reply["command"], reply["id"], reply["done"]) == ("mark", 5, True)
+        heard = json.loads(other.recv(timeout=30))
+        while "event" not in heard:  # what was on its way before it subscribed
+            assert "reply" not in heard
+            heard = json.loads(other.recv(timeout=30))
+        assert heard["event"]["text"] == "here"
+
+
+def test_health_says_why_it_is_not_well(served):
+    status, body, _ = get(served, "health")
+    told = json.loads(body)
+    assert (status, told["well"], told["why"]) == (200, True, [])
+    assert served.ask("stop")["done"]
+    status, body, _ = get(served, "health")
+    told = json.loads(body)
+    assert (status, told["well"], told["state"]) == (503, False, "stopped")
+    assert told["why"] == ["nothing is measured: stopped"]
+    assert served.ask("start")["done"]
+
+
+def test_what_is_malformed_is_answered_and_what_is_too_much_is_cut_off(served):
+    with client(served) as one:
+        one.send("\x00{")
+        reply = received(one, lambda message: "reply" in message)["reply"]
+        assert not reply["done"]
+        assert "is no command: " in reply["error"]
+        one.send(b"\xff\xfe")
+        assert "is no command: " in received(one, lambda m: "reply" in m)["reply"]["error"]
+    with client(served) as one:
+        one.send("x" * 20_000)
+        assert ending_of(one).code == 1009
+    with client(served) as one:
+        for _ in range(200):
+            one.send('{"command": "status"}')
+        end = ending_of(one)
+        assert (end.code, end.reason) == (1008, "too many messages")
+    served.until(is_row)
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1.evil.example"]
+)
+def test_a_page_of_another_site_is_refused(served, origin):
+    with pytest.raises(InvalidStatus) as refused, client(served, origin=origin):
+        pass
+    assert refused.value.response.status_code == 403
+    assert get(served, "health", Origin=origin)[0] == 403
+    own = served.url.removesuffix("/")
+    with client(served, origin=own) as one:
+        assert received(one, is_row)
+
+
+def test_another_name_that_leads_here_is_refused(served):
+    port = served.url.rsplit(":", 1)[1]
+    assert get(served, "", Host=f"evil.example:{port}")[0] == 403
+    assert get(served, "", Host=f"localhost:{port}")[0] == 200
+    assert get(served, "", Host="[::1")[0] == 403
+
+
+def test_nothing_else_is_served(served):
+    for path in ("etc/passwd", "../web.py", "page/index.html", "%2e%2e/web.py", "metrics2"):
+        assert get(served, path)[0] == 404
+    status, body, headers = get(served, "")
+    assert (status, b"<title>" in body) == (200, True)
+    assert headers["Content-Security-Policy"].startswith("default-src 'self'")
+    assert b"http://" not in body
+    assert b"https://" not in body
+
+
+def test_a_token_is_asked_for_and_no_other_will_do(guarded):
+    for path in ("health", "metrics"):
+        assert get(guarded, path)[0] == 401
+        assert get(guarded, path, Authorization="Bearer wrong")[0] == 401
+        assert get(guarded, f"{path}?token={TOKEN}")[0] == 401
+    assert get(guarded, "health", Authorization=f"Bearer {TOKEN}")[0] == 200
+    with client(guarded, token=TOKEN) as one:
+        assert received(one, is_row)
+    with client(guarded) as one:  # a page cannot set a header
+        one.send(json.dumps({"token": TOKEN}))
+        assert received(one, is_row)
+    for first in ({"token": TOKEN[:-1]}, {"token": 5}, {"command": "stop"}, [TOKEN]):
+        with client(guarded) as one:
+            one.send(json.dumps(first))
+            end = ending_of(one)
+            assert (end.code, end.reason) == (1008, "a token is needed")
+
+
+def test_by_default_it_listens_to_this_computer_alone(served, guarded):
+    assert listens_at(served.process.pid) == {"127.0.0.1"}
+    assert listens_at(guarded.process.pid) == {"0.0.0.0"}
+
+
+def listens_at(pid):
+    """Addresses of all sockets on which a process waits for others."""
+    process, own = Path("/proc") / str(pid), set()
+    for name in (process / "fd").iterdir():
+        target = str(name.readlink())
+        if target.startswith("socket:["):
+            own.add(target[8:-1])
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in (process / "net" / table).read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if rest[5] in own and (state == "0A" or table.startswith("udp")):
+                address = local.split(":")[0]
+                assert len(address) == 8, "only IPv4 is expected here"
+                found.add(socket.inet_ntoa(struct.pack("<I", int(address, 16))))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--listen", "0.0.0.0", "--web", "0"], "add --token-file FILE"),
+        (["--token-file", "/nowhere", "--web", "0"], "cannot be read"),
+        (["--share"], "--share is of the page: add --web"),
+        ([], "nothing is served: add --web, --stdio"),
+        (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_in_one_sentence(tmp_path, asked, said):
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    asked = [str(path) if word == "TOKEN" else word for word in asked]
+    done = subprocess.run(
+        [*COMMAND, "serve", *DEMO, *asked], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_who_falls_behind_is_dropped_and_nobody_else_misses_a_row():
+    asked = ["--web", "0", "--columns", "*", "--step-ms", "2", *DEMO]
+    with Served(*asked) as one:
+        one.url = one.address
+        one.until(is_row)
+        with client(one) as quick, narrow(one) as stalled:
+            before = received(quick, is_row)["sample"]
+            until = time.monotonic() + 60
+            while "fell behind" not in (told := said_of_web(quick)):
+                assert time.monotonic() < until
+            assert told.startswith("1 clients")
+            samples = [received(quick, is_row)["sample"] for _ in range(3)]
+            assert samples[0] > before
+            del stalled
+        known = [row["sample"] for row in one.past if is_row(row)]
+        while known[-1] < samples[-1]:
+            known.append(one.until(is_row)["sample"])
+        assert {b - a for a, b in itertools.pairwise(known)} == {96}
+
+
+def narrow(served):
+    """A client that reads nothing after its greeting, and has little room."""
+    host, port = served.url.removeprefix("http://").removesuffix("/").split(":")
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.connect((host, int(port)))
+    lines = [f"GET /ws HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"]
+    lines += ["Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"]
+    lines += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"]
+    raw.sendall("".join(lines).encode())
+    return raw
+
+
+def said_of_web(connection):
+    state = received(connection, lambda message: "state" in message)
+    return state["state"]["transports"]["web"]["note"]
