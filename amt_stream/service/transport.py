@@ -64,13 +64,8 @@ class Transport(Protocol):
 class Unhindered:
     """The parts of a transport whose messages leave at once."""
 
-    @property
-    def note(self) -> str:
-        return ""
-
-    @property
-    def missed(self) -> int:
-        return 0
+    note = ""
+    missed = 0
 
     async def drain(self) -> None:
         """Nothing waits here."""

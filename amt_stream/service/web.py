@@ -81,12 +81,6 @@ class Web(Unhindered):
         self._wire: Wire | None = None
         self._telling: asyncio.Task[None] | None = None
 
-    @property
-    def note(self) -> str:
-        if not self.dropped:
-            return ""
-        return f"{self.dropped} clients of the WebSocket fell behind and were dropped"
-
     async def open(self, wire: Wire) -> None:
         try:
             from websockets.asyncio.server import serve
@@ -104,6 +98,7 @@ class Web(Unhindered):
                 compression=None,
                 max_size=LONGEST_MESSAGE,
                 max_queue=8,
+                close_timeout=CLOSE_S,
                 server_header=None,
             )
         except OSError as error:
@@ -131,6 +126,7 @@ class Web(Unhindered):
             # `broadcast` would let it wait without end.
             if client.transport.get_write_buffer_size() > BEHIND_BYTES:
                 self.dropped += 1
+                self.note = f"{self.dropped} clients fell behind and were dropped"
                 del self._clients[client]
                 client.transport.abort()
             elif kind in kinds:

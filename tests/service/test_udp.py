@@ -36,7 +36,7 @@ def test_each_message_is_a_datagram(listeners):
     assert status == 0
     for listening in listeners:
         assert [json.loads(listening.recv(1 << 16)) for _ in told] == told
-    assert sum(map(row, told)) == 21
+    assert sum(map(is_row, told)) == 21
 
 
 def test_what_is_no_address_of_one_computer_is_refused():

@@ -44,7 +44,7 @@ def guarded(tmp_path_factory):
 def client(served, token=None, **more):
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     url = served.url.replace("http", "ws") + "ws"
-    more = {"close_timeout": 1, **more}
+    more = {"close_timeout": 0.5, **more}
     return connect(url, additional_headers=headers, proxy=None, **more)
 
 
