@@ -147,7 +147,8 @@ class Later(Protocol):
 
     time_dim: where the time of each value is, as the model declares it
     ends_s: the first of `time_s` and the last
-    calm_s: the first of `since_s` where none of them has a fault or settles, else minus infinity
+    calm_s: the first of `since_s`, where none of them has a fault
+    settled: whether none of them settles
     epoch: UTC of the first sample of the sound, as the last of them has it
     """
 
@@ -159,6 +160,9 @@ class Later(Protocol):
 
     @property
     def calm_s(self) -> float: ...
+
+    @property
+    def settled(self) -> bool: ...
 
     @property
     def epoch(self) -> float: ...
@@ -265,11 +269,16 @@ class Frames:
 
     @property
     def calm_s(self) -> float:
-        """The first of `since_s` where it is known that none has a fault or settles.
+        """The first of `since_s`, the least, where it is known that none has a fault.
 
         Else minus infinity, and the arrays tell.
         """
         return -math.inf if self.later is None else self.later.calm_s
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known that none is `settling`."""
+        return self.later is not None and self.later.settled
 
     @property
     def end_utc(self) -> float:
@@ -313,7 +322,8 @@ class Joined:
                 raise ValueError("these frames do not follow one another")
             self.whole = whole
         self.time_dim, self.ends_s = self.whole.time_dim, self.whole.ends_s
-        self.calm_s, self.epoch = self.whole.calm_s, parts[-1].epoch
+        self.calm_s, self.settled = self.whole.calm_s, self.whole.settled
+        self.epoch = parts[-1].epoch
 
     def __len__(self) -> int:
         return len(self.whole)

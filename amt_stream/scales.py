@@ -5,6 +5,7 @@ Every function takes a float, a numpy array or a torch tensor and returns the sa
 
 import math
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -159,6 +160,7 @@ _EDITIONS = {
 }
 
 
+@cache
 def _sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
     if edition not in _EDITIONS:
         raise ValueError(f"edition {edition!r} is not known: use one of {', '.join(_EDITIONS)}")

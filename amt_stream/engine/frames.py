@@ -114,10 +114,14 @@ class Run:
 
     @property
     def calm_s(self) -> float:
-        """The first of `since_s` where none settles, else minus infinity."""
+        """The first of `since_s`, the least."""
+        return (self.clock.sample_of(self.low) - self.calm_from) / self.clock.fs
+
+    @property
+    def settled(self) -> bool:
+        """Whether none settles."""
         sample = self.clock.sample_of(self.low)
-        since = sample - self.calm_from
-        return -math.inf if since < self.forget or sample < self.start else since / self.clock.fs
+        return sample >= self.start and sample - self.calm_from >= self.forget
 
     def make(self, name: str) -> NDArray[Any]:
         """The array of this name, as `Frames` has it [any-thread]."""

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.metering import loops
 from amt_stream.resumable import Resumable
 
 Values = NDArray[np.floating]
@@ -20,18 +21,18 @@ class Maximum(Resumable):
     def __init__(self) -> None:
         self.value = -math.inf
         self.time_s: float | None = None
+        loops.make_ready()
 
     def add(self, time_s: Values, values: Values) -> NDArray[np.float64]:
         """Take `values` (n,) at `time_s` (n,) into account; NaN does not count.
 
         Gives the highest value after each; minus infinity where there was none yet.
         """
-        joined = np.concatenate([[self.value], values], dtype=np.float64)
-        highest = np.fmax.accumulate(joined)[1:]
-        if len(values) and highest[-1] > self.value:
-            k = int(np.argmax(highest == highest[-1]))
-            self.value, self.time_s = float(highest[-1]), float(time_s[k])
-        return highest
+        held = np.empty(len(values))
+        place = loops.hold_highest(np.asarray(values, np.float64), self.value, held)
+        if place >= 0:
+            self.value, self.time_s = float(held[-1]), float(time_s[place])
+        return held
 
 
 class Hold(Resumable):
@@ -105,7 +106,7 @@ class Events(Resumable):
 
     def add(self, time_s: Values, found_by: Values, followed: Values) -> None:
         """Take rows (n,) into account; NaN ends an event."""
-        at = 0
+        at, found_by = 0, np.asarray(found_by, np.float64)
         while at < len(time_s):
             if self.present is None:
                 begins = np.flatnonzero(found_by[at:] >= self.above)
@@ -114,14 +115,13 @@ class Events(Resumable):
                 at += int(begins[0])
                 self.present = Event(float(time_s[at]), float(time_s[at]), -math.inf)
             # Half a microsecond: times are sums of floating-point steps.
-            over = time_s[at:] >= self.present.start_s + self.longest_s - 5e-7
-            ends = np.flatnonzero(over | ~(found_by[at:] > self.above - self.hysteresis))
-            end = at + int(ends[0]) if len(ends) else len(time_s)
+            until_s = self.present.start_s + self.longest_s - 5e-7
+            end = loops.lasts(time_s, found_by, at, until_s, self.above - self.hysteresis)
             if end > at:
-                highest = max(self.present.maximum, float(np.max(followed[at:end])))
+                highest = max(self.present.maximum, float(followed[at:end].max()))
                 last = float(time_s[end - 1])
                 self.present = Event(self.present.start_s, last, highest)
-            if len(ends):
+            if end < len(time_s):
                 self.events.append(self.present)
                 self.present = None
             at = end

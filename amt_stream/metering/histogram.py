@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.metering import loops
 from amt_stream.resumable import Resumable, Unfitting
 
 SLOTS = 100
@@ -28,8 +29,9 @@ class Histogram(Resumable):
                 f"a histogram from {low} to {high} in classes of {width}: give low < high and a "
                 "width that fits between them"
             )
-        self.low, self.high, self.width = low, high, width
+        self.low, self.high, self.width = float(low), float(high), float(width)
         self.counts: NDArray[np.int64] = np.zeros(round((high - low) / width), np.int64)
+        loops.make_ready()
 
     def __len__(self) -> int:
         """How many values there were."""
@@ -52,10 +54,7 @@ class Histogram(Resumable):
     def add(self, values: ArrayLike) -> None:
         """Count `values` (n,)."""
         given = np.asarray(values, np.float64).ravel()
-        places = np.floor((given[~np.isnan(given)] - self.low) / self.width)
-        inside = np.minimum(np.maximum(places, 0), len(self.counts) - 1).astype(np.int64)
-        # There are many more classes than values in a block.
-        np.add.at(self.counts, inside, 1)
+        loops.count(given, self.low, self.width, self.counts)
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of a histogram of the same classes."""

@@ -85,8 +85,7 @@ class LoudnessMeter(Meter):
         measured = known & (not self.paused)
         stl, ltl = (np.where(measured, phon, np.nan) for phon in (stl_phon, ltl_phon))
         heard = np.where(known, ltl_phon, np.nan)
-        exceeded = self.percentiles.add(ltl, heard, self._renewals.due(time_s))
-        found = dict(zip(self.percentiles.names, exceeded, strict=True))
+        found = self.percentiles.add(ltl, heard, self._renewals.due(time_s))
         if not self.paused:
             count = int(np.count_nonzero(known))
             self._measured += count

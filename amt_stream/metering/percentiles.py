@@ -29,6 +29,8 @@ class Renewals(Resumable):
 
     def due(self, time_s: Values) -> Sequence[int]:
         """Which of these frames they are, at `time_s` (n,), in order."""
+        if not len(time_s) or float(time_s[-1]) / RENEWED_S + 1e-6 < self._steps + 1:
+            return ()
         # 6.1 / 0.1 is 60.999...: a frame on the edge belongs to the step that begins there.
         steps = np.floor(time_s / RENEWED_S + 1e-6).astype(np.int64)
         reached = np.maximum.accumulate(np.concatenate([[self._steps], steps]))
@@ -82,8 +84,8 @@ class Percentiles(Resumable):
         for histogram in self.rolling.values():
             histogram.skip(count)
 
-    def add(self, measured: Values, heard: Values, due: Sequence[int]) -> Values:
-        """Take values (n,) into account; gives the percentiles (k, n), in the order of `names`.
+    def add(self, measured: Values, heard: Values, due: Sequence[int]) -> dict[str, Values]:
+        """Take values (n,) into account; gives the percentiles (n,) by name.
 
         measured, heard: what counts for all that was measured, and for the windows; NaN does not
         due: places of the values with which to renew percentiles, in order; the others have those
@@ -92,8 +94,7 @@ class Percentiles(Resumable):
         found: dict[str | None, Values] = {None: self._follow(None, self.histogram, measured, due)}
         for window, histogram in self.rolling.items():
             found[window] = self._follow(window, histogram, heard, due)
-        rows = [found[window][place] for window, place in self._places]
-        return np.stack(rows) if rows else np.empty((0, len(measured)))
+        return {n: found[w][k] for n, (w, k) in zip(self.names, self._places, strict=True)}
 
     def _follow(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.metering import loops
 from amt_stream.resumable import Resumable
 from amt_stream.scales import P0
 
@@ -57,6 +58,7 @@ class RollingLevel(Resumable):
         self._begun = np.zeros(2)
         self._taken = 0
         self._covered = 0.0
+        loops.make_ready()
 
     @property
     def covered_s(self) -> float:
@@ -72,21 +74,19 @@ class RollingLevel(Resumable):
 
         NaN takes up time, but does not count; the level is NaN where nothing counts.
         """
-        sums = np.empty((2, len(mean_square)))
-        counts = ~np.isnan(mean_square)
-        frames = np.zeros((2, len(mean_square)))
-        np.copyto(frames[0], mean_square, where=counts)
-        frames[1] = counts
+        given, sums = np.asarray(mean_square, np.float64), np.empty((2, len(mean_square)))
         at = 0
-        while at < len(mean_square):
-            part = frames[:, at : at + self.length - self._taken]
-            size = part.shape[1]
-            slot = (self._taken + np.arange(size)) // self.slot
-            begun = np.cumsum(np.concatenate([self._begun[:, None], part], 1), 1)[:, 1:]
-            sums[:, at : at + size] = begun + self._rest[:, slot + 1]
-            for kept, added in zip(self._slots, part, strict=True):
-                np.add.at(kept, slot, added)
-            self._begun = begun[:, -1]
+        while at < len(given):
+            size = min(len(given) - at, self.length - self._taken)
+            loops.roll(
+                given[at : at + size],
+                self._taken,
+                self.slot,
+                self._rest,
+                self._slots,
+                self._begun,
+                sums[:, at : at + size],
+            )
             self._taken += size
             at += size
             self._turn()

@@ -62,8 +62,7 @@ class SharpnessMeter(Meter):
         measured = np.full(len(heard), np.nan) if self.paused else heard
         if not self.paused:
             self._excluded += int(np.count_nonzero(np.isnan(heard)))
-        exceeded = self.percentiles.add(measured, heard, self._renewals.due(time_s))
-        found = dict(zip(self.percentiles.names, exceeded, strict=True))
+        found = self.percentiles.add(measured, heard, self._renewals.due(time_s))
         found["max_acum"] = self.maximum.add(time_s, measured)
         found["mean_acum"] = self._mean(measured)
         return self.in_order(found, len(time_s))

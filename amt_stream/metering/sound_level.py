@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.metering import loops
 from amt_stream.metering.dose import DAY_S, DOSE, Dose
 from amt_stream.metering.forecast import EXPOSURE, Forecasts
 from amt_stream.metering.meter import Meter
@@ -25,8 +25,8 @@ LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")
 TIME_CONSTANTS_S = np.array([0.125, 0.125, 0.125, 1.0, 1.0, 1.0, 0.035])
 """With which they rise, I by its attack."""
 
-SETTLED = np.ceil(5 * TIME_CONSTANTS_S / FRAME_S).astype(int)[:, None]
-"""Frames (7, 1) with the last of which a level tells of the sound and not of silence before it."""
+SETTLED = np.ceil(5 * TIME_CONSTANTS_S / FRAME_S).astype(np.int64)
+"""Frames (7,) with the last of which a level tells of the sound and not of silence before it."""
 
 MEMORY_S, DECAY_S = 0.12, 1.5
 """In which the frequency weightings forget a sound 50 dB louder; time constant of what I holds."""
@@ -35,8 +35,10 @@ FORGOTTEN_S = MEMORY_S + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
 FORGOTTEN_S[-1] += np.log(1e5) * DECAY_S
 """Seconds after a fault until a level (7,) that has fallen by 50 dB is within 0.05 dB."""
 
-FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(int)[:, None]
-"""The same in frames (7, 1)."""
+FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(np.int64)
+"""The same in frames (7,)."""
+
+NO_RISE = np.zeros_like(SETTLED)
 
 LOWEST = 6
 """The first levels, of which the lowest is told; that of I is of no use."""
@@ -46,10 +48,10 @@ Values = NDArray[np.float64]
 
 
 class Running(NamedTuple):
-    """Sums and extremes of what was measured up to each of n frames.
+    """Sums and extremes of all that was measured so far.
 
-    sums: of mean squares (3, n) in Pa^2; counts: of frames (n,); highest, lowest: powers (7, n) and
-    (6, n) in Pa^2; peak: (n,) in pascal
+    sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,); highest, lowest: powers (7, 1) and
+    (6, 1) in Pa^2; peak: (1,) in pascal
     """
 
     sums: Values
@@ -58,51 +60,43 @@ class Running(NamedTuple):
     lowest: Values
     peak: Values
 
-    def equivalent_db(self, weighting: int) -> Values:
-        return level_db(self.sums[weighting] / np.where(self.counts > 0, self.counts, np.nan))
-
-    def exposure_db(self) -> Values:
-        """Of A: that of 1 s with the same energy."""
-        with np.errstate(divide="ignore"):
-            return self.equivalent_db(0) + 10 * np.log10(self.counts * FRAME_S)
-
-    def day_db(self) -> Values:
-        """LEX,8h (ISO 1999): of A, that of eight hours with the same energy."""
-        return self.exposure_db() - 10 * math.log10(DAY_S)
-
-    def highest_db(self, level: int) -> Values:
-        return level_db(self.highest[level])
-
-    def lowest_db(self, level: int) -> Values:
-        return level_db(self.lowest[level])
-
-    def peak_db(self) -> Values:
-        return level_db(np.square(self.peak))
+    @classmethod
+    def nothing(cls) -> Self:
+        levels = len(LEVELS), 1
+        return cls(
+            np.zeros((len(WEIGHTINGS), 1)),
+            np.zeros(1),
+            np.zeros(levels),
+            np.full((LOWEST, 1), np.inf),
+            np.zeros(1),
+        )
 
 
-NOTHING = Running(
-    np.zeros((len(WEIGHTINGS), 1)),
-    np.zeros(1),
-    np.zeros((len(LEVELS), 1)),
-    np.full((LOWEST, 1), np.inf),
-    np.zeros(1),
+RUNNING = (
+    *(f"l{weighting}eq_db" for weighting in WEIGHTINGS),
+    "lcpeak_db",
+    *(f"{level}max_db" for level in LEVELS),
+    *(f"{level}min_db" for level in LEVELS[:LOWEST]),
 )
+"""Readings of all that was measured."""
 
-RUNNING: dict[str, Callable[[Running], Values]] = {
-    **{f"l{w}eq_db": partial(Running.equivalent_db, weighting=k) for k, w in enumerate(WEIGHTINGS)},
-    "lae_db": Running.exposure_db,
-    "lcpeak_db": Running.peak_db,
-    **{f"{LEVELS[k]}max_db": partial(Running.highest_db, level=k) for k in range(len(LEVELS))},
-    **{
-        f"{name}min_db": partial(Running.lowest_db, level=k)
-        for k, name in enumerate(LEVELS[:LOWEST])
-    },
-}
-"""Readings of all that was measured, (n,) in dB; not finite where there is none, as of silence."""
+ON_REQUEST = f"{EXPOSURE}_db"
+"""One more, of which only somebody who asks for it can make anything."""
 
 
-ON_REQUEST: dict[str, Callable[[Running], Values]] = {f"{EXPOSURE}_db": Running.day_db}
-"""Those of which only somebody who asks for them can make anything."""
+def running_db(powers: Values, counts: Values) -> dict[str, Values]:
+    """Those, (n,) in dB each, and both of exposure; not finite where there is none, as of silence.
+
+    powers: (k, n) in Pa^2 in their order, of which the first three are sums of `counts` (n,) frames
+    """
+    powers[: len(WEIGHTINGS)] /= np.where(counts > 0, counts, np.nan)
+    found = dict(zip(RUNNING, level_db(powers), strict=True))
+    with np.errstate(divide="ignore"):
+        # That of 1 s with the same energy.
+        found["lae_db"] = found["laeq_db"] + 10 * np.log10(counts * FRAME_S)
+    # LEX,8h (ISO 1999): that of eight hours.
+    found[ON_REQUEST] = found["lae_db"] - 10 * math.log10(DAY_S)
+    return found
 
 
 class SoundLevelMeter(Meter):
@@ -148,7 +142,9 @@ class SoundLevelMeter(Meter):
         self.doses = {
             stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
         }
-        offered = [*RUNNING, *ON_REQUEST, *self.rolling, *self.percentiles.names]
+        running = (*RUNNING, "lae_db", ON_REQUEST)
+        self._runs = any(name in running for name in self.columns)
+        offered = [*running, *self.rolling, *self.percentiles.names]
         for key in self.doses:
             offered += [f"dose_{key}_percent", f"twa_{key}_db"]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
@@ -164,7 +160,7 @@ class SoundLevelMeter(Meter):
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
         self.percentiles.reset()
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
-        self._running = NOTHING
+        self._running = Running.nothing()
         self._excluded = 0
         for dose in self.doses.values():
             dose.reset()
@@ -192,31 +188,38 @@ class SoundLevelMeter(Meter):
         count = len(c_peak)
         if not count:
             return np.empty((len(self.columns), 0))
-        known = np.asarray(np.isfinite(mean_square).all(0))
+        parts = mean_square, c_peak[None], highest, lowest, power[:1]
+        frames = np.concatenate(parts, dtype=np.float64)
+        known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid
-        settled = valid & self._settled(valid, since_s)
+        since_s = self._since_s(valid) if since_s is None else since_s
+        told = np.empty_like(frames)
+        risen = NO_RISE if self._after_silence else SETTLED
+        given = frames, valid, since_s, self._taken, FRAME_S, risen, FORGOTTEN, self.paused
+        loops.measure(*given, *self._running, told)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = np.where(valid[-1], power[:, -1], np.nan)
         self._taken += count
 
-        measured = np.zeros(count, bool) if self.paused else valid
-        counted = settled & measured if self.paused else settled
-        running = self._measure(measured, counted, mean_square, highest, lowest, c_peak)
-        fast = np.where(settled[0], level_db(power[0]), np.nan)
         # A level that has settled is of a valid frame.
-        exceeded = self.percentiles.add(np.full(count, np.nan) if self.paused else fast, fast, due)
+        fast = level_db(told[-2])
+        found = self.percentiles.add(np.full(count, np.nan) if self.paused else fast, fast, due)
         if not self.paused:
             self._excluded += count - int(np.count_nonzero(valid))
-        found = dict(zip(self.percentiles.names, exceeded, strict=True))
-        found |= self._roll(np.where(valid, mean_square, np.nan), running)
-        found |= {n: value(running) for n, value in self._told.items() if n in self.columns}
+        found |= self._roll(np.where(valid, mean_square, np.nan), told[0], told[-1])
+        measured = valid & (not self.paused)
         for key, dose in self.doses.items():
             percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
             found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
+        if self._runs:
+            found |= running_db(told[:-2], told[-1])
         return self.in_order(found, count)
 
-    def _roll(self, squares: Values, running: Running) -> dict[str, Values]:
-        """Rolling levels after each of n frames (3, n), NaN for none, and forecasts."""
+    def _roll(self, squares: Values, sums: Values, counts: Values) -> dict[str, Values]:
+        """Rolling levels after each of n frames (3, n), NaN for none, and forecasts.
+
+        sums, counts: (n,) of A-weighted mean squares that were measured, and of their frames
+        """
         found, ahead = {}, {}
         before = self._taken - squares.shape[1]
         for name, level in self.rolling.items():
@@ -227,7 +230,6 @@ class SoundLevelMeter(Meter):
                 found[name] = level.add(weighted)
             self._rolled[name] = float(found[name][-1])
         if EXPOSURE in self.forecasts.levels:
-            sums, counts = running.sums[0], running.counts
             ahead[EXPOSURE] = self.forecasts.expose(sums, counts, squares[0], before)
         return found | self.forecasts.columns(ahead)
 
@@ -240,44 +242,12 @@ class SoundLevelMeter(Meter):
         self._taken += count
         self._excluded += 0 if self.paused else count
 
-    def _settled(self, valid: NDArray[np.bool_], since_s: Values | None) -> NDArray[np.bool_]:
-        """Which levels (7, n) have risen from the start, and have forgotten the last fault."""
+    def _since_s(self, valid: NDArray[np.bool_]) -> Values:
+        """How long ago the last frame was that was not valid."""
         number = self._taken + np.arange(len(valid))
-        if since_s is None:
-            last = np.maximum.accumulate(np.where(valid, self._invalid, number))
-            self._invalid = float(last[-1])
-            since = np.asarray(number - last, np.float64)
-        else:
-            # Whole frames, but for what floats do.
-            since = np.rint(since_s / FRAME_S)
-        risen = (number + 1 >= SETTLED) | self._after_silence
-        forgotten: NDArray[np.bool_] = since >= FORGOTTEN
-        return risen & forgotten
-
-    def _measure(
-        self,
-        measured: NDArray[np.bool_],
-        settled: NDArray[np.bool_],
-        squares: Powers,
-        highest: Powers,
-        lowest: Powers,
-        c_peak: Powers,
-    ) -> Running:
-        """Count frames that are `measured`, and levels (7, n) where they have `settled`."""
-        before, lowest = self._running, lowest[:LOWEST]
-        if not settled.all():
-            squares, c_peak = np.where(measured, squares, 0.0), np.where(measured, c_peak, 0.0)
-            highest = np.where(settled, highest, 0.0)
-            lowest = np.where(settled[:LOWEST], lowest, np.inf)
-        running = Running(
-            _after(np.add, before.sums, squares),
-            _after(np.add, before.counts, measured),
-            _after(np.maximum, before.highest, highest),
-            _after(np.minimum, before.lowest, lowest),
-            _after(np.maximum, before.peak, c_peak),
-        )
-        self._running = Running(*(v[..., -1:] for v in running))
-        return running
+        last = np.maximum.accumulate(np.where(valid, self._invalid, number))
+        self._invalid = float(last[-1])
+        return np.asarray(number - last, np.float64) * FRAME_S
 
     @property
     def measured_s(self) -> float:
@@ -288,10 +258,6 @@ class SoundLevelMeter(Meter):
         """How much of its window a rolling level counts."""
         return self.rolling[column].covered_s
 
-    @property
-    def _told(self) -> dict[str, Callable[[Running], Values]]:
-        return RUNNING | {n: value for n, value in ON_REQUEST.items() if n in self.columns}
-
     def _dosed(self) -> Iterator[tuple[str, float]]:
         for key, dose in self.doses.items():
             yield f"dose_{key}_percent", dose.percent
@@ -301,9 +267,12 @@ class SoundLevelMeter(Meter):
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
+        so_far = self._running
+        powers = so_far.sums, np.square(so_far.peak)[None], so_far.highest, so_far.lowest
+        running = running_db(np.concatenate(powers), so_far.counts)
         return {
             **{f"{name}_db": finite(value) for name, value in now},
-            **{name: finite(value(self._running)[0]) for name, value in self._told.items()},
+            **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
             **{name: finite(value) for name, value in self._dosed()},
             **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
             **self.percentiles.reading(),
@@ -311,14 +280,6 @@ class SoundLevelMeter(Meter):
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,
         }
-
-
-def _after(operation: np.ufunc, before: Values, values: NDArray[np.generic]) -> Values:
-    """`operation` over all `values` (..., n) so far, after each; they go on from `before`."""
-    if values.shape[-1] == 1:
-        return operation(before, values, dtype=np.float64)
-    joined = np.concatenate([before, values], -1, dtype=np.float64)
-    return operation.accumulate(joined, -1)[..., 1:]
 
 
 def finite(level: float | None) -> float | None:

@@ -72,7 +72,7 @@ class ZwickerMeter(Meter):
         exceeded = self.percentiles.add(
             np.where(measured, doublings, np.nan), doublings, self._renewals.due(time_s)
         )
-        found = dict(zip(self.percentiles.names, np.exp2(exceeded), strict=True))
+        found = {name: np.exp2(v) for name, v in exceeded.items()}
         found["nmax_sone"] = self.maximum.add(time_s, np.where(measured, sone, np.nan))
         return self.in_order(found, len(time_s))
 

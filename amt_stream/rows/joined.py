@@ -370,6 +370,7 @@ class _Track(Resumable):
         # From so long after a fault on no column remembers it, and from so long after a hole on.
         self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
         self._whole_s = self._window_s.max(initial=0.0)
+        self._own_times = None not in settle_s
         # Between which times there are no rows: of frames that are not there, and of gaps.
         self.holes = np.zeros((0, 2))
 
@@ -403,7 +404,7 @@ class _Track(Resumable):
         if math.isinf(self._time_s[-1]):
             self._marks |= known
         values = self._readings.take(frames).reshape(len(frames), -1)
-        calm = frames.calm_s >= 0
+        calm = frames.calm_s > -math.inf
         marks = np.full(len(frames), known) if calm else frames.fault | known
         self._settling = np.concatenate([self._settling, self._settling_of(frames)])
         self._values = np.concatenate([self._values, values])
@@ -431,10 +432,13 @@ class _Track(Resumable):
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_]:
         """Which columns (frame, column) remember silence or a fault, or have no whole window."""
-        begin_s = frames.begin_s
+        shape = len(frames), len(self._settle_s)
+        if frames.end_s < frames.start_s:
+            return np.ones(shape, np.bool_)
+        begin_s, settled = frames.begin_s, frames.settled or self._own_times
         whole = begin_s >= max(frames.start_s, self._hole_s + self._whole_s)
-        if whole and frames.calm_s >= self._calm_s:
-            return np.zeros((len(frames), len(self._settle_s)), np.bool_)
+        if whole and settled and frames.calm_s >= self._calm_s:
+            return np.zeros(shape, np.bool_)
         found = frames.since_s[:, None] < self._settle_s
         found |= frames.settling[:, None] & np.isnan(self._settle_s)
         found |= frames.time_s[:, None] < self._hole_s + self._window_s

@@ -154,8 +154,11 @@ class Readings(Resumable, ABC):
         after_s, to_s = self.covered_from_s, self.to_s + RISEN_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         after_s = after_s + RISEN_S if after_s else -RISEN_S
-        settled = frames.calm_s >= (settle_s or 0.0)
-        if settled and frames.begin_s > after_s and frames.end_s <= to_s:
+        if settle_s is None:
+            calm = frames.settled and frames.calm_s >= 0
+        else:
+            calm = frames.calm_s >= settle_s
+        if calm and frames.begin_s > after_s and frames.end_s <= to_s:
             return np.ones(len(frames), np.bool_)
         time_s = frames.time_s
         there = (time_s > after_s) & (time_s <= to_s)
@@ -185,7 +188,7 @@ class Uncounted(Readings):
 
 def heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames have heard all sound, and only sound that was there."""
-    if frames.calm_s >= 0:
+    if frames.calm_s > -math.inf:
         return np.ones(len(frames), np.bool_)
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
@@ -246,6 +249,18 @@ def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
     if len(values) == 1:
         return [("", highest)]
     return [("", highest), *((f"_{side}", v) for side, v in zip(SIDES, values, strict=True))]
+
+
+def by_sides(channels: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+    """Of values of one or two channels the higher ones and each of two: (1, ...) or (3, ...)."""
+    if len(channels) == 1:
+        return np.asarray(channels, np.float64)
+    return np.stack([np.fmax(*channels), *channels], dtype=np.float64)
+
+
+def place_of(side: str | None) -> int:
+    """Where that has those of "_left" or "_right", or the higher ones."""
+    return SIDES.index(side[1:]) + 1 if side else 0
 
 
 def of_side(channels: Sequence[NDArray[np.floating]], side: str | None) -> NDArray[np.floating]:

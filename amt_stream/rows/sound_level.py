@@ -1,7 +1,6 @@
 """Readings of sound level, of each channel and of the louder one."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,16 @@ from amt_stream.metering.sound_level import (
 )
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import RENEWED, Column, counting
-from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, heard, higher, of_side
+from amt_stream.rows.readings import (
+    SIDES,
+    Readings,
+    Summary,
+    by_side,
+    by_sides,
+    heard,
+    higher,
+    place_of,
+)
 
 NAME = re.compile(
     rf"(?P<what>l(?:[acz](?:f|s|i|eq|e|peak)(?:max|min)?|(?P<percent>\d\d?))"
@@ -60,7 +68,7 @@ class SoundLevelReadings(Readings):
     kept = (*Readings.kept, "_meters")
 
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
-    short_s = FRAME_S * float(SETTLED[LEVELS.index("laf"), 0])
+    short_s = FRAME_S * float(SETTLED[LEVELS.index("laf")])
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
@@ -101,15 +109,19 @@ class SoundLevelReadings(Readings):
         return _column(name, self._channels)
 
     def renew(self) -> None:
-        self._parts = []
-        wanted: dict[str, None] = {}
+        parts: list[tuple[int, int]] = []
+        names, columns = list(LEVELS), []
         for column in self.columns:
             found = _parsed(column.name)
             assert found is not None
-            if found["what"] not in LEVELS:
-                wanted[f"{found['what']}_{found['unit']}"] = None
-            self._parts.append((found["what"], found["side"]))
-        self._meters = [SoundLevelMeter(list(wanted), self.burst) for _ in range(self._channels)]
+            if found["what"] not in names:
+                names.append(found["what"])
+                columns.append(f"{found['what']}_{found['unit']}")
+            parts.append((place_of(found["side"]), names.index(found["what"])))
+        # Where each column stands: on which side, and after which levels of the moment.
+        self._places = np.array(parts, np.int64).reshape(-1, 2).T
+        self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
+        self._meters = [SoundLevelMeter(columns, self.burst) for _ in range(self._channels)]
 
     def reset(self) -> None:
         for meter in self._meters:
@@ -118,14 +130,15 @@ class SoundLevelReadings(Readings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)
         now = level_db(np.where(heard(frames), frames.values.power, np.nan))
-        each = {level: [channel[k] for channel in now] for k, level in enumerate(LEVELS)}
-        for meter, *values in zip(self._meters, *frames.values, strict=True):
+        told = []
+        for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
             meter.paused = self.paused
-            told = meter.update(*values, counted, frames.since_s)
-            for name, column in zip(meter.columns, told, strict=True):
-                each.setdefault(name.rpartition("_")[0], []).append(column)
-        found = [_of_side(what, each[what], side) for what, side in self._parts]
-        return self.stacked(found, frames)
+            told.append(np.concatenate([levels, meter.update(*values, counted, frames.since_s)]))
+        found = by_sides(told)
+        if len(told) > 1:
+            for place, lower in self._lower:
+                found[0, place] = lower(*(channel[place] for channel in told))
+        return found[*self._places].T
 
     def skip(self, count: int) -> None:
         for meter in self._meters:
@@ -158,15 +171,11 @@ def _parsed(name: str) -> re.Match[str] | None:
     return found
 
 
-def _of_side(
-    what: str, channels: Sequence[NDArray[np.floating]], side: str | None
-) -> NDArray[np.floating]:
-    """As `of_side`; of what is still allowed the lower one, which holds for both."""
-    if side or len(channels) == 1:
-        return of_side(channels, side)
+def _lower(what: str) -> np.ufunc | None:
+    """What takes the lower one of both channels, where that holds for both; None elsewhere."""
     if "_allowed_" in what:
-        return np.minimum(*channels)
-    return np.fmin(*channels) if "_until_" in what else np.fmax(*channels)
+        return np.minimum
+    return np.fmin if "_until_" in what else None
 
 
 def _column(name: str, channels: int) -> Column:
@@ -191,7 +200,7 @@ def _column(name: str, channels: int) -> Column:
 
 
 def _forgotten_s(level: str) -> float:
-    return round(float(FORGOTTEN[LEVELS.index(level), 0]) * FRAME_S, 2)
+    return round(float(FORGOTTEN[LEVELS.index(level)]) * FRAME_S, 2)
 
 
 def _asked(found: re.Match[str]) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from amt_stream.metering import ZwickerMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
-from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, higher, of_side
+from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, by_sides, higher, place_of
 from amt_stream.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
 from amt_stream.scales import zwicker_phon
 
@@ -61,20 +61,23 @@ class ZwickerReadings(Readings):
         return _column(name, self._channels)
 
     def renew(self) -> None:
-        # Of each column of loudness its place among the meters' columns, None for loudness itself.
-        self._parts = {}
-        wanted: dict[str, None] = {}
-        for column in self.columns:
+        # First stands loudness itself.
+        names, parts, others = [""], [], {}
+        for place, column in enumerate(self.columns):
             found = NAME.fullmatch(column.name)
             if found is None:
+                others[column.name] = place
                 continue
-            of_meter = f"n{found['statistic']}_sone" if found["statistic"] else None
-            if of_meter is not None:
-                wanted[of_meter] = None
-            self._parts[column.name] = (of_meter, found["side"], found["unit"])
-        self._meters = [ZwickerMeter(list(wanted)) for _ in range(self._channels)]
-        others = [column.name for column in self.columns if column.name not in self._parts]
-        self._sharpness = Sharpnesses(others, self._channels)
+            statistic = found["statistic"] or ""
+            if statistic not in names:
+                names.append(statistic)
+            parts.append((place, place_of(found["side"]), names.index(statistic)))
+        # Of loudness: which columns, and where each stands: on which side, after which statistics.
+        self._columns_of_n, *self._places = np.array(parts, np.int64).reshape(-1, 3).T
+        self._in_phon = np.array([self.columns[k].unit == "phon" for k, *_ in parts], np.bool_)
+        columns = [f"n{statistic}_sone" for statistic in names[1:]]
+        self._meters = [ZwickerMeter(columns) for _ in range(self._channels)]
+        self._others, self._sharpness = others, Sharpnesses(list(others), self._channels)
 
     def reset(self) -> None:
         for meter in self._meters:
@@ -83,18 +86,21 @@ class ZwickerReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, SETTLE_S)
-        each: dict[str | None, list[NDArray[np.floating]]] = {None: list(frames.values.n)}
+        told = []
         for meter, sone in zip(self._meters, frames.values.n, strict=True):
             meter.paused = self.paused
-            told = meter.update(frames.time_s, sone, counted)
-            for name, values in zip(meter.columns, told, strict=True):
-                each.setdefault(name, []).append(values)
+            told.append(np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)]))
+        loudness = by_sides(told)[*self._places]
+        loudness[self._in_phon] = zwicker_phon(loudness[self._in_phon])
+        if not self._others:
+            return loudness.T
+        found = np.empty((len(frames), len(self.columns)))
+        found[:, self._columns_of_n] = loudness.T
         self._sharpness.pause(self.paused)
-        found = self._sharpness.take(frames.time_s, frames.values.core, counted)
-        for column, (of_meter, side, unit) in self._parts.items():
-            sone = of_side(each[of_meter], side)
-            found[column] = sone if unit == "sone" else zwicker_phon(sone)
-        return self.stacked([found[column.name] for column in self.columns], frames)
+        sharpness = self._sharpness.take(frames.time_s, frames.values.core, counted)
+        for name, place in self._others.items():
+            found[:, place] = sharpness[name]
+        return found
 
     def skip(self, count: int) -> None:
         for meter in self._meters:

@@ -1,0 +1,144 @@
+"""Loops over frames that meters take: compiled, as a call of numpy for each step costs more.
+
+Each goes on from what it is given to change, one frame after another, in float64.
+"""
+
+import math
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from numba import types
+
+from amt_stream.functional.kernel_cache import cached_njit
+
+Array = np.ndarray
+
+_one_by_one = Lock()
+
+_compiled = cached_njit(nogil=True, error_model="numpy")
+
+
+@_compiled
+def count(values: Array, low: float, width: float, counts: Array) -> None:
+    """Count `values` (n,) in classes from `low` on; NaN does not count."""
+    most = float(len(counts) - 1)
+    for value in values:
+        if not math.isnan(value):
+            place = np.floor((value - low) / width)
+            counts[int(min(max(place, 0.0), most))] += 1
+
+
+@_compiled
+def hold_highest(values: Array, highest: float, held: Array) -> int:
+    """The highest so far after each of `values` (n,); where the last of these came, or -1."""
+    place = -1
+    for k in range(len(values)):
+        if values[k] > highest:
+            highest, place = values[k], k
+        held[k] = highest
+    return place
+
+
+@_compiled
+def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -> int:
+    """Place of the first of `values` (n,) from `at` on that is late or not above; n for none."""
+    while at < len(values) and time_s[at] < until_s and values[at] > above:
+        at += 1
+    return at
+
+
+@_compiled
+def roll(
+    mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, sums: Array
+) -> None:
+    """Sums and counts (2, n) of a window after each frame, up to the end of its stretch.
+
+    The arguments are as of `RollingLevel`.
+    """
+    for k in range(len(mean_square)):
+        place = (taken + k) // slot
+        if not math.isnan(mean_square[k]):
+            slots[0, place] += mean_square[k]
+            slots[1, place] += 1.0
+            begun[0] += mean_square[k]
+            begun[1] += 1.0
+        sums[0, k] = begun[0] + rest[0, place + 1]
+        sums[1, k] = begun[1] + rest[1, place + 1]
+
+
+@_compiled
+def measure(
+    frames: Array,
+    valid: Array,
+    since_s: Array,
+    number: int,
+    frame_s: float,
+    risen: Array,
+    forgotten: Array,
+    paused: bool,
+    sums: Array,
+    counts: Array,
+    highest: Array,
+    lowest: Array,
+    peak: Array,
+    told: Array,
+) -> None:
+    """Sums and extremes of sound levels after each frame.
+
+    frames: (19, n) mean squares of three weightings, peak, highest of seven levels, lowest of
+        seven, power of the first
+    valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
+    number: how many frames there were before these, each of `frame_s`
+    risen, forgotten: (7,) frames after which a level counts, of the sound and after a fault
+    sums, counts, highest, lowest, peak: what was counted so far, with an axis (1,) of time
+    told: (19, n) after each frame: sums, squared peak, highest, lowest of six levels, power of the
+        first where it may count and NaN elsewhere, counts
+    """
+    for k in range(len(valid)):
+        since = np.rint(since_s[k] / frame_s)
+        if valid[k] and not paused:
+            for i in range(3):
+                sums[i, 0] += frames[i, k]
+            counts[0] += 1.0
+            peak[0] = max(peak[0], frames[3, k])
+        told[17, k] = math.nan
+        for i in range(7):
+            if valid[k] and number + k + 1 >= risen[i] and since >= forgotten[i]:
+                if i == 0:
+                    told[17, k] = frames[18, k]
+                if not paused:
+                    highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
+                    if i < 6:
+                        lowest[i, 0] = min(lowest[i, 0], frames[11 + i, k])
+        told[:3, k], told[3, k], told[18, k] = sums[:, 0], peak[0] * peak[0], counts[0]
+        told[4:11, k], told[11:17, k] = highest[:, 0], lowest[:, 0]
+
+
+def make_ready() -> None:
+    """Compile these, each once for whatever memory its frames come in, so that no sound waits."""
+    with _one_by_one:
+        _compile()
+
+
+@cache
+def _compile() -> None:
+    f8, i8, flags = types.float64, types.int64, types.Array(types.bool_, 1, "A", readonly=True)
+    line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
+    kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
+    frames = types.Array(i8, 1, "C", readonly=True)
+    for kernel, given in (
+        (count, (line, f8, f8, types.Array(i8, 1, "C"))),
+        (hold_highest, (line, f8, kept)),
+        (lasts, (line, line, i8, f8, f8)),
+        (roll, (line, i8, i8, table, kept_table, kept, types.Array(f8, 2, "A"))),
+        (
+            measure,
+            (
+                *(table, flags, line, i8, f8, frames, frames, types.bool_),
+                *(kept_table, kept, kept_table, kept_table, kept, kept_table),
+            ),
+        ),
+    ):
+        kernel.compile(given)
+        kernel.disable_compile()
