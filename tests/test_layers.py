@@ -18,6 +18,7 @@ RANK += ["manifest", "bench", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
+    "limits",
     "ending",
     "output",
     "files",

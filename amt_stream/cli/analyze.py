@@ -15,6 +15,7 @@ from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
+from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import chosen_preset
 from amt_stream.cli.progress import Progress
@@ -41,7 +42,8 @@ class Outcome:
 def run_analyze(args: argparse.Namespace) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done.
 
-    1 where one of them could not be analyzed, or not all of it was there.
+    1 where one of them could not be analyzed, or not all of it was there; else 4 where a limit was
+    exceeded, with --fail-above.
     """
     args.format_typed = args.format is not None
     args.format = row_format(args)
@@ -50,12 +52,14 @@ def run_analyze(args: argparse.Namespace) -> int:
     levels = Levels(args)
     tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
     preset = chosen_preset(args)
+    refuse_no_limits(args, preset)
     if levels.uncalibrated is not None and preset.in_pascal and not all(t.refusal for t in tasks):
         say(f"{levels.uncalibrated}: --full-scale-db DB gives the true level")
     _say_where(preset)
     tasks = [_with_levels(task, levels) for task in tasks]
     failed = False
     summaries: list[Mapping[str, Any]] = []
+    limits: list[tuple[str, Mapping[str, Any]]] = []
     for outcome in _outcomes(args, preset, tasks, folder):
         for note in outcome.notes:
             say(note)
@@ -64,6 +68,7 @@ def run_analyze(args: argparse.Namespace) -> int:
             failed = True
             continue
         failed |= "cut_off" in outcome.summary
+        limits += [(outcome.summary["name"], one) for one in outcome.summary.get("limits", ())]
         if told_in_file(args):
             summaries.append(outcome.summary)
         elif args.summary:
@@ -72,7 +77,7 @@ def run_analyze(args: argparse.Namespace) -> int:
         with atomic_text_file(Path(args.out)) as stream:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
-    return 1 if failed else 0
+    return judged(1 if failed else 0, limits, args)
 
 
 def _say_where(preset: Preset) -> None:

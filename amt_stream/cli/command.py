@@ -161,8 +161,9 @@ def build_parser() -> argparse.ArgumentParser:
         prog="amt-stream",
         description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
         "LUFS, and modulation by auditory band, live or of sound files.",
-        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 129 terminal closed, "
-        "130 interrupted, 141 the reader of standard output left, 143 terminated",
+        epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 4 a limit "
+        "exceeded (--fail-above), 129 terminal closed, 130 interrupted, 141 the reader of standard "
+        "output left, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
     options.list_devices_option(parser, default=False)

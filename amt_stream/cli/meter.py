@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.log import open_log, refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS, choose_rows, chosen_preset
@@ -24,6 +25,7 @@ from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
+from amt_stream.rows import AnyRows
 from amt_stream.session import SessionLog
 from amt_stream.table import Sound, Table
 
@@ -48,6 +50,7 @@ def run_meter(args: argparse.Namespace) -> int:
     refuse_log_options(args)
     preset = chosen_preset(args)
     choose_rows(args, preset)
+    refuse_no_limits(args, preset)
     if args.rows and not (args.format or args.quiet):
         raise WrongUsage(
             f"{len(args.rows)} rows, each heard by itself, are written and not shown: add "
@@ -243,7 +246,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     end_s, ended = heard_s(engine), engine.error is None and not ending.asked
     if ended and args.from_s is not None and end_s <= args.from_s:
         raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
-    return _ended(engine, args.duration, watch)
+    return _judged(args, _ended(engine, args.duration, watch), table.rows)
 
 
 def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
@@ -253,7 +256,7 @@ def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
     (log,) = open_logs(args, preset, given, models, args.blocksize)
     engine = make_engine(given, preset, models, [log], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
-    return _ended(engine, args.duration, watch)
+    return _judged(args, _ended(engine, args.duration, watch), log.table.rows)
 
 
 def _measure(engine: "Engine", done: threading.Event, duration: float | None) -> Watch:
@@ -299,7 +302,7 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
             ending.hold()
             terminal.run(args.duration)
         terminal.print_last()
-    return _ended(engine, args.duration, terminal.watch)
+    return _judged(args, _ended(engine, args.duration, terminal.watch), sink)
 
 
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
@@ -330,6 +333,13 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 
 
+def _judged(args: argparse.Namespace, status: int, rows: AnyRows | Sink | None) -> int:
+    """The same status, or that of a limit that was exceeded, which is said."""
+    if not isinstance(rows, AnyRows | LatestReadings):
+        return status
+    return judged(status, [(one.row, one.to_dict()) for one in rows.stood()], args)
+
+
 def _is_message(error: BaseException | None) -> bool:
     """What the system or libsndfile says of an input; anything else is our own fault."""
     from soundfile import LibsndfileError
@@ -351,17 +361,20 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
         )
         return None
     view = VIEWS[preset.view]
+    seen: list[Sink | None] = []
 
     def engine_for(device: str | int | None) -> "Engine":
         if device is None:
             given, blocksize = metered_input(args, preset), args.blocksize
         else:
             given, blocksize = input_from_window(device, args, preset), None
-        engine, _ = _engine_to_see(args, preset, given, blocksize, view.asks)
+        engine, sink = _engine_to_see(args, preset, given, blocksize, view.asks)
+        seen[:] = [sink]
         ending.hold()
         return engine
 
-    return run_window(engine_for, view.load_window(), duration=args.duration)
+    status = run_window(engine_for, view.load_window(), duration=args.duration)
+    return _judged(args, status, seen[0] if seen else None)
 
 
 def _has_display() -> bool:

@@ -11,9 +11,11 @@ from amt_stream.calibration import (
     LARGEST_UNCERTAINTY_DB,
     MICROPHONE_UNCERTAINTY_DB,
 )
+from amt_stream.cli.limits import EXCEEDED, models_with, typed_limits
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
+from amt_stream.norms import shipped_norms
 from amt_stream.plain import UNFIT, fits_tables
 from amt_stream.presets import (
     DEFAULT,
@@ -31,8 +33,9 @@ PCM_CHANNELS = 2
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
+    limits = typed_limits(args)
     if args.preset is None:
-        preset = _preset_of(args.model or (DEFAULT,))
+        preset = _preset_of(args.model or models_with(limits) or (DEFAULT,))
     else:
         preset = load_preset(args.preset)
     if args.model not in (None, preset.names):
@@ -45,7 +48,7 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
         raise WrongUsage(
             f"--field is for {fielded}: {preset.where} hears the sound as it is; leave it out"
         )
-    return preset.with_field(args.field).with_compute(args.compute)
+    return preset.with_field(args.field).with_compute(args.compute).with_limits(limits)
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:
@@ -177,6 +180,7 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
         "--format", choices=ROW_FORMATS, help="write rows of numbers and show nothing"
     )
     parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
+    _fail_above(parser)
     _rows(parser)
 
 
@@ -451,6 +455,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         metavar="DB",
         help="level of the calibrator in dB SPL (default: 94)",
     )
+    _fail_above(parser)
     _rows(parser)
     _model(parser)
 
@@ -587,6 +592,15 @@ def _device(parser: argparse.ArgumentParser, several: bool = False) -> None:
     )
 
 
+def _fail_above(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fail-above",
+        action="store_true",
+        help=f"end with status {EXCEEDED} where a limit was exceeded, and with 1 where one was "
+        "never known",
+    )
+
+
 def _rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns",
@@ -594,6 +608,16 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         help="columns of rows by name, or by a pattern such as 'laeq*' or '*_phon', with commas "
         "between; also of the last so many s, min or h: laeq_15min_db, ltl_n5_10min_phon "
         "(default: a choice for each model)",
+    )
+    parser.add_argument(
+        "--limit",
+        "--limits",
+        action="append",
+        metavar="NORM|'COLUMN>VALUE'",
+        help=f"what columns are not to be above: one or more of {', '.join(shipped_norms())}; a "
+        "TOML file; or a line such as 'laeq_15min_db>100,amber=97,hysteresis=1,hold=2' (or < for "
+        "below). May be given again. Rows have the state of each, green, amber or red; without "
+        "--model and --preset the models are those that the columns need",
     )
     parser.add_argument(
         "--from",

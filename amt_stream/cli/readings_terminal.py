@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from amt_stream.cli.terminal import (
+    ALARM,
     BOLD,
     PLAIN,
     Condition,
@@ -16,12 +17,14 @@ from amt_stream.cli.terminal import (
     warning_words,
 )
 from amt_stream.outputs import LatestReadings
-from amt_stream.rows import reading_text
+from amt_stream.rows import limit_words, reading_text
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
 
-NAME, CELL = 11, 30
+NAME, CELL, STATE = 11, 30, 14
+COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"}
+"""Of a state's word; of those that are none, as of other warnings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,8 @@ class ReadingsSeen(Condition):
     """The readings of each model by name, and their condition."""
 
     readings: dict[str, dict[str, Any]]
+    limits: tuple[tuple[str, str, str], ...] = ()
+    """Of each limit its name, its state, and what else there is to say."""
 
 
 def line(reading: ReadingsSeen) -> str:
@@ -39,7 +44,8 @@ def line(reading: ReadingsSeen) -> str:
         for name, value in readings.items()
         if value is not None
     ]
-    return "  ".join([f"{reading.time_s:8.1f} s", *known, *warning_words(reading)])
+    states = [f"{name} {state}" for name, state, _ in reading.limits]
+    return "  ".join([f"{reading.time_s:8.1f} s", *known, *states, *warning_words(reading)])
 
 
 def screen(reading: ReadingsSeen, width: int) -> list[str]:
@@ -56,7 +62,14 @@ def screen(reading: ReadingsSeen, width: int) -> list[str]:
             text = cut("".join(cells[at : at + across]), max(1, width - NAME))
             lines.append(f"{BOLD}{label:<{NAME}}{PLAIN}{text}")
         lines.append("")
+    if reading.limits:
+        lines += [*(_limit(*limit, width) for limit in reading.limits), ""]
     return [*lines, *status(reading, width)]
+
+
+def _limit(name: str, state: str, words: str, width: int) -> str:
+    text = cut(f" {name}: {words}", max(1, width - STATE))
+    return f"{COLORS.get(state, ALARM)}{state:^{STATE}}{PLAIN}{text}"
 
 
 class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
@@ -74,7 +87,12 @@ class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
         if newest is None:
             return None
         readings = {model: self._latest.of(model) for model in self._latest.models}
-        return ReadingsSeen(readings=readings, **condition | {"time_s": newest["time_s"]})
+        limits = tuple(
+            (limit.name, newest[limit.state], limit_words(limit, newest))
+            for limit in self._latest.limits
+        )
+        condition |= {"time_s": newest["time_s"]}
+        return ReadingsSeen(readings=readings, limits=limits, **condition)
 
     def line(self, reading: ReadingsSeen) -> str:
         return line(reading)

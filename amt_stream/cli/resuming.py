@@ -28,6 +28,7 @@ def settings_of(args: argparse.Namespace, preset: Preset) -> dict[str, Any]:
         "target_lufs": args.target_lufs,
         "dual_mono": args.dual_mono,
         "replace_invalid": args.replace_invalid,
+        "limits": preset.tables.get("limits"),
     }
     read_again: dict[str, Any] = json.loads(json.dumps(settings))
     return read_again

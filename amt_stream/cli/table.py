@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from amt_stream.cli.limits import refuse_uncalibrated
 from amt_stream.cli.messages import Mistake
 from amt_stream.presets import Preset
 from amt_stream.table import Sound, Table
@@ -22,7 +23,7 @@ def table_of(
     """Those of a sound; they end where --to or --duration does, whichever comes first."""
     duration_s = getattr(args, "duration", None)
     try:
-        return Table(
+        table = Table(
             preset,
             models,
             sound,
@@ -35,3 +36,5 @@ def table_of(
         )
     except ValueError as error:
         raise Mistake(error) from error
+    refuse_uncalibrated(args, table)
+    return table

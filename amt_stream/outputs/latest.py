@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from amt_stream.frames import Event, Frames
-from amt_stream.rows import AnyRows
+from amt_stream.rows import AnyRows, Stood
 from amt_stream.rows.readings import Summary
 
 SUMMARY_S = 0.5
@@ -21,7 +21,7 @@ class LatestReadings:
     def __init__(self, table: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
         self.totals: Summary = {}
-        self.models = tuple(table.readings)
+        self.models, self.limits = tuple(table.readings), table.limits
         self._table = table
         self._summed_s = -SUMMARY_S
         self._lock = threading.Lock()
@@ -55,6 +55,11 @@ class LatestReadings:
     def paused(self, value: bool) -> None:
         with self._lock:
             self._table.paused = value
+
+    def stood(self) -> list[Stood]:
+        """How each limit was kept."""
+        with self._lock:
+            return self._table.stood()
 
     def of(self, model: str) -> dict[str, Any]:
         """The newest readings of one model by name, those of the moment and the headlines."""

@@ -8,7 +8,7 @@ from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
 from amt_stream.rows.judge import Judge, Stood
-from amt_stream.rows.limited import LimitEvents, columns_of
+from amt_stream.rows.limited import LimitEvents, columns_of, limit_words
 from amt_stream.rows.loudness import LoudnessReadings
 from amt_stream.rows.modulation import (
     EARS,
@@ -68,6 +68,7 @@ __all__ = [
     "fault_words",
     "header",
     "hz_text",
+    "limit_words",
     "phon_text",
     "reading_text",
     "readings_of",

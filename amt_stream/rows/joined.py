@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -292,7 +293,7 @@ class JoinedRows(Resumable):
 
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
-        return [judge.stood for judge in self._judges]
+        return [replace(judge.stood, row=self.row) for judge in self._judges]
 
     def reset(self) -> None:
         """Forget what was counted; no filter is touched."""

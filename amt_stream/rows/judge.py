@@ -21,6 +21,7 @@ class Stood:
     state: at the last row, a word of STATES; "unknown" before the first
     times: how often it turned red
     seconds: in each of STATES
+    row: of which microphone, where several are heard, each by itself
     worst, worst_s: the highest value, or the lowest where that is worse, and when that was
     """
 
@@ -30,6 +31,7 @@ class Stood:
     seconds: Mapping[str, float]
     worst: float | None
     worst_s: float | None
+    row: str = ""
 
     @property
     def exceeded(self) -> bool | None:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,22 @@ def _forecasts(limit: Limit) -> list[str]:
     level, side = found.groups(default="")
     told = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
     return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in told)]
+
+
+def limit_words(limit: Limit, row: Mapping[str, Any]) -> str:
+    """What a row tells of a limit beside its state: the value, and what is still allowed."""
+    value = reading_text(limit.column, row.get(limit.column))
+    words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
+    names = _forecasts(limit)
+    if names and row.get(names[0]) is not None:
+        words += f"; allowed from now on {row[names[0]]:.1f}"
+    if names and row.get(names[1]) is not None:
+        words += f"; {_duration(row[names[1]])} as it is now"
+    return words
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
 
 
 class LimitEvents:

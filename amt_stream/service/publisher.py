@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from amt_stream.frames import Event, Frames
-from amt_stream.rows import Rows
+from amt_stream.rows import LimitEvents, Rows
 from amt_stream.service.message import Message, event_message, row_message
 from amt_stream.table import Table
 
@@ -13,6 +13,8 @@ Post = Callable[[Sequence[Message]], None]
 
 class Publisher:
     """A sink: posts a header, a message for each row and each event, and at the end a summary.
+
+    A limit whose state changes is an event too.
 
     post: takes messages in their order, in the sink's thread; it may wait
     header: makes the header, once there is sound
@@ -25,6 +27,7 @@ class Publisher:
         """Set when the last message was posted."""
         self._table, self._post, self._host = table, post, host
         self._heard = self._begun = False
+        self._limits = LimitEvents(table.rows.limits)
 
     def __call__(self, frames: Frames) -> None:
         """[sink-thread]"""
@@ -57,7 +60,8 @@ class Publisher:
     def _send(self, rows: Rows) -> None:
         if len(rows):
             self._begin()
-            self._post([row_message(row) for row in rows])
+            changes = [event_message(event) for event in self._limits(rows)]
+            self._post([*changes, *(row_message(row) for row in rows)])
 
     def _begin(self) -> None:
         if not self._begun:

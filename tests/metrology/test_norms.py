@@ -33,7 +33,7 @@ def test_what_is_asked_of_venues_programmes_and_work():
         assert told[f"v-nissg-{level}"] == {"laeq_60min_db": level, "lafmax_db": 125}
     for level, peak in ((80, 135), (85, 137), (87, 140)):
         assert told[f"workplace-{level}"] == {"lex_8h_db": level, "lcpeak_db": peak}
-    assert told["niosh"] == {"dose_85_3_80_percent": 100, "lcpeak_db": 140}
+    assert told["niosh-98-126"] == {"dose_85_3_80_percent": 100, "lcpeak_db": 140}
     assert told["osha-action"] == {"dose_90_5_80_percent": 50}
     assert told["osha-permissible"] == {"dose_90_5_90_percent": 100, "lasmax_db": 115}
     assert told["ebu-r128"] == {"integrated_lufs": -22.8, "true_peak_dbtp": -1}
@@ -141,3 +141,9 @@ def test_a_norm_that_is_not_there(tmp_path):
     path.write_text('source = "us"\n[[limits]]\ncolumn = "laf_db"\nabove = 80\n')
     (limit,) = load_norm(str(path))
     assert (limit.name, limit.source) == ("laf_80", "us")
+
+
+def test_the_page_names_every_norm():
+    page = (norms_folder().parents[1] / "docs" / "rows.md").read_text(encoding="utf-8")
+    table = page.partition("### Norms")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"`([\w-]+)`", table)) == sorted(["--limit", *shipped_norms()])

@@ -1,0 +1,98 @@
+"""Limits as they are typed, and what a command says of them at its end."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amt_stream import catalog
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.limits import Limit
+from amt_stream.norms import limits_of
+
+if TYPE_CHECKING:
+    from amt_stream.presets import Preset
+    from amt_stream.table import Table
+
+EXCEEDED = 4
+"""The exit status where a limit was exceeded, with --fail-above."""
+
+UNJUDGED = 1
+
+
+def typed_limits(args: argparse.Namespace) -> tuple[Limit, ...]:
+    """Those of --limit; raises Mistake for what is none."""
+    return limits_of(args.limit or ())
+
+
+def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
+    """The models that give the columns of these limits, the first of each."""
+    if not limits:
+        return ()
+    from amt_stream.rows import readings_of
+    from amt_stream.rows.column import no_such_column
+
+    readings = readings_of(catalog.side_by_side(), 2, band=True)
+    found: dict[str, None] = {}
+    for limit in limits:
+        models = [name for name, one in readings.items() if one.matching(limit.column)]
+        if not models:
+            offered = [column.name for one in readings.values() for column in one.offered]
+            raise Mistake(f"{limit.words}: {no_such_column(limit.column, offered)}")
+        found[models[0]] = None
+    return tuple(found)
+
+
+def refuse_no_limits(args: argparse.Namespace, preset: "Preset") -> None:
+    """Raise WrongUsage where there is nothing that --fail-above could be of."""
+    if args.fail_above and not preset.limits:
+        raise WrongUsage("--fail-above is of limits: add --limit NORM, or 'COLUMN>VALUE'")
+
+
+def refuse_uncalibrated(args: argparse.Namespace, table: "Table") -> None:
+    """Raise Mistake where --fail-above could not tell anything of a sound."""
+    if not getattr(args, "fail_above", False) or all(
+        one.calibrated for one in table.sound.calibration
+    ):
+        return
+    for limit in table.rows.limits:
+        for one in table.rows.readings.values():
+            if one.in_pascal and any(column.name == limit.column for column in one.columns):
+                raise Mistake(
+                    f"{limit.words}: {table.sound.name} is not calibrated, so that --fail-above "
+                    "could tell nothing; --full-scale-db DB gives the true level"
+                )
+
+
+def judged(
+    status: int, limits: Iterable[tuple[str, Mapping[str, Any]]], args: argparse.Namespace
+) -> int:
+    """Say which limits were exceeded, or never known; gives the exit status of the command.
+
+    limits: what a summary tells of each, and of what, or "" where there is one sound
+    status: without limits; one that tells of an error stays
+    """
+    worst = 0
+    for whose, limit in limits:
+        words = _words(limit)
+        if words:
+            say(f"{whose}: {words}" if whose else words)
+            found = UNJUDGED if limit["exceeded"] is None else EXCEEDED
+            worst = found if worst == 0 else max(worst, found)
+    return status or (worst if args.fail_above else 0)
+
+
+def _words(limit: Mapping[str, Any]) -> str:
+    """What there is to be said of a limit."""
+    name, column = limit["name"], limit["column"]
+    side = "above" if "above" in limit else "below"
+    if limit["exceeded"] is None:
+        why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
+        return f"{name}: {column} was never known{why}"
+    if not limit["exceeded"]:
+        return ""
+    from amt_stream.rows import reading_text
+
+    worst = f"{reading_text(column, limit['worst'])} at worst, at {limit['worst_s']:g} s"
+    if limit.get("at_end"):
+        return f"{name}: {column} ended {side} {limit[side]:g} ({worst})"
+    return f"{name}: {column} was {side} {limit[side]:g} for {limit['red_s']:g} s, {worst}"

@@ -1,0 +1,190 @@
+"""Limits on the command line: what rows, summaries, logs and exit statuses tell of them."""
+
+import json
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.limits import judged
+from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.readings_terminal import ReadingsSeen, line, screen
+from amt_stream.session.reading import Session
+
+SCHEMA = json.loads(resources.files("amt_stream.data").joinpath("rows.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+LIMIT = "laeq_1s_db>79.8,amber=70,hysteresis=1,hold=0.5,name=short"
+WHAT = ("--limit", LIMIT, "--limits", "who-venues", "--columns", "laf_db")
+
+
+@pytest.fixture
+def stepping(sound_file, tone):
+    """2 s at 60 dB, 2 s at 80 dB, 2 s at 60 dB, of 1 kHz, where A weighs nothing."""
+    parts = [tone(level, 2.0) for level in (60.0, 80.0, 60.0)]
+    return sound_file(np.concatenate(parts).astype(np.float32))
+
+
+def lines(text):
+    header, *rows, summary = map(json.loads, text.splitlines())
+    for one in (header, *rows, summary):
+        VALIDATOR.validate(one)
+    return header["header"], rows, summary["summary"]
+
+
+def test_rows_of_both_commands_have_the_same_states(printed, stepping):
+    asked = (*WHAT, "--format", "jsonl", "--step-ms", 100, "--full-scale-db", 100)
+    header, rows, summary = lines(printed("analyze", stepping, *asked))
+    metered = lines(printed("meter", "--source", stepping, "--fast", *asked))
+    for row in (*rows, *metered[1]):
+        del row["utc"]
+    assert metered[1] == rows
+    assert metered[0]["limits"] == header["limits"]
+    assert metered[2]["limits"] == summary["limits"]
+    assert [one["name"] for one in header["models"]] == ["spl"]
+    short, venue = header["limits"]
+    told = {"name": "short", "column": "laeq_1s_db", "above": 79.8, "amber": 70}
+    assert short == told | {"hysteresis": 1, "hold_s": 0.5}
+    assert venue["source"].startswith("WHO")
+    assert [c["name"] for c in header["columns"]][:2] == ["laf_db", "laeq_1s_db"]
+    states = [row["limit_short"] for row in rows]
+    assert [*dict.fromkeys(states)] == ["unknown", "green", "amber", "red"]
+    assert states[-1] == "green"
+    assert {row["limit_who_laeq_15min"] for row in rows[1:]} == {"green"}
+    assert rows[-1]["laeq_15min_allowed_100_db"] == pytest.approx(100, abs=0.05)
+    short, _ = summary["limits"]
+    assert (short["state"], short["exceeded"], short["times"]) == ("green", True, 1)
+    assert short["worst"] == pytest.approx(80, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "words"),
+    [
+        ("laf_db>81", 0, ""),
+        ("laf_db>79", 4, "laf_79: laf_db was above 79 for 1.9 s, 80.0 at worst, at "),
+        ("laeq_db>79,name=whole", 0, ""),
+    ],
+)
+def test_what_was_exceeded_is_said_and_is_the_exit_status(said, stepping, limit, status, words):
+    asked = ("--limit", limit, "--full-scale-db", 100, "--step-ms", 100)
+    commands = (
+        ["analyze", stepping, "--summary"],
+        ["meter", "--source", stepping, "--fast", "--format", "csv"],
+        ["meter", "--source", stepping, "--fast", "--quiet", "--log", "log"],
+        ["meter", "--source", stepping, "--fast", "--terminal"],
+    )
+    for command in commands:
+        ended, _, told = said(*command, *asked, "--fail-above")
+        assert ended == status, command
+        assert words in told
+        assert bool(words) == (" above " in told)
+    assert said(*commands[0], *asked)[0] == 0
+
+
+def test_limits_have_their_events_in_a_log(said, stepping):
+    asked = ("--limit", LIMIT, "--full-scale-db", 100, "--step-ms", 100)
+    for format in ("sqlite", "jsonl"):
+        log = f"log-{format}"
+        command = ["meter", "--source", stepping, "--fast", "--quiet", "--log", log]
+        assert said(*command, "--log-format", format, *asked)[0] == 0
+        session = Session(log)
+        states = [row["limit_short"] for row in session.rows()]
+        events = [event for event in session.events() if event.kind == "limit"]
+        turned = [event.text.split()[2].rstrip(":") for event in events]
+        assert turned == ["amber", "red", "amber", "green"]
+        for event in events:
+            at = next(k for k, row in enumerate(session.rows()) if row["sample"] == event.sample)
+            assert states[at] in event.text
+            assert states[at - 1] not in event.text
+
+
+def test_each_microphone_has_its_own_state(printed, sound_file, tone):
+    both = np.stack([tone(60.0, 1.0)[:, 0], tone(80.0, 1.0)[:, 0]], axis=1).astype(np.float32)
+    asked = ("--limit", "laf_db>70", "--full-scale-db", 100, "--format", "jsonl")
+    command = ["meter", "--source", sound_file(both), "--fast", "-c", "a=1", "-c", "b=2"]
+    _, rows, summary = lines(printed(*command, *asked))
+    last = {row["row"]: row["limit_laf_70"] for row in rows}
+    assert last == {"a": "green", "b": "red"}
+    exceeded = {row: one["limits"][0]["exceeded"] for row, one in summary["rows"].items()}
+    assert exceeded == {"a": False, "b": True}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--limit", "laf_db"], 1, "there is no norm 'laf_db': give din-15905-5, "),
+        (["--limit", "laf_db>loud"], 1, "'laf_db>loud' is no limit: write it as"),
+        (["--limit", "laff_db>80"], 1, "laff_db > 80: no column is called 'laff_db': did you"),
+        (["--limit", "laf_db>80", "--limit", "laf_db>80"], 1, "two limits are called laf_80"),
+        (["--model", "zwicker", "--limit", "laf_db>80"], 1, "no column is called 'laf_db'"),
+        (["--fail-above"], 2, "--fail-above is of limits: add --limit NORM"),
+        (["--fail-above", "--limit", "laf_db>80"], 1, "is not calibrated, so that --fail-above"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(said, sound_file, tone, arguments, status, words):
+    path = sound_file(tone(60.0, 0.2).astype(np.float32))
+    for command in (["analyze", path], ["meter", "--source", path, "--fast", "--format", "csv"]):
+        ended, out, told = said(*command, *arguments)
+        assert (ended, out) == (status, "")
+        assert words in told
+        assert len([line for line in told.splitlines() if "--full-scale-db" not in line]) <= 1
+
+
+def test_a_limit_that_was_never_known_is_no_pass(said, sound_file):
+    path = sound_file(np.zeros((48000, 2), np.float32))
+    asked = ("--limit", "integrated_lufs>-23", "--summary")
+    ended, out, told = said("analyze", path, *asked, "--fail-above")
+    assert ended == 1
+    assert "integrated_m23: integrated_lufs was never known" in told
+    assert json.loads(out)["limits"][0]["state"] == "unknown"
+    assert said("analyze", path, *asked)[0] == 0
+
+
+def test_an_error_is_worse_than_a_limit():
+    args = build_parser().parse_args(["analyze", "x.wav", "--fail-above"])
+    limit = {"name": "a", "column": "b", "above": 1, "worst": 2, "worst_s": 0, "red_s": 1}
+    assert judged(0, [("", limit | {"exceeded": True})], args) == 4
+    assert judged(1, [("", limit | {"exceeded": True})], args) == 1
+    assert judged(0, [("", limit | {"exceeded": False})], args) == 0
+
+
+def test_models_are_those_that_the_columns_need():
+    def names(*typed):
+        return chosen_preset(build_parser().parse_args(["meter", *typed])).names
+
+    assert names("--limit", "workplace-85") == ("spl",)
+    assert names("--limit", "ebu-r128", "--limit", "laf_db>80") == ("bs1770", "spl")
+    assert names("--limit", "ltl_phon>80") == ("moore2016",)
+    assert names("--limit", "laf_db>80", "--model", "spl,zwicker") == ("spl", "zwicker")
+
+
+def test_a_preset_has_limits_of_its_own(printed, stepping, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[model]\nname = "spl"\n[[limits]]\ncolumn = "laf_db"\nabove = 79\n')
+    asked = ("--preset", mine, "--full-scale-db", 100, "--summary")
+    (limit,) = json.loads(printed("analyze", stepping, *asked))["limits"]
+    assert (limit["name"], limit["exceeded"]) == ("laf_79", True)
+
+
+def test_a_state_is_a_word_and_a_color():
+    limits = (("venue", "red", "laeq_15min_db 101.2, limit 100"), ("work", "unknown", "..."))
+    health = type("Health", (), {"device_state": "running", "load": 0.1, "block_share_p99": 0.1})
+    for name in ("latency_s", "overruns", "lost_samples", "note"):
+        setattr(health, name, "" if name == "note" else 0)
+    seen = ReadingsSeen(
+        time_s=1.0,
+        level_db=(60.0, 60.0),
+        calibration="",
+        calibrated=True,
+        settling=False,
+        faults="",
+        source="tone",
+        health=health,
+        readings={"spl": {"laf_db": 80.0}},
+        limits=limits,
+    )
+    assert "venue red" in line(seen)
+    shown = "\n".join(screen(seen, 80))
+    assert "\x1b[1;37;41m     red      \x1b[0m venue: laeq_15min_db 101.2, limit 100" in shown
+    assert "unknown" in shown
