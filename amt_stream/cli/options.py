@@ -87,6 +87,28 @@ def address(text: str) -> tuple[str, int]:
     return bare, int(port)
 
 
+def broker(text: str) -> tuple[str, int, bool]:
+    """[mqtt://|mqtts://]HOST[:PORT], as host, port and whether it is encrypted."""
+    scheme, _, place = text.rpartition("://")
+    ports = {"": 1883, "mqtt": 1883, "mqtts": 8883}
+    if scheme not in ports or "@" in place:
+        raise argparse.ArgumentTypeError(
+            "give HOST, HOST:PORT or mqtts://HOST:PORT; user and password go into a file, "
+            "--mqtt-login"
+        )
+    whole = place.removesuffix("/")
+    bare = whole.endswith("]") or ":" not in whole
+    host, port = address(f"{whole}:{ports[scheme]}" if bare else whole)
+    return host, port, scheme == "mqtts"
+
+
+def topic(text: str) -> str:
+    """A topic that something can be published to."""
+    if not text.isprintable() or set("+#") & set(text) or not all(text.split("/")):
+        raise argparse.ArgumentTypeError(f"{text!r}: give words with / between, without + and #")
+    return text
+
+
 EACH = "each"
 """Said for channels: each of them by itself."""
 
@@ -258,7 +280,48 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         const="network",
         help="give them to the whole network, to anybody, as liblsl is configured",
     )
+    _mqtt(parser)
     _rows(parser)
+
+
+def _mqtt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mqtt",
+        type=broker,
+        metavar="BROKER",
+        help="publish to an MQTT broker: HOST, HOST:PORT, or mqtts://HOST:PORT, encrypted",
+    )
+    parser.add_argument(
+        "--mqtt-topic",
+        type=topic,
+        metavar="TOPIC",
+        help="what topics begin with (default: amt/ and the name of this computer)",
+    )
+    parser.add_argument(
+        "--mqtt-login",
+        metavar="FILE",
+        help="user and password, a line each (default: those of the environment, "
+        "AMT_STREAM_MQTT_USER and AMT_STREAM_MQTT_PASSWORD, if there are any)",
+    )
+    parser.add_argument(
+        "--mqtt-every",
+        type=number(0, 86400, "s"),
+        default=1.0,
+        metavar="S",
+        help="a row every so many seconds of sound (default: 1); 0 is each of them",
+    )
+    parser.add_argument(
+        "--mqtt-commands",
+        action="store_true",
+        help="take commands at TOPIC/command, from whoever may publish there",
+    )
+    parser.add_argument(
+        "--mqtt-discovery",
+        type=lambda text: text and topic(text),
+        default="homeassistant",
+        metavar="TOPIC",
+        help='where Home Assistant looks for what there is (default: homeassistant; "": tell none)',
+    )
 
 
 def _live(parser: argparse.ArgumentParser) -> None:

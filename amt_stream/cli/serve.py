@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -12,8 +13,10 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.presets import Preset
+from amt_stream.service.broker import Broker
 from amt_stream.service.entrance import Entrance, token_in
 from amt_stream.service.lsl import Lsl
+from amt_stream.service.mqtt import Mqtt
 from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.share import square
 from amt_stream.service.specific import asks
@@ -80,7 +83,21 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []
     found += [Lsl(network=args.lsl == "network")] if args.lsl else []
-    return found
+    return [*found, *_mqtt(args)]
+
+
+def _mqtt(args: argparse.Namespace) -> list[Transport]:
+    if args.mqtt is None:
+        return []
+    return [
+        Mqtt(
+            Broker(*args.mqtt).with_login(args.mqtt_login),
+            args.mqtt_topic or f"amt/{socket.gethostname()}",
+            every_s=args.mqtt_every,
+            commands=args.mqtt_commands,
+            found_at=args.mqtt_discovery,
+        )
+    ]
 
 
 def _stdio(args: argparse.Namespace) -> Stdio | None:

@@ -1,6 +1,7 @@
 """What goes over the wire: the same words on every transport (`docs/wire.md`)."""
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -15,6 +16,9 @@ Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"
 
 INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
 """Faults after which readings are not all of the sound that there was."""
+
+
+SAME_TIME_S = 1e-6
 
 
 class Message:
@@ -46,6 +50,38 @@ def overloaded(message: Message) -> Message:
     words = {*message.content["fault"].split(), FAULT_NAMES[Fault.OVERLOAD]}
     fault = " ".join(word for word in FAULT_NAMES.values() if word in words)
     return Message("row", {**message.content, "fault": fault})
+
+
+class Thinned:
+    """Every so many seconds of the sound a row, with the marks of those before that are left out.
+
+    every_s: 0 for all of them
+    """
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._sent_s = self._last_s = -math.inf
+        self._faults: set[str] = set()
+        self._valid = True
+
+    def take(self, row: Message) -> Message | None:
+        """The row that goes out, if one does."""
+        told, time_s = row.content, row.content["time_s"]
+        self._faults.update(told["fault"].split())
+        self._valid &= told["valid"]
+        goes_on = self._last_s <= time_s  # else another measurement has begun
+        self._last_s = time_s
+        if goes_on and self._sent_s < time_s < self._sent_s + self._every_s - SAME_TIME_S:
+            return None
+        self._sent_s = time_s
+        fault = " ".join(word for word in FAULT_NAMES.values() if word in self._faults)
+        content = {**told, "fault": fault, "valid": self._valid}
+        self._faults, self._valid = set(), True
+        return row if content == told else Message("row", content)
+
+    def lose(self) -> None:
+        """The row that was given has not gone out: the next one says so."""
+        self._faults.add(FAULT_NAMES[Fault.OVERLOAD])
 
 
 def event_message(event: Event) -> Message:

@@ -1,0 +1,225 @@
+"""Messages to an MQTT broker, for home automation and whoever else subscribes there."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import ssl
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from amt_stream.plain import sentence
+from amt_stream.service.broker import Broker
+from amt_stream.service.home_assistant import discovery
+from amt_stream.service.message import Message, Thinned
+from amt_stream.service.stdio import asked_in
+from amt_stream.service.transport import ServiceError, Wire
+
+if TYPE_CHECKING:
+    from aiomqtt import Client
+
+ROWS_WAIT, ALL_WAIT = 1000, 2000
+ROOM_S = 0.005
+FIRST_S, LONGEST_S = 0.5, 60.0
+"""Between two attempts to reach the broker: twice as long each time."""
+
+KEEPALIVE_S = 20
+LAST_S = 0.7
+LONGEST_COMMAND = 1 << 14
+MOST_COMMANDS = 32
+UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
+"""What the name of a row may not bring into a topic."""
+
+
+class Post(NamedTuple):
+    """What goes to a topic; `sure` of what must arrive, `kept` of what later comers get too."""
+
+    topic: str
+    text: str
+    sure: bool = True
+    kept: bool = False
+
+
+class Mqtt:
+    """Publishes under one topic; where the broker is gone, it is tried again until it is there.
+
+    topic: what all topics begin with
+    every_s: of the sound, from row to row; 0 for each of them
+    commands: whether they are taken, at TOPIC/command: from whoever the broker lets publish there
+    found_at: where home automation looks for what there is, as "homeassistant"; "" for nowhere
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        topic: str,
+        *,
+        every_s: float = 1.0,
+        commands: bool = False,
+        found_at: str = "homeassistant",
+    ) -> None:
+        self.name = f"mqtt {broker}"
+        self.note = ""
+        self.missed = 0
+        self._broker, self._topic, self._found_at = broker, topic, found_at
+        self._every_s, self._commands = every_s, commands
+        self._thinned: dict[str, Thinned] = {}
+        self._waiting: deque[Post | None] = deque()
+        self._more = asyncio.Event()
+        self._connected = False
+        self._state: tuple[object, ...] = ()
+        self._state_at = 0.0
+        self._wire: Wire | None = None
+        self._run: asyncio.Task[None] | None = None
+
+    async def open(self, wire: Wire) -> None:
+        """Begin to try: a broker may come later than this."""
+        try:
+            import aiomqtt  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ServiceError(
+                'MQTT needs aiomqtt, which is not installed: pip install "amt_stream[serve]"'
+            ) from error
+        self._wire = wire
+        self._run = asyncio.create_task(self._go_on(), name="MQTT")
+
+    def send(self, message: Message) -> None:
+        told = message.content
+        if message.kind == "row":
+            self._send_row(message)
+        elif message.kind == "state":
+            # It comes each second, which is too often for what keeps it.
+            new, now = (told["state"], told["error"]), time.monotonic()
+            if new != self._state or now - self._state_at >= self._every_s:
+                self._state, self._state_at = new, now
+                self._publish(message)
+        else:
+            self._publish(message)
+            if message.kind == "header":
+                self._thinned.clear()
+                self._announce(told)
+
+    async def drain(self) -> None:
+        while self._connected and len(self._waiting) > ROWS_WAIT // 2:
+            await asyncio.sleep(ROOM_S)
+
+    async def close(self) -> None:
+        """Say so, if there is anybody to hear it."""
+        assert self._run is not None
+        self._put(None)
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait_for(self._run, LAST_S if self._connected else 0)
+
+    def _send_row(self, message: Message) -> None:
+        thinned = self._thinned.setdefault(message.row, Thinned(self._every_s))
+        row = thinned.take(message)
+        if row is None:
+            return
+        if not self._connected or len(self._waiting) >= ROWS_WAIT:
+            self.missed += 1
+            thinned.lose()
+            return
+        self._put(Post(self._topic_of(message.row), row.text, sure=False))
+
+    def _topic_of(self, row: str) -> str:
+        return f"{self._topic}/{row.translate(UNFIT) or 'main'}/row"
+
+    def _publish(self, message: Message) -> None:
+        """One of those that are no row; the newest header and state are sent once it connects."""
+        kept = message.kind in ("header", "state", "summary")
+        if self._connected or not kept:
+            self._put(Post(f"{self._topic}/{message.kind}", message.text, kept=kept))
+
+    def _announce(self, header: Mapping[str, Any]) -> None:
+        if self._found_at and self._connected:
+            for topic, config in discovery(header, self._topic, self._topic_of, self._every_s):
+                self._put(Post(f"{self._found_at}/{topic}/config", json.dumps(config), kept=True))
+
+    def _put(self, post: Post | None) -> None:
+        if post is None or len(self._waiting) < ALL_WAIT:
+            self._waiting.append(post)
+            self._more.set()
+
+    async def _go_on(self) -> None:
+        """Connect, and do so again whenever that breaks, until `close`."""
+        from aiomqtt import MqttError
+
+        wait_s = FIRST_S
+        while True:
+            try:
+                async with self._client() as client:
+                    self._connected, self.note, wait_s = True, "", FIRST_S
+                    await self._talk(client)
+                return
+            except (MqttError, OSError) as error:
+                self.note = sentence(f"the MQTT broker {self._broker} does not answer: {error}")
+            finally:
+                self._connected = False
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_S)
+
+    def _client(self) -> "Client":
+        from aiomqtt import Client, Will
+
+        broker = self._broker
+        quiet = logging.getLogger(__name__)
+        quiet.propagate, quiet.handlers = False, [logging.NullHandler()]
+        return Client(
+            broker.host,
+            broker.port,
+            username=broker.user,
+            password=broker.password,
+            tls_context=ssl.create_default_context() if broker.tls else None,
+            will=Will(f"{self._topic}/availability", "offline", qos=1, retain=True),
+            keepalive=KEEPALIVE_S,
+            max_queued_incoming_messages=MOST_COMMANDS,
+            logger=quiet,
+        )
+
+    async def _talk(self, client: "Client") -> None:
+        """Until `close`; raises MqttError when the connection breaks."""
+        assert self._wire is not None
+        if self._commands:
+            await client.subscribe(f"{self._topic}/command", qos=1)
+        self._put(Post(f"{self._topic}/availability", "online", kept=True))
+        for message in self._wire.newest:
+            if message.kind != "row":
+                self._publish(message)
+            if message.kind == "header":
+                self._announce(message.content)
+        # Whoever listens hears of a broken connection while nothing is sent.
+        tasks = [asyncio.create_task(self._tell(client)), asyncio.create_task(self._hear(client))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _tell(self, client: "Client") -> None:
+        while True:
+            while not self._waiting:
+                self._more.clear()
+                await self._more.wait()
+            post = self._waiting[0]
+            if post is None:
+                await client.publish(f"{self._topic}/availability", "offline", 1, retain=True)
+                return
+            # What is not sent stays, for the next connection.
+            await client.publish(post.topic, post.text, int(post.sure), retain=post.kept)
+            self._waiting.popleft()
+
+    async def _hear(self, client: "Client") -> None:
+        """Answer commands; one that the broker has kept would be done at every start."""
+        assert self._wire is not None
+        async for given in client.messages:
+            text = given.payload
+            if given.retain or not isinstance(text, bytes):
+                continue
+            asked = asked_in(text if len(text) <= LONGEST_COMMAND else text[:100])
+            reply = await self._wire.answer(asked)
+            self._put(Post(f"{self._topic}/reply", reply.text))

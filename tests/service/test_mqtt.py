@@ -1,0 +1,273 @@
+"""`serve --mqtt`, with a real mosquitto and paho's client on the other side of it."""
+
+import argparse
+import json
+import os
+import queue
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+from paho.mqtt.client import CallbackAPIVersion, Client
+
+from amt_stream.cli.options import broker as broker_of
+from amt_stream.cli.options import topic
+from amt_stream.service.broker import PASSWORD, USER, Broker
+from amt_stream.service.home_assistant import discovery
+from amt_stream.service.message import Message, Thinned
+from amt_stream.service.transport import ServiceError
+from tests.service.test_stdio import Served, row
+
+PATIENCE_S = 20
+SPL = ["--model", "spl", "--source", "am-tone", "--columns", "laf_db,l10_db"]
+
+
+def mosquitto():
+    found = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if found is None:
+        pytest.skip("mosquitto is not installed")
+    return found
+
+
+class RealBroker:
+    """A mosquitto of one's own; what it published, as pairs of topic and text."""
+
+    def __init__(self, folder, *lines):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            self.port = one.getsockname()[1]
+        me = ["user root"] if os.geteuid() == 0 else []
+        lines = [f"listener {self.port} 127.0.0.1", *me, *lines]
+        self._config = folder / "mosquitto.conf"
+        self._config.write_text("\n".join(lines) + "\n")
+        self._clients = []
+        self.start()
+
+    def start(self):
+        command = [mosquitto(), "-c", str(self._config)]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        until_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until_s:
+            with socket.socket() as one:
+                if one.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError("mosquitto did not start")
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def subscriber(self, *topics):
+        client, heard, ready = Client(CallbackAPIVersion.VERSION2), queue.Queue(), queue.Queue()
+        client.on_message = lambda client, data, m: heard.put((m.topic, m.payload.decode()))
+        client.on_subscribe = lambda *given: ready.put(True)
+        client.connect("127.0.0.1", self.port)
+        client.subscribe([(topic, 1) for topic in topics])
+        client.loop_start()
+        ready.get(timeout=PATIENCE_S)
+        self._clients.append(client)
+        return client, heard
+
+    def end(self):
+        for client in self._clients:
+            client.disconnect()
+            client.loop_stop()
+        self.kill()
+
+
+@pytest.fixture
+def broker(tmp_path):
+    running = RealBroker(tmp_path, "allow_anonymous true")
+    yield running
+    running.end()
+
+
+def until(heard, wanted):
+    """What comes until something wanted does, as pairs of topic and text."""
+    found = []
+    while not found or not wanted(*found[-1]):
+        found.append(heard.get(timeout=PATIENCE_S))
+    return found
+
+
+def test_who_subscribes_gets_what_others_get_and_commands(broker):
+    client, heard = broker.subscriber("amt/#", "homeassistant/#")
+    ways = ["--mqtt", f"127.0.0.1:{broker.port}", "--mqtt-topic", "amt/hall"]
+    with Served(*SPL, *ways, "--mqtt-every", "0", "--mqtt-commands") as served:
+        before = until(heard, lambda topic, text: topic == "amt/hall/main/row")
+        rows = [before[-1]]
+        rows += [
+            one
+            for one in until(heard, lambda topic, text: json.loads(text).get("time_s", 0) > 1)
+            if one[0] == "amt/hall/main/row"
+        ]
+        served.until(lambda m: row(m) and m["time_s"] > 1)
+        client.publish("amt/hall/command", json.dumps({"command": "fly"}), retain=True)
+        client.publish("amt/hall/command", json.dumps({"command": "mark", "text": "door", "id": 4}))
+        # The broker hands on what it keeps to who is there as well.
+        replies = [
+            json.loads(until(heard, lambda topic, text: topic == "amt/hall/reply")[-1][1])["reply"]
+            for _ in range(2)
+        ]
+        assert replies[0]["error"].startswith("'fly' is no command")
+        assert (replies[1]["command"], replies[1]["id"], replies[1]["done"]) == ("mark", 4, True)
+        _, late = broker.subscriber("amt/hall/#")
+        first = dict(until(late, lambda topic, text: topic == "amt/hall/main/row"))
+    assert {*first} >= {"amt/hall/availability", "amt/hall/header", "amt/hall/state"}
+    assert first["amt/hall/availability"] == "online"
+    assert json.loads(first["amt/hall/header"]) in served.past
+    # It was killed.
+    assert until(late, lambda topic, text: text == "offline")[-1][0] == "amt/hall/availability"
+    sent = [message for message in served.past if row(message)]
+    # Before the first one some may have been missed.
+    got = [json.loads(text) for _, text in rows[1:]]
+    begin = sent.index(got[0])
+    assert got == sent[begin : begin + len(got)]
+    told = dict(before)
+    config = json.loads(told["homeassistant/sensor/amt_hall/laf_db/config"])
+    assert (config["device_class"], config["unit_of_measurement"]) == ("sound_pressure", "dBA")
+    assert config["state_topic"] == rows[0][0]
+    assert config["availability_topic"] == "amt/hall/availability"
+
+
+def test_a_broker_that_dies_is_waited_for(broker):
+    ways = ["--mqtt", f"localhost:{broker.port}", "--mqtt-topic", "t", "--mqtt-every", "0"]
+    with Served(*SPL, *ways) as served:
+        served.until(row)
+        broker.kill()
+
+        def told(message):
+            (found,) = [
+                one
+                for name, one in message["state"]["transports"].items()
+                if name.startswith("mqtt")
+            ]
+            return found
+
+        lost = served.until(lambda m: "state" in m and told(m)["missed_rows"] > 0)
+        assert f"the MQTT broker localhost:{broker.port} does not answer: " in told(lost)["note"]
+        served.ask("mark", text="meanwhile")
+        broker.start()
+        _, heard = broker.subscriber("t/#")
+        # The first row after those that were missed says so.
+        found = until(
+            heard,
+            lambda topic, text: topic == "t/main/row" and "overload" in json.loads(text)["fault"],
+        )
+        topics = [topic for topic, _ in found]
+        assert {"t/availability", "t/header", "t/state"} <= {*topics}
+        assert any(topic == "t/event" and "meanwhile" in text for topic, text in found)
+        served.until(lambda m: "state" in m and not told(m)["note"])
+        status, _ = served.end()
+        assert status == 0
+        until(heard, lambda topic, text: (topic, text) == ("t/availability", "offline"))
+
+
+def test_a_secret_goes_encrypted_to_a_broker_that_is_known(tmp_path, monkeypatch):
+    key, certificate, passwords = (tmp_path / name for name in ("key", "certificate", "passwords"))
+    asked = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext"
+    asked = [*asked.split(), "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    subprocess.run(asked, check=True, capture_output=True)
+    passwords.touch(0o600)
+    tool = mosquitto().replace("sbin", "bin") + "_passwd"
+    subprocess.run([tool, "-b", passwords, "meter", "s3cret!"], check=True)
+    lines = [f"certfile {certificate}", f"keyfile {key}", f"password_file {passwords}"]
+    running = RealBroker(tmp_path, *lines, "allow_anonymous false")
+    try:
+        for name, value in (("SSL_CERT_FILE", certificate), (USER, "meter"), (PASSWORD, "s3cret!")):
+            monkeypatch.setenv(name, str(value))
+        ways = ["--mqtt", f"mqtts://localhost:{running.port}"]
+        with Served(*SPL, *ways) as served:
+            served.until(lambda m: row(m) and m["time_s"] > 2)
+            told = served.ask("status")["transports"][f"mqtt localhost:{running.port}"]
+            assert told == {"note": "", "missed_rows": told["missed_rows"]}
+            assert told["missed_rows"] <= 1
+        assert "s3cret" not in json.dumps(served.past)
+    finally:
+        running.end()
+
+
+def message(time_s, fault="", valid=True):
+    return Message("row", {"time_s": time_s, "fault": fault, "valid": valid})
+
+
+def test_a_row_that_goes_out_tells_of_those_left_out():
+    thinned = Thinned(1.0)
+    given = [message(k / 10) for k in range(31)]
+    given[13] = message(1.3, "clip", True)
+    given[17] = message(1.7, "gap", False)
+    out = [one.content for row in given if (one := thinned.take(row))]
+    assert [one["time_s"] for one in out] == [0, 1, 2, 3]
+    assert [(one["fault"], one["valid"]) for one in out[1:]] == [
+        ("", True), ("gap clip", False), ("", True),
+    ]  # fmt: skip
+    assert thinned.take(message(0.2)).content["time_s"] == 0.2  # another measurement
+    cells = [thinned.take(message(5.0)) for _ in range(3)]
+    assert all(cells)
+
+
+def test_home_automation_is_told_of_each_column_of_each_row():
+    columns = [
+        {"name": "ltl_phon", "unit": "phon", "quantity": "long-term loudness level"},
+        {"name": "lceq_db", "unit": "dB", "quantity": "C-weighted sound level"},
+        {"name": "limit_hall", "unit": "", "quantity": "state of a limit"},
+    ]
+    header = {
+        "columns": [one | {"statistic": "instantaneous"} for one in columns],
+        "models": [{"name": "moore2016"}],
+        "source": {"rows": {"1+2": [1, 2], "door": [3]}},
+        "step_ms": 100,
+    }
+    told = dict(discovery(header, "amt/pi", lambda row: f"amt/pi/{row}/row", 1.0))
+    assert len(told) == 6
+    phon = told["sensor/amt_pi/1_2_ltl_phon"]
+    assert phon["state_topic"] == "amt/pi/1+2/row"
+    assert phon["value_template"] == "{{ value_json['ltl_phon'] }}"
+    assert (phon["unit_of_measurement"], phon.get("device_class")) == ("phon", None)
+    assert told["sensor/amt_pi/door_lceq_db"]["device_class"] == "sound_pressure"
+    assert "state_class" not in told["sensor/amt_pi/door_limit_hall"]
+    assert len({one["unique_id"] for one in told.values()}) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("pi", ("pi", 1883, False)),
+        ("mqtt://pi:7", ("pi", 7, False)),
+        ("mqtts://pi/", ("pi", 8883, True)),
+        ("[::1]", ("::1", 1883, False)),
+        ("mqtts://[::1]:9", ("::1", 9, True)),
+    ],
+)
+def test_a_broker_by_its_address(text, meant):
+    assert broker_of(text) == meant
+
+
+@pytest.mark.parametrize("text", ["http://pi", "mqtt://me:secret@pi", "", "::1", "a:b"])
+def test_what_is_no_broker_is_refused_and_no_secret_repeated(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="give HOST") as refusal:
+        broker_of(text)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["", "a//b", "a/+", "#", "a\0", "/a"])
+def test_what_is_no_topic_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match=r"give words with / between"):
+        topic(text)
+
+
+def test_a_login_is_read_and_never_shown(tmp_path):
+    path = tmp_path / "login"
+    path.write_text("meter\ns3cret!\n")
+    known = Broker("pi", 1883).with_login(str(path))
+    assert (known.user, known.password) == ("meter", "s3cret!")
+    assert "s3cret" not in f"{known} {known!r}"
+    path.write_text("s3cret!\n")
+    with pytest.raises(ServiceError, match="has 1 lines: write user and password, one each") as no:
+        Broker("pi", 1883).with_login(str(path))
+    assert "s3cret" not in str(no.value)
+    with pytest.raises(ServiceError, match="nothing-here cannot be read"):
+        Broker("pi", 1883).with_login(str(tmp_path / "nothing-here"))
