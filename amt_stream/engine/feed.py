@@ -11,7 +11,16 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from amt_stream import catalog
 from amt_stream.frames import Event, Fault, Frames
-from amt_stream.rows import FieldReadings, JoinedRows, Readings, Rows, RowsOfEach, choose
+from amt_stream.limits import Limit
+from amt_stream.rows import (
+    FieldReadings,
+    JoinedRows,
+    Readings,
+    Rows,
+    RowsOfEach,
+    choose,
+    columns_of,
+)
 from amt_stream.rows.block import ROW
 from amt_stream.streaming import Stage
 
@@ -64,8 +73,10 @@ class EngineRows:
         fs: int,
         step_ms: int,
         columns: Sequence[str] | None,
+        limits: Sequence[Limit] = (),
     ) -> None:
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
+        self._limits = limits
         heard = next(iter(models().values())).heard
         self._channels = {one.row: one.channels for one in heard}
         self._stretches = dict.fromkeys(
@@ -80,9 +91,9 @@ class EngineRows:
         return {n: readings_of_model(n, made, channels) for n, made in self._models().items()}
 
     def _join(self, row: str, readings: Mapping[str, Readings]) -> JoinedRows:
-        if self._columns is not None:
-            choose(readings, self._columns)
-        table = JoinedRows(readings, self._step_ms, self._fs, row=row)
+        if self._columns is not None or self._limits:
+            choose(readings, self._columns, columns_of(self._limits))
+        table = JoinedRows(readings, self._step_ms, self._fs, row=row, limits=self._limits)
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
         if twice:
             raise ValueError(
@@ -173,6 +184,7 @@ class RowSink:
 
     columns: names of readings, or patterns with * or ?, in place of the usual ones; the Engine
         raises ValueError for one that no model has
+    limits: of columns, which come besides: the state of each is one more
     """
 
     def __init__(
@@ -180,10 +192,12 @@ class RowSink:
         function: Callable[[dict[str, Any]], Any],
         step_ms: int = 100,
         columns: Sequence[str] | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
         if not callable(function):
             raise TypeError(f"RowSink: {function!r} cannot be called: give a function of a dict")
         self.function, self.step_ms, self.columns = function, step_ms, columns
+        self.limits = limits
 
     def take(self, rows: Rows) -> None:
         """Call the function with each row [sink-thread]."""

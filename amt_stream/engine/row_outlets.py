@@ -20,6 +20,7 @@ from amt_stream.engine.outlet import Outlet, Sink, name_of
 from amt_stream.engine.outlets import Outlets
 from amt_stream.engine.sources import Source
 from amt_stream.frames import HearsEnd
+from amt_stream.limits import Limit
 
 NEWEST_MS = 100
 
@@ -53,15 +54,15 @@ class RowOutlets:
     def of_sink(self, sink: Sink | RowSink) -> Outlet:
         """That of a sink."""
         if isinstance(sink, RowSink):
-            table = self._table(sink.step_ms, sink.columns)
+            table = self._table(sink.step_ms, sink.columns, sink.limits)
             return self._of_rows(table, sink, name_of(sink.function))
         end = self._end_of(sink) if isinstance(sink, HearsEnd) else None
         failed = self._outlets.failures.put
         return Outlet(sink, self._slack, self._source.live, finish=end, failed=failed)
 
-    def feed(self, step_ms: int, columns: Sequence[str] | None) -> RowFeed:
+    def feed(self, step_ms: int, columns: Sequence[str] | None, limits: Sequence[Limit]) -> RowFeed:
         """Rows as they come [any-thread]."""
-        table = self._table(step_ms, columns)
+        table = self._table(step_ms, columns, limits)
         waiting = Waiting(self._source.live, self._course.stopping.is_set)
         outlet = self._of_rows(table, waiting, "rows")
         # Where some sound is forgotten, they begin with the present.
@@ -86,8 +87,10 @@ class RowOutlets:
                 self._newest = newest
         return self._newest.row
 
-    def _table(self, step_ms: int, columns: Sequence[str] | None) -> EngineRows:
-        return EngineRows(self._models, self._source.fs, step_ms, columns)
+    def _table(
+        self, step_ms: int, columns: Sequence[str] | None, limits: Sequence[Limit] = ()
+    ) -> EngineRows:
+        return EngineRows(self._models, self._source.fs, step_ms, columns, limits)
 
     def _of_rows(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
         table.begin(self._begin_s)

@@ -48,6 +48,7 @@ from amt_stream.engine.together import Together
 from amt_stream.engine.work import Work
 from amt_stream.frames import Event, Frames
 from amt_stream.functional.threads import work_alone
+from amt_stream.limits import Limit
 from amt_stream.streaming import Stage
 
 WATCH_S = 0.2
@@ -490,7 +491,12 @@ class Engine:
         """
         return self._measurement.calibration
 
-    def rows(self, step_ms: int = 100, columns: Sequence[str] | None = None) -> RowFeed:
+    def rows(
+        self,
+        step_ms: int = 100,
+        columns: Sequence[str] | None = None,
+        limits: Sequence[Limit] = (),
+    ) -> RowFeed:
         """Rows of readings as they come, for `for` or `async for` [any-thread].
 
             async for rows in engine.rows(step_ms=100):
@@ -501,11 +507,12 @@ class Engine:
         before the start, and read to the end or close the feed.
 
         columns: names of readings, or patterns with * or ?, in place of the usual ones
+        limits: of columns, which come besides: the state of each is one more
 
         Raises ValueError for a step that is no whole number of milliseconds, for a column that no
         model has, and where two models have the same columns.
         """
-        return self._row_outlets.feed(step_ms, columns)
+        return self._row_outlets.feed(step_ms, columns, limits)
 
     def latest(self) -> dict[str, Any] | None:
         """The newest row as a dict by column, every 100 ms; None before the first [any-thread].

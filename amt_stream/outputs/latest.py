@@ -62,9 +62,13 @@ class LatestReadings:
             return self._table.stood()
 
     def of(self, model: str) -> dict[str, Any]:
-        """The newest readings of one model by name, those of the moment and the headlines."""
+        """The newest readings of one model by name, those of the moment and the headlines.
+
+        Forecasts are of limits, which tell them.
+        """
         readings, row = self._table.readings[model], self.row or {}
-        now = {column.name: row.get(column.name) for column in readings.columns}
+        shown = [column.name for column in readings.columns if column.statistic != "forecast"]
+        now = {name: row.get(name) for name in shown}
         return now | {name: self.totals.get(name) for name in readings.headlines}
 
     def sum_up(self) -> None:

@@ -1,5 +1,6 @@
 """The window of several models beside each other."""
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,9 +8,11 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.levels import LevelPane
 from amt_monitor.meter_window import Doubts, MeterWindow, button
+from amt_monitor.pane import colors
 from amt_monitor.reading_pane import ReadingPane, pane_of
 from amt_stream.contract import takes_pascal
 from amt_stream.outputs import LatestReadings
+from amt_stream.rows import limit_words
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
@@ -28,6 +31,7 @@ class ReadingsWindow(MeterWindow):
     def add_panes(self, layout: QtWidgets.QVBoxLayout) -> None:
         self.panes: dict[str, ReadingPane] = {}
         self.levels: LevelPane | None = None
+        self.limits: QtWidgets.QLabel | None = None
         self._names: dict[str, tuple[str, ...]] = {}
         self._in_pascal: list[str] = []
         self._latest_frames: dict[str, Frames] = {}
@@ -69,6 +73,9 @@ class ReadingsWindow(MeterWindow):
         if self.levels is not None and heard is not None:
             self.levels.show_numbers(heard.level_db[:, -1], alarm=not heard.calibrated)
             texts["levels"] = self.levels.texts()
+        if self.limits is not None and readings:
+            texts["limits"] = states(self._follow(engine))
+            self.limits.setText("<br>".join(map(_with_weight, texts["limits"])))
         return texts
 
     def mark(self, doubts: Doubts) -> None:
@@ -131,6 +138,11 @@ class ReadingsWindow(MeterWindow):
                 beside.addWidget(pane, 1)
             if row:
                 self._area.addLayout(beside, max(pane.share for pane in row))
+        self.limits = None
+        if self._sink is not None and self._sink.limits:
+            self.limits = _centered("")
+            self.limits.setObjectName("limits")
+            self._area.addWidget(self.limits)
         self.levels = None
         if self._in_pascal:
             self.levels = LevelPane(beside=True)
@@ -144,6 +156,21 @@ class ReadingsWindow(MeterWindow):
 def found(sink: LatestReadings) -> dict[str, Any]:
     """All readings by name, those of the moment and those of the whole sound."""
     return (sink.row or {}) | sink.totals
+
+
+def states(sink: LatestReadings) -> tuple[str, ...]:
+    """Each limit in a line: its state, its name, and what is allowed."""
+    row = sink.row or {}
+    return tuple(
+        f"{row.get(limit.state, '')}: {limit.name}, {limit_words(limit, row)}"
+        for limit in sink.limits
+    )
+
+
+def _with_weight(line: str) -> str:
+    state, _, rest = line.partition(":")
+    color = f' style="color: {colors().alarm}"' if state not in ("green", "amber") else ""
+    return f"<b{color}>{escape(state)}</b>:{escape(rest)}"
 
 
 def _clear(layout: QtWidgets.QLayout) -> None:

@@ -9,11 +9,12 @@ from amt_monitor import run_window
 from amt_monitor.model_panes import lu_text
 from amt_monitor.pane import colors
 from amt_monitor.reading_pane import pane_of
-from amt_monitor.readings_window import ReadingsWindow, found
+from amt_monitor.readings_window import ReadingsWindow, found, states
 from amt_stream import catalog
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.engine.measurement import ReadyModel
+from amt_stream.limits import Limit
 from amt_stream.outputs import LatestReadings
 from amt_stream.outputs.latest import SUMMARY_S
 from amt_stream.presets import Preset
@@ -45,13 +46,14 @@ def stages():
 def engine_of(stages):
     """Makes a function that makes engines, as the command line does."""
 
-    def make(source, *names, end_s=np.inf, **settings):
+    def make(source, *names, end_s=np.inf, limits=(), **settings):
         # Before a window waits for readings: to compile takes minutes where nothing is cached.
         stages(names, source().channels)
 
         def make_engine(device=None):
             heard = source()
-            table = JoinedRows(readings_of(names, heard.channels), 100, FS, to_s=end_s)
+            readings = readings_of(names, heard.channels)
+            table = JoinedRows(readings, 100, FS, to_s=end_s, limits=limits)
             sink = LatestReadings(table)
             return Engine(heard, stages(names, heard.channels), [sink], **settings)
 
@@ -268,3 +270,25 @@ def test_no_number_is_cut_off(qtbot, model, size):
 def test_run_window_shows_readings(qapp, engine_of):
     make_engine = engine_of(lambda: SignalSource([], FS), "bs1770")
     assert run_window(make_engine, ReadingsWindow, duration=0.05) == 0
+
+
+def test_states_of_limits_are_words(qtbot, engine_of, open_readings):
+    def source():
+        return SignalSource(LOUD_IN_SOFT, FS, duration=3.0)
+
+    limits = [Limit("laf_db", 80.0, name="loud"), Limit("laeq_1s_db", 20.0, name="soft")]
+    window = open_readings(engine_of(source, "spl", limits=limits))
+    assert window.limits is not None
+
+    def told():
+        return (
+            window.shown_texts()["limits"]
+            if hasattr(window, "shown_texts")
+            else states(window._sink)
+        )
+
+    wait_until(qtbot, window, lambda: states(window._sink)[1].startswith("red: soft, laeq_1s_db "))
+    assert states(window._sink)[0].startswith("green: loud, laf_db ")
+    text = window.limits.text()
+    assert "<b>green</b>: loud" in text
+    assert f'<b style="color: {colors().alarm}">red</b>: soft' in text

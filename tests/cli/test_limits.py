@@ -99,6 +99,21 @@ def test_limits_have_their_events_in_a_log(said, stepping):
             assert states[at - 1] not in event.text
 
 
+def test_states_are_measured_again_and_gone_on_with(said, stepping):
+    asked = ("--limit", LIMIT, "--full-scale-db", 100, "--step-ms", 100)
+    command = ["meter", "--source", stepping, "--fast", "--quiet", *asked]
+    assert said(*command, "--log", "whole", "--log-sound", "wav")[0] == 0
+    ended, out, told = said("replay", "whole")
+    assert ended == 0, out + told
+    whole = [row["limit_short"] for row in Session("whole").rows()]
+    assert said(*command, "--log", "parts", "--duration", 3.5)[0] == 0
+    assert said(*command, "--log", "parts", "--resume")[0] == 0
+    parts = [row for run in (1, 2) for row in Session("parts").rows(run)]
+    assert [row["limit_short"] for row in parts] == whole
+    other = said("meter", "--source", stepping, "--quiet", "--log", "parts", "--resume", *asked[2:])
+    assert other[0] == 1
+
+
 def test_each_microphone_has_its_own_state(printed, sound_file, tone):
     both = np.stack([tone(60.0, 1.0)[:, 0], tone(80.0, 1.0)[:, 0]], axis=1).astype(np.float32)
     asked = ("--limit", "laf_db>70", "--full-scale-db", 100, "--format", "jsonl")
