@@ -18,7 +18,7 @@ from amt_stream.service.broker import PASSWORD, USER, Broker
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import Message, Thinned
 from amt_stream.service.transport import ServiceError
-from tests.service.test_stdio import Served, row
+from tests.service.served import Served, is_row
 
 PATIENCE_S = 20
 SPL = ["--model", "spl", "--source", "am-tone", "--columns", "laf_db,l10_db"]
@@ -104,7 +104,7 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
             for one in until(heard, lambda topic, text: json.loads(text).get("time_s", 0) > 1)
             if one[0] == "amt/hall/main/row"
         ]
-        served.until(lambda m: row(m) and m["time_s"] > 1)
+        served.until(lambda m: is_row(m) and m["time_s"] > 1)
         client.publish("amt/hall/command", json.dumps({"command": "fly"}), retain=True)
         client.publish("amt/hall/command", json.dumps({"command": "mark", "text": "door", "id": 4}))
         # The broker hands on what it keeps to who is there as well.
@@ -121,7 +121,7 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
     assert json.loads(first["amt/hall/header"]) in served.past
     # It was killed.
     assert until(late, lambda topic, text: text == "offline")[-1][0] == "amt/hall/availability"
-    sent = [message for message in served.past if row(message)]
+    sent = [message for message in served.past if is_row(message)]
     # Before the first one some may have been missed.
     got = [json.loads(text) for _, text in rows[1:]]
     begin = sent.index(got[0])
@@ -136,7 +136,7 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
 def test_a_broker_that_dies_is_waited_for(broker):
     ways = ["--mqtt", f"localhost:{broker.port}", "--mqtt-topic", "t", "--mqtt-every", "0"]
     with Served(*SPL, *ways) as served:
-        served.until(row)
+        served.until(is_row)
         broker.kill()
 
         def told(message):
@@ -181,7 +181,7 @@ def test_a_secret_goes_encrypted_to_a_broker_that_is_known(tmp_path, monkeypatch
             monkeypatch.setenv(name, str(value))
         ways = ["--mqtt", f"mqtts://localhost:{running.port}"]
         with Served(*SPL, *ways) as served:
-            served.until(lambda m: row(m) and m["time_s"] > 2)
+            served.until(lambda m: is_row(m) and m["time_s"] > 2)
             told = served.ask("status")["transports"][f"mqtt localhost:{running.port}"]
             assert told == {"note": "", "missed_rows": told["missed_rows"]}
             assert told["missed_rows"] <= 1
