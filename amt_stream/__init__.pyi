@@ -123,6 +123,8 @@ from .stages import SoundLevelOutput as SoundLevelOutput
 from .stages import SpatialSmoothing as SpatialSmoothing
 from .stages import SpecificLoudness as SpecificLoudness
 from .stages import ThirdOctaveLevels as ThirdOctaveLevels
+from .stages import ThirdOctaves as ThirdOctaves
+from .stages import ThirdOctavesOutput as ThirdOctavesOutput
 from .stages import ZwickerLoudness as ZwickerLoudness
 from .streaming import Stage as Stage
 from .streaming import State as State

@@ -228,6 +228,16 @@ SHIPPED = (
         pane="amt_monitor.model_panes:sound_level_pane",
     ),
     Entry(
+        name="third_octave",
+        title="Third octaves",
+        method="levels in third octaves, fast, slow, equivalent, highest: IEC 61260-1",
+        model="amt_stream.stages:ThirdOctaves",
+        readings="amt_stream.rows.third_octave:ThirdOctaveReadings",
+        readings_take=("model",),
+        checks="amt_stream.selftest.third_octave",
+        pane="amt_monitor.bands_pane:BandsPane",
+    ),
+    Entry(
         name="king2019",
         title="King 2019",
         method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",

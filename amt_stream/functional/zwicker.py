@@ -13,6 +13,7 @@ from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.functional.state_space import state_space
+from amt_stream.functional.third_octave import biquad, in_bands
 
 STEP = 24
 """Samples at 48 kHz from one level to the next: 0.5 ms."""
@@ -80,21 +81,11 @@ def third_octave_powers(
     if gpu.serves(x, poles, gain, zi):
         y, after = gpu.third_octaves(x, poles, gain, smoothing, zi, STEP)
         return y, after
-    y = x.double().unsqueeze(-2) * gain[:, None]
-    ends = []
-    unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
-    first = unit[0].expand(bands, 2)
-    for i, (once, twice) in enumerate(ZEROS):
-        a = poles[2 * i : 2 * i + 2].T
-        transition = torch.stack([-a, first], -1)
-        driven = once * unit[0] + twice * unit[1] - a
-        start = zi[..., 2 * i : 2 * i + 2, :].mT
-        y, end = state_space(y, transition, driven, first, torch.ones_like(gain), start)
-        ends.append(end)
+    y, filters = in_bands(x, poles, gain, ZEROS, zi[..., : 2 * len(ZEROS), :])
     y = y.square()
     if smoothing is None:
-        return y.unflatten(-1, (frames, STEP)).mean(-1).mT, torch.cat(ends, -1).mT
-    keep, new = 1 - smoothing, smoothing
+        return y.unflatten(-1, (frames, STEP)).mean(-1).mT, filters
+    keep, new, ends = 1 - smoothing, smoothing, [filters.mT]
     for start in zi[..., 6:, :].unbind(-2):
         a, b, c = keep[:, None, None], new[:, None], keep[:, None]
         y, end = state_space(y, a, b, c, new, start[..., None])
@@ -116,26 +107,11 @@ def _third_octave_powers(
                 for b in range(v.size):
                     v[b] = x[r, n, t] * gain[b]
             for i in range(len(ZEROS)):
-                _biquad(tile, ZEROS[i], poles[2 * i], poles[2 * i + 1], s[2 * i], s[2 * i + 1])
+                biquad(tile, ZEROS[i], poles[2 * i], poles[2 * i + 1], s[2 * i], s[2 * i + 1])
             if smoothing.size:
                 _smoothed_squares(tile, smoothing, s[6], s[7], s[8], y[r, n])
             else:
                 _mean_squares(tile, y[r, n])
-
-
-@kernel
-def _biquad(
-    tile: Array, zeros: tuple[float, float], a1: Array, a2: Array, s1: Array, s2: Array
-) -> None:
-    b1, b2 = zeros
-    for t in range(STEP):
-        v = tile[t]
-        for b in range(v.size):
-            u = v[b]
-            w = u + s1[b]
-            s1[b] = b1 * u - a1[b] * w + s2[b]
-            s2[b] = b2 * u - a2[b] * w
-            v[b] = w
 
 
 @kernel

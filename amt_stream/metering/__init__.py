@@ -8,6 +8,7 @@ from amt_stream.metering.programme import EBU_9, EBU_18, DisplayScale, Programme
 from amt_stream.metering.rolling import RollingLevel
 from amt_stream.metering.sharpness import SharpnessMeter
 from amt_stream.metering.sound_level import SoundLevelMeter
+from amt_stream.metering.third_octave import ThirdOctaveMeter
 from amt_stream.metering.zwicker import ZwickerMeter
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RollingLevel",
     "SharpnessMeter",
     "SoundLevelMeter",
+    "ThirdOctaveMeter",
     "TimeAbove",
     "ZwickerMeter",
 ]

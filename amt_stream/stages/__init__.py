@@ -48,6 +48,7 @@ from amt_stream.stages.sharpness import Sharpness
 from amt_stream.stages.sound_level import SoundLevel, SoundLevelOutput
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
+from amt_stream.stages.third_octave import ThirdOctaves, ThirdOctavesOutput
 from amt_stream.stages.zwicker import (
     CoreLoudness,
     ThirdOctaveLevels,
@@ -102,6 +103,8 @@ __all__ = [
     "SpatialSmoothing",
     "SpecificLoudness",
     "ThirdOctaveLevels",
+    "ThirdOctaves",
+    "ThirdOctavesOutput",
     "ZwickerLoudness",
     "ZwickerOutput",
 ]

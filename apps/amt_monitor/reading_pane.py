@@ -99,7 +99,9 @@ class ReadingPane(Pane):
         # Below the numbers, where it is seen with them and has room for several words.
         self.head.removeWidget(self.badge)
         self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
-        narrow = max(len(row.cells) for row in rows) * (round(3.4 * SMALLEST) + UNIT_ROOM)
+        narrow = max((len(row.cells) for row in rows), default=0) * (
+            round(3.4 * SMALLEST) + UNIT_ROOM
+        )
         self.setMinimumWidth(MARGINS + max(narrow, grid.minimumSize().width()))
 
     def show_readings(self, found: Mapping[str, Any]) -> None:

@@ -9,8 +9,10 @@ import pytest
 from amt_stream import catalog
 from amt_stream.analysis import Recording, analyze
 from amt_stream.calibration import Calibration
+from amt_stream.metering.third_octave import band_name
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, Rows, readings_of
+from amt_stream.stages import ThirdOctaves
 
 METERS = catalog.side_by_side()
 ALL = ",".join(METERS)
@@ -21,6 +23,7 @@ COLUMNS = [
     *("zwicker_n_sone", "zwicker_n_phon"),
     *("momentary_lufs", "short_term_lufs"),
     *(f"{level}_db" for level in ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")),
+    *(f"lzf_{band_name(f)}_db" for f in ThirdOctaves().nominal),
 ]
 ACCUMULATING = [
     *(f"{prefix}{name}" for prefix in ("", "gm2002_") for name in ("max_ltl_sone", "ltl_n5_phon")),
@@ -65,7 +68,8 @@ def test_a_tone_reads_right_on_all_of_them(run, sound_file, tone):
     assert last["zwicker_n_sone"] == pytest.approx(4.018, rel=0.005)
     assert last["momentary_lufs"] == pytest.approx(-40.0, abs=0.05)
     assert last["short_term_lufs"] == pytest.approx(-40.0, abs=0.05)
-    for name in ("laf_db", "lcf_db", "lzf_db", "laf_left_db", "laf_right_db"):
+    levels = ("laf_db", "lcf_db", "lzf_db", "laf_left_db", "laf_right_db", "lzf_1000hz_db")
+    for name in levels:
         assert last[name] == pytest.approx(60.0, abs=0.02)
     assert np.argmin(np.isnan(rows["momentary_lufs"])) == 40
     assert np.argmin(np.isnan(rows["short_term_lufs"])) == 300

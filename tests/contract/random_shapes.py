@@ -33,6 +33,7 @@ from amt_stream.functional import (
     relaxation,
     sound_level,
     spectrum,
+    third_octave,
     zwicker,
 )
 from amt_stream.functional import direct_form as direct
@@ -50,6 +51,7 @@ from amt_stream.stages import (
     RunningSpectrum,
     SoundLevel,
     ThirdOctaveLevels,
+    ThirdOctaves,
     ZwickerLoudness,
 )
 from amt_stream.stages.loudness import MonauralLoudness
@@ -291,6 +293,14 @@ def third_octave_case(rng):
     return zwicker.third_octave_powers, (x, stage.poles, stage.gain, smoothing, zi)
 
 
+def third_octaves_case(rng):
+    stage = made(ThirdOctaves, 8000, 1000.0)
+    x = noise(*lead(rng), 20)
+    zi = state_of(stage, x, "past")
+    given = x, (4, 1), stage.poles, stage.gain, stage.smoothing, zi
+    return third_octave.third_octaves, given
+
+
 def core_loudness_case(rng):
     return zwicker.core_loudness, (60 * noise(*lead(rng), 28), made(CoreLoudness).tables())
 
@@ -341,6 +351,7 @@ FUNCTIONS = {
     "specific_loudness": specific_loudness_case,
     "svf": svf_case,
     "third_octave_powers": third_octave_case,
+    "third_octaves": third_octaves_case,
     "weighted": weighted_case,
 }
 """Every function with a compiled form, and what gives arguments that it takes."""

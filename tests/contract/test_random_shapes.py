@@ -31,6 +31,7 @@ ONE_FORM = {
         "framed",
         "group_delay",
         "held_maximum",
+        "in_bands",
         "last_axes",
         "let_in_plain",
         "one_poles",

@@ -10,6 +10,7 @@ from amt_stream.metering import (
     RollingLevel,
     SharpnessMeter,
     SoundLevelMeter,
+    ThirdOctaveMeter,
     ZwickerMeter,
 )
 
@@ -64,11 +65,18 @@ def of_sound_level(meter, n, rng, valid):
     return meter.update(timed[:3], timed, timed, timed, np.sqrt(power), valid, np.full(n, np.inf))
 
 
+def of_third_octaves(meter, n, rng, valid):
+    power = rng.uniform(0.001, 0.01, (2, n)) if rng else np.zeros((2, n))
+    timed = np.stack([power, power])
+    return meter.update(power, timed, timed, valid, np.full(n, np.inf))
+
+
 METERS = {
     of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
     of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
     of_sharpness: lambda: SharpnessMeter(["s5_1s_acum"]),
     of_programme: ProgrammeLoudness,
+    of_third_octaves: lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
     of_sound_level: lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"]),
 }
 

@@ -11,6 +11,7 @@ from amt_stream.metering import (
     RollingLevel,
     SharpnessMeter,
     SoundLevelMeter,
+    ThirdOctaveMeter,
     ZwickerMeter,
 )
 from amt_stream.metering.programme import COLUMNS
@@ -54,7 +55,14 @@ def of_sound_level(count):
     return lambda: SoundLevelMeter(columns), [v.astype(np.float32) for v in given]
 
 
-CASES = [of_loudness, of_zwicker, of_sharpness, of_programme, of_sound_level]
+def of_third_octaves(count):
+    columns = ["lzf_31_5hz_db", "lzeq_1000hz_db", "lzeq_31_5hz_2s_db", "lzsmax_1000hz_db"]
+    power = 4e-10 * 10 ** (np.stack([walk(count), walk(count, 1)]) / 10)
+    given = power, np.stack([power, power / 2]), np.stack([power, power / 2]) * 1.2
+    return lambda: ThirdOctaveMeter((31.5, 1000.0), columns), [v.astype(np.float32) for v in given]
+
+
+CASES = [of_loudness, of_zwicker, of_sharpness, of_programme, of_sound_level, of_third_octaves]
 
 
 def ran(meter, given, start, stop):

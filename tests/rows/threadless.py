@@ -9,7 +9,7 @@ from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.rows import JoinedRows, Rows, choose, readings_of
-from amt_stream.stages import BS1770, SoundLevel
+from amt_stream.stages import BS1770, SoundLevel, ThirdOctaves
 
 FS = 48000
 FULL_SCALE = Calibration(120.0, source="test")
@@ -19,6 +19,7 @@ MODELS = {
     "zwicker": lambda: ZwickerTimeVarying(FS),
     "bs1770": lambda: BS1770(FS, 1),
     "spl": lambda: SoundLevel(FS),
+    "third_octave": lambda: ThirdOctaves(FS),
 }
 
 

@@ -91,14 +91,13 @@ CONSTANTS = {
         ),
     },
     "zwicker": {
+        "design.py": ("np.asarray(1000 * 10 **", "last + 1) / 10))"),
         "scales.py": (
             "loud = 40 + 10 *",
             "soft = np.maximum(40 *",
             "+ 0.0005) ** 0.35, 3.0)",
         ),
         "stages/zwicker.py": (
-            "CENTERS = 1000 * 10 **",
-            "- 16) / 10)",
             "tau = 2 / (3 * np.minimum(CENTERS, 1000.0))",
             "div_(4e-10)",
             "= 0.005, 0.015, 0.075",
@@ -130,6 +129,11 @@ CONSTANTS = {
             "(0.10, 0.95)",
             "target_lufs: float = -23.0",
         ),
+    },
+    "third_octave": {
+        "design.py": ("np.asarray(1000 * 10 **", "HALF_BAND = 10**0.05"),
+        "scales.py": ("P0 = 20e-6",),
+        "stages/sound_level.py": ("FAST, SLOW = 0.125, 1.0",),
     },
     "spl": {
         "scales.py": ("P0 = 20e-6",),

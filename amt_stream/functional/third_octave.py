@@ -1,0 +1,234 @@
+"""Third-octave bands: biquads in series, all bands side by side, and the powers behind them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.operators import operator
+from amt_stream.functional.peak import framed, per_frame, whole_frames
+from amt_stream.functional.shapes import fit, last_axes, signal_axes
+from amt_stream.functional.state_space import state_space
+
+Zeros = tuple[float, float]
+"""Of a biquad: factors of the last input and that before it; that of the present one is 1."""
+
+BAND_PASS: Zeros = (0.0, -1.0)
+"""No gain at 0 Hz, and none at half the sampling rate."""
+
+TIMED = 2
+"""Time weightings F and S, in this order."""
+
+TILE = 32
+"""Samples of all bands that go through one filter after another in the nearest cache."""
+
+
+class BandFrames(NamedTuple):
+    """Powers in Pa^2 in each frame and band, in the dtype of the sound.
+
+    mean_square: over the frame (..., band, frame)
+    last, highest: F and S (..., 2, band, frame), at its last sample and over all of them
+    """
+
+    mean_square: Tensor
+    last: Tensor
+    highest: Tensor
+
+
+def third_octaves(
+    x: Tensor,
+    lengths: tuple[int, ...],
+    poles: Tensor,
+    gain: Tensor,
+    smoothing: Tensor,
+    zi: Tensor,
+) -> tuple[BandFrames, Tensor]:
+    """Frames of sound pressure `x` (..., time) in pascal, and the next state.
+
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    poles: (2 section, band) a1, a2 of `BAND_PASS` biquads in series; gain: (band,); float64
+    smoothing: (2,) weights of a new square in F and S; float64
+    zi, zf: (..., 2 section + 2, band) float64: two states of each biquad, in transposed direct
+        form, and the powers F and S
+    """
+    lead, time = signal_axes("third_octaves", "x", x, 1)
+    frames = whole_frames("third_octaves", time, lengths)
+    count, bands = last_axes("third_octaves", "poles", poles, 2)
+    states, bands = max(2, count // 2 * 2), max(1, bands)
+    fit(
+        "third_octaves",
+        torch.float64,
+        ("poles", poles, (states, bands)),
+        ("gain", gain, (bands,)),
+        ("smoothing", smoothing, (TIMED,)),
+        ("zi", zi, (*lead, states + TIMED, bands)),
+    )
+    if torch.compiler.is_compiling():
+        *fields, zf = _third_octave_frames(x, lengths, poles, gain, smoothing, zi)
+        return BandFrames(*fields), zf
+    if compiled(x, poles, gain, smoothing, zi):
+        rows, after = array(x).reshape(-1, time), array(zi).copy()
+        y = np.empty((len(rows), 1 + 2 * TIMED, bands, frames), rows.dtype)
+        _third_octaves(
+            rows,
+            np.array(lengths),
+            array(poles),
+            array(gain),
+            array(smoothing),
+            after.reshape(-1, *after.shape[-2:]),
+            y,
+        )
+        powers = torch.from_numpy(y.reshape(*lead, 1 + 2 * TIMED, bands, frames))
+        mean_square, last, highest = powers.split_with_sizes((1, TIMED, TIMED), -3)
+        return BandFrames(mean_square.squeeze(-3), last, highest), torch.from_numpy(after)
+    heard, filters = in_bands(x, poles, gain, (BAND_PASS,) * (states // 2), zi[..., :states, :])
+    squares = heard.square().unsqueeze(-3)
+    # A time weighting after the other, each as a channel of its own beside the bands.
+    new = smoothing[:, None].expand(TIMED, bands).reshape(-1)
+    keep = 1 - new
+    levels, powers = state_space(
+        squares.expand(*lead, TIMED, bands, time).flatten(-3, -2),
+        keep[:, None, None],
+        new[:, None],
+        keep[:, None],
+        new,
+        zi[..., states:, :].flatten(-2)[..., None],
+    )
+    timed = levels.unflatten(-2, (TIMED, bands))
+    return BandFrames(
+        per_frame(lambda v: v.mean(-1), squares.squeeze(-3), lengths).to(x.dtype),
+        per_frame(lambda v: v[..., -1], timed, lengths).to(x.dtype),
+        per_frame(lambda v: v.amax(-1), timed, lengths).to(x.dtype),
+    ), torch.cat([filters, powers.squeeze(-1).unflatten(-1, (TIMED, bands))], -2)
+
+
+def _like_frames(
+    x: Tensor,
+    lengths: Sequence[int],
+    poles: Tensor,
+    gain: Tensor,
+    smoothing: Tensor,
+    zi: Tensor,
+) -> tuple[Tensor, ...]:
+    frames, bands = framed(x, lengths, x).shape[-1], gain.shape[0]
+    timed = (x.new_empty(*x.shape[:-1], TIMED, bands, frames) for _ in range(2))
+    return x.new_empty(*x.shape[:-1], bands, frames), *timed, zi.new_empty(zi.shape)
+
+
+@operator(_like_frames)
+def _third_octave_frames(
+    x: Tensor,
+    lengths: Sequence[int],
+    poles: Tensor,
+    gain: Tensor,
+    smoothing: Tensor,
+    zi: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    frames, zf = third_octaves(x, tuple(lengths), poles, gain, smoothing, zi)
+    return *frames, zf
+
+
+def in_bands(
+    x: Tensor, poles: Tensor, gain: Tensor, zeros: Sequence[Zeros], zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """`x` (..., time) in each band (..., band, time) in float64, and the next state; plain form.
+
+    poles: (2 section, band) a1, a2 of biquads in series, with their `zeros`; gain: (band,)
+    zi, zf: (..., 2 section, band) states in transposed direct form
+    """
+    bands, sections = gain.shape[0], len(zeros)
+    unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
+    itself = torch.eye(sections, dtype=gain.dtype, device=gain.device)
+    # A section hears the sound times the gain, and the first state of each section before it.
+    before = itself.cumsum(0) - itself
+    a = poles.T.unflatten(-1, (sections, 2))
+    shift = torch.stack([torch.zeros_like(unit[0]), unit[0]], -1)
+    driven = torch.stack([once * unit[0] + twice * unit[1] for once, twice in zeros]) - a
+    alone = shift - a[..., None] * unit[0]
+    joined = alone[..., None, :] * itself[:, None, :, None]
+    joined = joined + driven[..., None, None] * before[:, None, :, None] * unit[0]
+    y, zf = state_space(
+        x.double().unsqueeze(-2).expand(*x.shape[:-1], bands, x.shape[-1]),
+        joined.flatten(1, 2).flatten(-2),
+        gain[:, None] * driven.flatten(1),
+        unit[0].repeat(sections).expand(bands, 2 * sections),
+        gain,
+        zi.mT,
+    )
+    return y, zf.mT
+
+
+@kernel
+def biquad(tile: Array, zeros: Zeros, a1: Array, a2: Array, s1: Array, s2: Array) -> None:
+    """Put `tile` (time, band) through a biquad of each band; its states become the last ones."""
+    b1, b2 = zeros
+    for t in range(tile.shape[0]):
+        v = tile[t]
+        for b in range(v.size):
+            u = v[b]
+            w = u + s1[b]
+            s1[b] = b1 * u - a1[b] * w + s2[b]
+            s2[b] = b2 * u - a2[b] * w
+            v[b] = w
+
+
+@kernel
+def _third_octaves(
+    x: Array,
+    lengths: Array,
+    poles: Array,
+    gain: Array,
+    smoothing: Array,
+    states: Array,
+    y: Array,
+) -> None:
+    """`states` (row, state, band) become the last ones; y: (row, 5, band, frame)."""
+    fast, slow = smoothing
+    filters = poles.shape[0]
+    whole, out = np.zeros((TILE, gain.size)), np.zeros((y.shape[1], gain.size))
+    for r in range(x.shape[0]):
+        s, start = states[r], 0
+        for n in range(y.shape[3]):
+            end = start + lengths[n % lengths.size]
+            out[:] = 0
+            while start < end:
+                tile = whole[: min(TILE, end - start)]
+                for t in range(tile.shape[0]):
+                    v = tile[t]
+                    for b in range(v.size):
+                        v[b] = x[r, start + t] * gain[b]
+                for i in range(0, filters, 2):
+                    biquad(tile, BAND_PASS, poles[i], poles[i + 1], s[i], s[i + 1])
+                _powers(tile, fast, slow, s[filters], s[filters + 1], out[0], out[3], out[4])
+                start += tile.shape[0]
+            out[1], out[2] = s[filters], s[filters + 1]
+            for b in range(gain.size):
+                out[0, b] /= lengths[n % lengths.size]
+                for k in range(out.shape[0]):
+                    y[r, k, b, n] = out[k, b]
+
+
+@kernel
+def _powers(
+    tile: Array,
+    fast: float,
+    slow: float,
+    f: Array,
+    s: Array,
+    total: Array,
+    f_highest: Array,
+    s_highest: Array,
+) -> None:
+    for t in range(tile.shape[0]):
+        v = tile[t]
+        for b in range(v.size):
+            power = v[b] * v[b]
+            total[b] += power
+            f[b] += fast * (power - f[b])
+            s[b] += slow * (power - s[b])
+            # NaN in a level stays to the end, where no comparison holds.
+            f_highest[b] = f_highest[b] if f_highest[b] > f[b] else f[b]
+            s_highest[b] = s_highest[b] if s_highest[b] > s[b] else s[b]

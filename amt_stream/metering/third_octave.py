@@ -1,0 +1,209 @@
+"""What a person reads off third-octave bands: levels F and S, their maxima, equivalent levels."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.design import FORGETS, RISES
+from amt_stream.metering.meter import Meter
+from amt_stream.metering.rolling import RollingLevel, level_db
+from amt_stream.metering.sound_level import FRAME_S, finite
+from amt_stream.metering.window import WINDOW, window_s
+
+LEVELS = ("lzf", "lzs")
+"""Time-weighted levels, in the order of `ThirdOctaves`."""
+
+TIME_CONSTANTS_S = np.array([[0.125], [1.0]])
+
+NAME = re.compile(
+    rf"(?P<what>lz(?:eq|[fs](?:max)?))_(?P<band>\d+(?:_\d+)?hz)(?:_(?P<window>{WINDOW}))?_db"
+)
+
+Powers = NDArray[np.floating]
+Values = NDArray[np.float64]
+
+
+def band_name(nominal_hz: float) -> str:
+    """A band in the name of a reading: `1000hz`, `31_5hz`."""
+    return f"{nominal_hz:g}hz".replace(".", "_")
+
+
+def forgotten_s(midbands: Values) -> tuple[Values, Values]:
+    """Seconds after a fault until a band that has fallen by 50 dB is within 0.05 dB.
+
+    Its power (band,), and its levels F and S (2, band).
+    """
+    memory = FORGETS / midbands
+    return memory, memory + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
+
+
+class ThirdOctaveMeter(Meter):
+    """Levels in the third octaves of one channel since the last reset: equivalent and highest.
+
+    nominal: nominal midband frequencies of the bands in Hz
+    columns: readings that `update` gives after each frame: levels of the moment, as `lzf_1000hz_db`
+        and `lzs_31_5hz_db`, their maxima `lzfmax_1000hz_db` and `lzsmax_1000hz_db`, equivalent
+        levels `lzeq_1000hz_db`, and those of the last so many seconds, minutes or hours, as
+        `lzeq_1000hz_10min_db` (see `RollingLevel`)
+    after_silence: the sound truly came after silence, as a burst does: from its first frame on its
+        levels are right and count
+
+    `update` takes what `ThirdOctaves` gives of a channel, a frame per 10 ms, from the start of the
+    sound. Levels of the moment and of a rolling window are of the sound: they go on through a pause
+    and a reset. All others are of the measurement: of frames after the last reset, outside pauses,
+    that are valid. Where the sound begins, maxima wait until the filter and five time constants
+    have risen, 20 cycles of the midband and 0.63 s (F) or 5 s (S). After what was not heard a band
+    waits until its filter has forgotten, 32 cycles, and its maxima for 16 time constants more.
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "rolling", "_rolled", "_now", "_sums", "_counts")
+    kept += ("_highest", "_taken", "_invalid", "_excluded")
+
+    def __init__(
+        self, nominal: Sequence[float], columns: Sequence[str] = (), after_silence: bool = False
+    ) -> None:
+        super().__init__(columns)
+        self.nominal = tuple(nominal)
+        self.bands = {band_name(f): k for k, f in enumerate(self.nominal)}
+        self.rolling: dict[str, RollingLevel] = {}
+        whats = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
+        known = {f"{what}_{band}_db": (what, k) for band, k in self.bands.items() for what in whats}
+        for name in self.columns:
+            match = NAME.fullmatch(name)
+            if (
+                match
+                and match["what"] == "lzeq"
+                and match["window"]
+                and match["band"] in self.bands
+            ):
+                self.rolling[name] = RollingLevel(window_s(match["window"]), FRAME_S)
+                known[name] = name, self.bands[match["band"]]
+        self.refuse_unknown(known)
+        self._parts = [known[name] for name in self.columns]
+        midbands = np.array(self.nominal)
+        memory, forgotten = forgotten_s(midbands)
+        self._memory, self._forgotten = (
+            np.ceil(v / FRAME_S - 1e-6)[..., None] for v in (memory, forgotten)
+        )
+        rise = 5 * TIME_CONSTANTS_S + RISES / midbands
+        self._risen = np.ceil(rise / FRAME_S - 1e-6)[..., None]
+        self._after_silence = after_silence
+        self._now = np.full((len(LEVELS), len(self.nominal)), np.nan)
+        self._rolled = dict.fromkeys(self.rolling, math.nan)
+        # Frames so far, and the number of the last that was not valid.
+        self._taken, self._invalid = 0, -math.inf
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
+        bands = len(self.nominal)
+        # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
+        self._sums, self._counts = np.zeros(bands), np.zeros(bands)
+        self._highest = np.zeros((len(LEVELS), bands))
+        self._excluded = 0
+
+    def update(
+        self,
+        mean_square: Powers,
+        power: Powers,
+        highest: Powers,
+        valid: NDArray[np.bool_] | None = None,
+        since_s: Values | None = None,
+    ) -> Values:
+        """Take frames into account; gives the columns (column, n) after each.
+
+        mean_square: (band, n) in Pa^2; power, highest: (2, band, n) in Pa^2
+        valid: (n,) which frames may count; all, where it is not given
+        since_s: (n,) how long ago the last fault ended, which bands have to forget; where it is not
+            given, each frame that is not valid is one
+
+        A column is NaN where there is nothing yet, and not finite for silence.
+        """
+        count = mean_square.shape[-1]
+        if not count:
+            return np.empty((len(self.columns), 0))
+        known = np.asarray(np.isfinite(mean_square).all(0))
+        valid = known if valid is None else known & valid
+        since = self._since(valid, since_s)
+        there = valid & (since >= self._memory)
+        number = self._taken + np.arange(count)
+        risen = (number + 1 >= self._risen) | self._after_silence
+        settled = valid & (since >= self._forgotten) & risen
+        self._now = np.where(valid[-1], power[..., -1], np.nan).astype(np.float64)
+        self._taken += count
+        if not self.paused:
+            self._excluded += count - int(np.count_nonzero(valid))
+        found = {
+            "lzeq": self._equivalent(mean_square, there & (not self.paused)),
+            **self._maxima(highest, settled & (not self.paused)),
+            **dict(zip(LEVELS, level_db(np.where(valid, power, np.nan)), strict=True)),
+        }
+        for name, level in self.rolling.items():
+            band = self.bands[NAME.fullmatch(name)["band"]]  # type: ignore[index]
+            told = level.add(np.where(there[band], mean_square[band], np.nan))
+            self._rolled[name] = float(told[-1])
+            found[name] = np.broadcast_to(told, (len(self.nominal), count))
+        rows = np.empty((len(self.columns), count))
+        for row, (what, band) in zip(rows, self._parts, strict=True):
+            row[:] = found[what][band]
+        return rows
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        for level in self.rolling.values():
+            level.skip(count)
+        self._taken += count
+        self._excluded += 0 if self.paused else count
+
+    def _since(self, valid: NDArray[np.bool_], since_s: Values | None) -> Values:
+        """Frames (n,) since the last fault."""
+        if since_s is not None:
+            # Whole frames, but for what floats do.
+            return np.asarray(np.rint(since_s / FRAME_S))
+        number = self._taken + np.arange(len(valid))
+        last = np.maximum.accumulate(np.where(valid, self._invalid, number))
+        self._invalid = float(last[-1])
+        return np.asarray(number - last, np.float64)
+
+    def _equivalent(self, mean_square: Powers, measured: NDArray[np.bool_]) -> Values:
+        """Levels (band, n) of all that was `measured` up to each frame."""
+        sums = np.where(measured, mean_square, 0.0).astype(np.float64).cumsum(1)
+        sums += self._sums[:, None]
+        counts = self._counts[:, None] + measured.cumsum(1)
+        self._sums, self._counts = sums[:, -1].copy(), counts[:, -1].copy()
+        return level_db(sums / np.where(counts > 0, counts, np.nan))
+
+    def _maxima(self, highest: Powers, settled: NDArray[np.bool_]) -> dict[str, Values]:
+        """Highest levels (band, n) up to each frame, of those that have `settled`, by name."""
+        so_far = np.maximum.accumulate(np.where(settled, highest, 0.0).astype(np.float64), -1)
+        so_far = np.maximum(so_far, self._highest[..., None])
+        self._highest = so_far[..., -1].copy()
+        return {f"{level}max": v for level, v in zip(LEVELS, level_db(so_far), strict=True)}
+
+    def reading(self) -> dict[str, float | None]:
+        """All readings by name, in dB and seconds; None where there is none, as of silence.
+
+        measured_s is the time that the topmost band counts; low ones wait after faults.
+        """
+        counts = np.where(self._counts > 0, self._counts, np.nan)
+        spectra = {
+            **dict(zip(LEVELS, level_db(self._now), strict=True)),
+            "lzeq": level_db(self._sums / counts),
+            **{f"{n}max": v for n, v in zip(LEVELS, level_db(self._highest), strict=True)},
+        }
+        return {
+            **{
+                f"{what}_{band}_db": finite(levels[k])
+                for what, levels in spectra.items()
+                for band, k in self.bands.items()
+            },
+            **{name: finite(value) for name, value in self._rolled.items()},
+            "measured_s": float(self._counts[-1]) * FRAME_S,
+            "excluded_s": self._excluded * FRAME_S,
+        }

@@ -1,0 +1,122 @@
+"""Readings of third-octave bands, of each channel and of the louder one."""
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.design import nominal_third_octave, third_octave_midbands
+from amt_stream.frames import Frames
+from amt_stream.metering import ThirdOctaveMeter
+from amt_stream.metering.third_octave import LEVELS, NAME, band_name, forgotten_s
+from amt_stream.rows.column import Column, counting
+from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, by_sides, higher, place_of
+
+SIDED = re.compile(r"(?P<stem>.*?)(?P<side>_left|_right)?_db")
+TIMED = {"f": "fast (F)", "s": "slow (S)"}
+WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
+
+
+class ThirdOctaveReadings(Readings):
+    """Levels in third octaves: the higher of two channels in each band, and each of them.
+
+    model: the `ThirdOctaves` whose bands there are; without it, those from 12.5 Hz to 20 kHz
+
+    Maxima leave out the rise of their filter and the first five time constants, equivalent levels
+    count from the beginning (`ThirdOctaveMeter`). With `cover(0.0)` the sound truly comes after
+    silence, and all levels count.
+    """
+
+    kept = (*Readings.kept, "_meters")
+
+    # As of sound level: five time constants of F.
+    short_s = 0.63
+
+    def __init__(self, channels: int, model: Any = None) -> None:
+        self._channels = channels
+        usual = map(nominal_third_octave, third_octave_midbands(12.5, 20_000.0))
+        self._nominal = tuple(usual if model is None else model.nominal)
+        self._hz = {band_name(f): f for f in self._nominal}
+        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        names = [f"{what}_{band}{side}_db" for what in WHATS for band in self._hz for side in sides]
+        offered = [column for column in map(self.named, names) if column is not None]
+        super().__init__("third_octave", offered, [f"lzf_{band}_db" for band in self._hz])
+
+    @property
+    def burst(self) -> bool:
+        """Whether the sound comes after silence, so that its levels are right from the first on."""
+        return self.from_s is not None and self.from_s <= 0
+
+    @property
+    def without(self) -> str:
+        rise = "" if self.burst else ", and of maxima the rise of filter and time weighting"
+        return super().without + rise
+
+    def named(self, name: str) -> Column | None:
+        sided = SIDED.fullmatch(name)
+        found = sided and NAME.fullmatch(f"{sided['stem']}_db")
+        if not (sided and found) or found["band"] not in self._hz:
+            return None
+        if (sided["side"] and self._channels < 2) or (found["window"] and found["what"] != "lzeq"):
+            return None
+        return _column(name, self._hz[found["band"]], found, sided["side"], self._channels)
+
+    def renew(self) -> None:
+        sided = [SIDED.fullmatch(column.name) for column in self.columns]
+        parts = [(f"{one['stem']}_db", place_of(one["side"])) for one in sided if one]
+        columns = list(dict.fromkeys(name for name, _ in parts))
+        places = [(side, columns.index(name)) for name, side in parts]
+        # Where each column stands: on which side, and which of the meters' columns it is.
+        self._places = np.array(places, np.int64).reshape(-1, 2).T
+        self._meters = [
+            ThirdOctaveMeter(self._nominal, columns, self.burst) for _ in range(self._channels)
+        ]
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames, 0.0)
+        told = []
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            told.append(meter.update(*values, counted, frames.since_s))
+        return by_sides(told)[*self._places].T
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
+
+    def summary(self) -> Summary:
+        readings = [meter.reading() for meter in self._meters]
+        told: Summary = {}
+        for name in readings[0]:
+            if name.endswith("_s") or name.startswith(tuple(f"{level}_" for level in LEVELS)):
+                continue
+            for side, value in by_side([reading[name] for reading in readings]):
+                told[f"{name.removesuffix('_db')}{side}_db"] = value
+        return told
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
+def _column(name: str, hz: float, found: re.Match[str], side: str | None, channels: int) -> Column:
+    what = found["what"]
+    place = f" in the third octave of {hz:g} Hz"
+    place += f", {side[1:]} channel" if side else higher(channels)
+    memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz])))
+    if what == "lzeq":
+        statistic = "equivalent" + (f", last {found['window']}" if found["window"] else "")
+        quantity = f"equivalent continuous sound pressure level{place}"
+        column = Column(name, "dB", quantity, "third_octave", statistic)
+        return counting(column, float(memory[0]), found["window"])
+    quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
+    statistic = "maximum" if what.endswith("max") else "instantaneous"
+    settle_s = float(timed[LEVELS.index(what[:3]), 0])
+    column = Column(name, "dB", quantity, "third_octave", statistic, settle_s=settle_s)
+    return counting(column, settle_s) if what.endswith("max") else column

@@ -1,0 +1,75 @@
+"""Third octaves: a bar for each band, and the number below."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+
+from amt_monitor.pane import Plot, colors
+from amt_monitor.reading_pane import FIRST, Cell, ReadingPane
+from amt_stream.catalog import Entry
+from amt_stream.metering.third_octave import NAME
+
+STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
+LOWEST_PLOT = 110
+"""Pixels."""
+
+
+class BandsPane(ReadingPane):
+    """F levels of the moment in third octaves, those of both channels' louder one."""
+
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        cells = [cell for cell in map(_cell, names) if cell is not None]
+        super().__init__(entry, "IEC 61260-1, fast (F)", (), cells, 4, 4, names)
+        self._names = [cell.name for cell in cells]
+        self.plot = Plot("bands_plot")
+        self.plot.setMinimumHeight(LOWEST_PLOT)
+        self.plot.hideAxis("top")
+        places = range(len(cells))
+        # Every third band is an octave's own.
+        named = [(k, cells[k].caption.replace(" Hz", "").replace(" kHz", "k")) for k in places]
+        octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
+        self.plot.getAxis("bottom").setTicks([octaves])
+        self.plot.getAxis("left").setTicks([[(v, f"{v:g}") for v in STEPS_DB]])
+        self.plot.set_grid((-0.6, len(cells) - 0.4), STEPS_DB)
+        self.plot.set_unit("dB", False)
+        self.bars = pg.BarGraphItem(
+            x=np.arange(len(cells)), height=np.zeros(len(cells)), width=0.8, pen=None
+        )
+        self.bars.setOpts(brush=colors().cool)
+        self.plot.addItem(self.bars, ignoreBounds=True)
+        self.body.insertWidget(1, self.plot, 3 * FIRST)
+
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        super().show_readings(found)
+        self.draw(found)
+
+    def draw(self, found: Mapping[str, Any]) -> None:
+        """Move the bars; a band below 0 dB, or without a level, has none."""
+        levels = [found.get(name) for name in self._names]
+        self.bars.setOpts(height=np.array([max(0.0, v or 0.0) for v in levels]))
+
+    def doubt(self, grey: bool, alarm: bool) -> None:
+        super().doubt(grey, alarm)
+        self.plot.set_unit("dB", alarm)
+
+
+def _cell(name: str) -> Cell | None:
+    """The number of a band; None for what is no F level of the moment."""
+    found = NAME.fullmatch(name)
+    if found is None or found["what"] != "lzf":
+        return None
+    hz = _hz(name)
+    return Cell(f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz", name, "dB")
+
+
+def _hz(name: str) -> float:
+    found = NAME.fullmatch(name)
+    assert found is not None
+    return float(found["band"].removesuffix("hz").replace("_", "."))
+
+
+def _is_octave(name: str) -> bool:
+    """Whether it is the middle third of an octave: its number, 10 lg of hertz, is in threes."""
+    return round(10 * np.log10(_hz(name))) % 3 == 0

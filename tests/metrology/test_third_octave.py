@@ -1,0 +1,197 @@
+"""Third-octave filters against the class 1 limits of IEC 61260-1:2014."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream import SoundLevel, ThirdOctaves, check_stage, measure
+from amt_stream.functional.third_octave import BAND_PASS
+from amt_stream.scales import P0
+from amt_stream.signals import Noise, mix
+
+GIVEN = json.loads((Path(__file__).parents[1] / "data/iec61260.json").read_text())
+G = 10**0.3
+RATES = (44100, 48000, 96000)
+OTHERS = (8000, 16000, 22050, 32000, 88200, 192000)
+
+
+@cache
+def limits():
+    """Places over the midband, lowest and highest attenuation in dB there."""
+    octave = G ** np.array(GIVEN["omega_exponent_of_G"], float)
+    third = 1 + (G ** (1 / 6) - 1) / (G**0.5 - 1) * (octave - 1)
+    highest = [np.inf if v is None else v for v in GIVEN["maximum_db"]]
+    return third, np.array(GIVEN["minimum_db"]), np.array(highest)
+
+
+def allowed(places):
+    """Lowest and highest attenuation at `places` on either side, linear in log frequency between.
+
+    Between the last of the flat top and the first of the skirts, where the edge is, only the lowest
+    of the top holds.
+    """
+    third, lowest, highest = limits()
+    aside = np.abs(np.log(places))
+    flat = aside <= np.log(third[3]) + 1e-9
+    skirt = aside >= np.log(third[4]) - 1e-9
+    least = np.interp(aside, np.log(third[4:]), lowest[4:])
+    most = np.interp(aside, np.log(third[:4]), highest[:4])
+    return np.where(skirt, least, -0.4), np.where(flat, most, np.inf)
+
+
+def response(stage, f):
+    """Magnitude (band, f) of what the stage filters with."""
+    z = np.exp(-2j * np.pi * np.asarray(f) / stage.fs)
+    a1, a2 = stage.design("poles").reshape(-1, 2, stage.midbands.size).swapaxes(0, 1)
+    b1, b2 = BAND_PASS
+    sections = (1 + b1 * z + b2 * z**2) / (1 + a1[..., None] * z + a2[..., None] * z**2)
+    return stage.design("gain")[:, None] * np.abs(sections.prod(0))
+
+
+@pytest.mark.parametrize("fs", [*RATES, *OTHERS])
+def test_every_band_is_within_class_1(fs):
+    stage = ThirdOctaves(fs, low_hz=10.0)
+    third, *_ = limits()
+    one_side = np.union1d(np.geomspace(1, 8, 600), third)
+    places = np.concatenate([1 / one_side[::-1], one_side])
+    for k, f in enumerate(stage.midbands):
+        here = places[places * f < 0.4999 * fs]
+        attenuation = -20 * np.log10(response(stage, here * f)[k])
+        lowest, highest = allowed(here)
+        assert (attenuation >= lowest - 1e-9).all(), f
+        assert (attenuation <= highest).all(), f
+        far = np.geomspace(here[-1], 0.4999 * fs / f, 50)[1:]
+        if here[-1] > third[-1]:
+            assert (-20 * np.log10(response(stage, far * f)[k]) >= 70).all(), f
+
+
+def test_there_are_all_bands():
+    assert ThirdOctaves(44100).nominal == ThirdOctaves(96000).nominal
+    nominal = ThirdOctaves().nominal
+    assert (len(nominal), nominal[0], nominal[-1]) == (33, 12.5, 20000.0)
+    assert {31.5, 63.0, 315.0, 1250.0, 6300.0} <= set(nominal)
+    exact = 1000 * 10 ** (np.arange(-19, 14) / 10)
+    np.testing.assert_allclose(ThirdOctaves().midbands, exact, rtol=1e-12)
+    assert ThirdOctaves(8000).nominal[-1] == 3150.0
+    assert ThirdOctaves(32000).nominal[-1] == 12500.0
+
+
+def tones(f, fs, seconds):
+    """Rows of tones at 94 dB with a long onset, that strays into no other band."""
+    t = np.arange(round(seconds * fs)) / fs
+    onset = 0.5 - 0.5 * np.cos(np.pi * np.clip(t / 0.4, 0, 1))
+    return np.sqrt(2) * onset * np.sin(2 * np.pi * np.asarray(f)[:, None] * t)
+
+
+@pytest.mark.parametrize("fs", RATES)
+@pytest.mark.parametrize("nominal", [100.0, 1000.0, 8000.0, 20000.0])
+def test_tones_at_each_limit_are_read_within_it(fs, nominal):
+    """What a block after another of tones gives, whatever the tables are."""
+    stage = ThirdOctaves(fs, 100.0)
+    k = stage.nominal.index(nominal)
+    third, *_ = limits()
+    places = np.concatenate([1 / third[:0:-1], third])
+    places = places[places * stage.midbands[k] < 0.49 * fs]
+    f = places * stage.midbands[k]
+    y = stage(torch.tensor(tones(f, fs, 1.2), dtype=torch.float32))
+    level = 10 * torch.log10(y.mean_square[..., -40:].double().mean(-1) / P0**2).numpy()
+    of_band = level[:, k]
+    attenuation = of_band[np.argmin(np.abs(places - 1))] - of_band
+    lowest, highest = allowed(places)
+    assert (attenuation >= lowest - 0.02).all()
+    assert (attenuation <= highest).all()
+    expected = 20 * np.log10(response(stage, f)[k] / P0)
+    flat = attenuation < 45
+    assert flat.sum() >= 8
+    np.testing.assert_allclose(of_band[flat], expected[flat], atol=0.1)
+
+
+@pytest.mark.parametrize("fs", RATES)
+def test_white_noise_passes_as_through_ideal_bands(fs):
+    stage = ThirdOctaves(fs)
+    ideal = stage.midbands * (10**0.05 - 10**-0.05)
+    for k, f in enumerate(stage.midbands):
+        grid = np.geomspace(f / 6, min(6 * f, fs / 2), 4001)
+        through = np.trapezoid(response(stage, grid)[k] ** 2, grid)
+        cut_off = f * 10**0.05 > fs / 2
+        assert 10 * np.log10(through / ideal[k]) == pytest.approx(0, abs=0.3 if cut_off else 0.03)
+
+
+def test_bands_of_pink_noise_add_up_to_its_level():
+    fs = 48000
+    x = mix([Noise("pink", low=200, high=5000, level_db=80.0)], fs, 0, 3 * fs)[:, 0]
+    given = torch.tensor(x, dtype=torch.float32)[None]
+    bands = ThirdOctaves(fs)(given).mean_square[0].sum(0)
+    whole = SoundLevel(fs)(given).mean_square[0, 2]
+    off = 10 * torch.log10(bands[100:].mean() / whole[100:].mean())
+    assert off.item() == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.parametrize(("fs", "low_hz"), [(8000, 100.0), (11025, 1000.0), (48000, 25.0)])
+def test_contract(fs, low_hz):
+    x = torch.randn(2, 8 * ThirdOctaves(fs).block_size + 7, generator=torch.manual_seed(0))
+    check_stage(lambda: ThirdOctaves(fs, low_hz), 0.02 * x)
+
+
+def test_low_bands_are_exact_in_a_float32_module():
+    """Poles of 12.5 Hz lie next to 1, where float32 would be of no use."""
+    x = torch.tensor(tones([12.589], 192000, 3.0))
+    single, double = ThirdOctaves(192000, 12.5, 12.5), ThirdOctaves(192000, 12.5, 12.5).double()
+    a, b = single(x.float()).power, double(x).power
+    torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=0)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match=r"low_hz is 0\.5 Hz: give 1 Hz or more"):
+        ThirdOctaves(48000, 0.5)
+    with pytest.raises(ValueError, match=r"from 100\.0 to 50\.0 Hz: give two frequencies"):
+        ThirdOctaves(48000, 100.0, 50.0)
+    with pytest.raises(ValueError, match="the band of 5000 Hz has no room below half of 8000 Hz"):
+        ThirdOctaves(8000, 5000.0)
+    with pytest.raises(ValueError, match="ThirdOctaves"):
+        ThirdOctaves(7999)
+
+
+def test_rows_have_the_levels_of_the_stage():
+    """Of each channel and of the louder one, band by band."""
+    fs = 44100
+    one, other = (
+        mix([Noise(low=low, high=2 * low, level_db=70.0)], fs, 0, 2 * fs)[:, 0]
+        for low in (500, 4000)
+    )
+    names = ["lzf_1000hz_db", "lzf_1000hz_left_db", "lzf_5000hz_right_db", "lzs_5000hz_db"]
+    names += ["lzeq_1000hz_db", "lzeq_5000hz_1s_right_db", "lzfmax_1000hz_left_db"]
+    x = np.stack([one, other], 1)
+    m = measure(x, fs, "third_octave", calibration="pascal", columns=names, step_ms=10)
+    stage = ThirdOctaves(fs)
+    y = stage(torch.tensor(x.T, dtype=torch.float32))
+    at = {f: stage.nominal.index(f) for f in (1000.0, 5000.0)}
+
+    def db(v):
+        return 10 * np.log10(v.double().numpy() / P0**2)
+
+    fast, slow = db(y.power[:, 0]), db(y.power[:, 1])
+    got = {name: m[name][1:201] for name in names}
+    np.testing.assert_allclose(got["lzf_1000hz_left_db"], fast[0, at[1000.0]], atol=1e-4)
+    np.testing.assert_array_equal(got["lzf_1000hz_db"], got["lzf_1000hz_left_db"])
+    np.testing.assert_allclose(got["lzf_5000hz_right_db"], fast[1, at[5000.0]], atol=1e-4)
+    np.testing.assert_allclose(got["lzs_5000hz_db"], slow[1, at[5000.0]], atol=1e-4)
+    mean = y.mean_square.double().cumsum(-1) / torch.arange(1, 201)
+    np.testing.assert_allclose(got["lzeq_1000hz_db"], db(mean[0, at[1000.0]]), atol=1e-4)
+    last = y.mean_square[1, at[5000.0], 100:].mean()
+    assert got["lzeq_5000hz_1s_right_db"][-1] == pytest.approx(float(db(last)), abs=1e-3)
+    assert m.summary["lzeq_1000hz_db"] == pytest.approx(float(db(mean[0, at[1000.0], -1])))
+    assert m.summary["lzfmax_1000hz_left_db"] >= fast[0, at[1000.0], 100:].max()
+    assert {"lzeq_12_5hz_db", "lzsmax_20000hz_right_db"} <= set(m.summary)
+
+
+def test_low_rates_have_fewer_columns():
+    x = np.zeros(8000)
+    names = [c["name"] for c in measure(x, 8000, "third_octave").header["columns"]]
+    assert names[-1] == "lzf_3150hz_db"
+    with pytest.raises(ValueError, match="no column is called 'lzf_4000hz_db'"):
+        measure(x, 8000, "third_octave", columns=["lzf_4000hz_db"])
