@@ -143,7 +143,21 @@ def _may_be_row(name: str, channels: Any) -> bool:
     return fits_tables(name) and numbers and len(set(channels)) == len(channels)
 
 
-Rule = Choice | Number | Text | Tables | LimitTables | RowChannels
+@dataclass(frozen=True)
+class Options:
+    """Options of a command by their long names, with _ or - in them."""
+
+    def __str__(self) -> str:
+        return "options of amt-stream serve by name, each text, a number, true, or a list of them"
+
+    def allows(self, value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        lists = [one if isinstance(one, list) else [one] for one in value.values()]
+        return all(isinstance(one, str | int | float) for several in lists for one in several)
+
+
+Rule = Options | Choice | Number | Text | Tables | LimitTables | RowChannels
 
 
 def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -171,6 +185,7 @@ def rules() -> dict[str, Rule]:
         "meter.step_ms": Number(1, 60000, "ms", whole=True),
         "meter.rows": RowChannels(),
         "limits": LimitTables(),
+        "run": Options(),
     }
 
 
@@ -262,6 +277,7 @@ class Preset:
 
     settings: of the models, by name; what is left out is the first word that they allow
     limits: of columns, each of which rows then have
+    run: options of `amt-stream serve`, as a station is run with them; they change no number
 
     Raises PresetError for no model, one that is there twice, and a setting that none of them has,
     LimitError for two limits of one name.
@@ -280,6 +296,7 @@ class Preset:
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
     limits: tuple[Limit, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refuse_twice(self.limits)
@@ -563,7 +580,9 @@ def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[s
     sections = sorted({key.partition(".")[0] for key in rules if "." in key})
     flat: dict[str, Any] = {}
     for key, value in tables.items():
-        if key in sections:
+        if isinstance(value, dict) and key in rules:
+            flat[key] = value
+        elif key in sections:
             if not isinstance(value, dict):
                 raise PresetError(f"{path}: {key} is {_shown(value)} and must be a section [{key}]")
             flat |= {f"{key}.{inner}": v for inner, v in value.items()}

@@ -33,7 +33,18 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "bench", "replay", "verify", "log", "analyze", "meter", "serve", "command"]
+CLI_RANK += [
+    "selftest",
+    "bench",
+    "replay",
+    "verify",
+    "log",
+    "analyze",
+    "meter",
+    "serve",
+    "run",
+    "command",
+]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

@@ -94,6 +94,14 @@ COMMANDS = {
         options.serve_options,
         lists_models=True,
     ),
+    "run": Command(
+        "run a station that nobody watches, by a preset",
+        "Measure and serve by a preset and the options in its table [run], until the sound ends or "
+        "a signal does: SIGTERM ends it in order, SIGHUP has it read the preset again "
+        "(docs/unattended.md).",
+        "amt_stream.cli.run:run_station",
+        options.run_options,
+    ),
     "devices": Command(
         "list the input devices",
         "List the input devices, with the calibrations known of them.",

@@ -42,6 +42,8 @@ class Ending:
     def __init__(self) -> None:
         self.asked = 0
         """The number of the signal that has come, or 0."""
+        self.hung_up: Callable[[], object] | None = None
+        """Called at SIGHUP, where that is not to end anything [any-thread]."""
         self._held = self._begun = False
         self._asked_at = self._until = float("inf")
         self._undo: list[Callable[[], object]] = []
@@ -142,7 +144,9 @@ class Ending:
         while True:
             with contextlib.suppress(TimeoutError):
                 for number in ours.recv(64):
-                    if number in SIGNALS:
+                    if self.hung_up is not None and number == getattr(signal, "SIGHUP", None):
+                        self.hung_up()
+                    elif number in SIGNALS:
                         self.ask(number)
             if time.monotonic() > self._until:
                 self.leave(128 + self.asked, "it could not end in order, and ended at once")

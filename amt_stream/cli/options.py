@@ -69,7 +69,7 @@ def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[
         if not low <= value <= high:
             kind = "a whole number" if whole else "a number"
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not {kind} from {low:g} to {high:g} {unit}"
+                f"{text!r} is not {kind} from {low:g} to {high:g} {unit}".rstrip()
             )
         return value
 
@@ -281,6 +281,13 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         help="give them to the whole network, to anybody, as liblsl is configured",
     )
     _mqtt(parser)
+    parser.add_argument(
+        "--check-every",
+        type=number(10, 1e6, "seconds"),
+        metavar="S",
+        help="have the same models hear a reference tone beside the measurement, at the start and "
+        "every so many seconds, and tell what they read (default: never; with `run` each hour)",
+    )
     _rows(parser)
 
 
@@ -321,6 +328,21 @@ def _mqtt(parser: argparse.ArgumentParser) -> None:
         default="homeassistant",
         metavar="TOPIC",
         help='where Home Assistant looks for what there is (default: homeassistant; "": tell none)',
+    )
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `run`."""
+    parser.add_argument(
+        "preset",
+        metavar="NAME|PATH",
+        help="a preset, whose table [run] has options of `serve` by name, as web = 8765",
+    )
+    parser.add_argument(
+        "more",
+        nargs=argparse.REMAINDER,
+        metavar="...",
+        help="further options of `serve`, which go before those of the preset",
     )
 
 

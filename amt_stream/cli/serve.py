@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
@@ -18,10 +18,12 @@ from amt_stream.service.entrance import Entrance, token_in
 from amt_stream.service.lsl import Lsl
 from amt_stream.service.mqtt import Mqtt
 from amt_stream.service.osc import Osc, OscIn
+from amt_stream.service.reference import ReferenceTone
 from amt_stream.service.share import square
 from amt_stream.service.specific import asks
 from amt_stream.service.station import Made, Station
 from amt_stream.service.stdio import Stdio
+from amt_stream.service.systemd import manager
 from amt_stream.service.transport import Transport
 from amt_stream.service.udp import Udp
 from amt_stream.service.web import Web
@@ -30,51 +32,71 @@ from amt_stream.table import Table
 if TYPE_CHECKING:
     from amt_stream.engine.outlet import Sink
 
+Follower = Callable[[Station], Awaitable[None]]
+"""What runs beside a station, until it is cancelled."""
+
+
+class Plan:
+    """What is measured, by what was typed and by a preset; both may be others the next time."""
+
+    def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
+        refuse_log_options(args)
+        self.args, self.preset = args, preset
+
+    def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
+        """A new engine, not yet started, and its rows."""
+        args = self.args
+        given = metered_input(args, preset)
+        # Only a page shows it.
+        models = make_models(given, preset, asks() if args.web is not None else {})
+        table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+        logs = open_logs(args, preset, given, models, args.blocksize)
+        for log in logs:
+            log.go_on_with(table.rows)
+        return make_engine(given, preset, models, [sink_of(table), *logs], args.blocksize), table
+
 
 def run_serve(args: argparse.Namespace) -> int:
     """Measure until the sound ends, or somebody stops it from here or from afar."""
-    refuse_log_options(args)
     preset = chosen_preset(args)
     choose_rows(args, preset)
-    stdio = _stdio(args)
-    web = _web(args)
-    own: list[Transport] = [one for one in (stdio, web) if one is not None]
-    transports = [*own, *_senders(args)]
-    if not transports:
-        raise WrongUsage("nothing is served: add --web, --stdio, --udp or --osc HOST:PORT")
-    asked = asks() if web is not None else {}
+    return serve(Plan(args, preset))
 
-    def make(preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
-        return measurement(args, preset, sink_of, asked)
+
+def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
+    """Measure by a plan; followers run beside it until its end."""
+    args = plan.args
+    stdio, web = _stdio(args), _web(args)
+    own: list[Transport] = [one for one in (stdio, web, manager()) if one is not None]
+    transports = [*own, *_senders(args)]
+    if not transports and args.log is None:
+        raise WrongUsage("nothing is served: add --web, --stdio, --udp or --osc HOST:PORT")
 
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
 
-    station = Station(make, preset, transports, opened=lambda: _say_where(args, web))
+    station = Station(plan.make, plan.preset, transports, opened=lambda: _say_where(args, web))
+    if args.check_every:
+        followers = [*followers, ReferenceTone(args.check_every).follow]
     ending.hold()
-    asyncio.run(station.serve(over))
+    asyncio.run(_follow(station, over, followers))
     if station.error:
         raise Mistake(station.error)
     return 0
 
 
-def measurement(
-    args: argparse.Namespace,
-    preset: Preset,
-    sink_of: Callable[[Table], "Sink"],
-    asked: Mapping[str, bool],
-) -> Made:
-    """A new engine by what was typed, not yet started, and its rows.
-
-    asked: what models are to give besides, those that can
-    """
-    given = metered_input(args, preset)
-    models = make_models(given, preset, asked)
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-    logs = open_logs(args, preset, given, models, args.blocksize)
-    for log in logs:
-        log.go_on_with(table.rows)
-    return make_engine(given, preset, models, [sink_of(table), *logs], args.blocksize), table
+async def _follow(
+    station: Station, over: Callable[[], bool], followers: Sequence[Follower]
+) -> None:
+    beside = [asyncio.ensure_future(follow(station)) for follow in followers]
+    try:
+        await station.serve(over)
+    finally:
+        for one in beside:
+            one.cancel()
+        for failed in await asyncio.gather(*beside, return_exceptions=True):
+            if isinstance(failed, Exception):
+                raise failed
 
 
 def _senders(args: argparse.Namespace) -> list[Transport]:

@@ -413,10 +413,15 @@ class Engine:
 
         row: the name of the one that it is about, where several are heard
         """
-        if not isinstance(text, str):
-            raise TypeError(f"the text of a mark is {text!r}: give words")
+        self.tell("mark", text, row)
+
+    def tell(self, kind: str, text: str, row: str | None = None) -> None:
+        """The same with another kind of event, a word [any-thread]."""
+        for name, words in (("kind", kind), ("text", text)):
+            if not isinstance(words, str):
+                raise TypeError(f"the {name} of an event is {words!r}: give words")
         self._index_of(row)
-        self._tell_once_done("mark", text, row)
+        self._tell_once_done(kind, text, row)
 
     def _index_of(self, row: str | None) -> int | None:
         """Which row is called so."""

@@ -75,6 +75,8 @@ class Station:
         self._rows: dict[str, Message] = {}
         self._state, self._error = "stopped", ""
         self._since = utc_now()
+        self.trouble = ""
+        """What else is not well, in one sentence."""
         self._live = True
         self._heard_at = math.inf
         self._order = asyncio.Lock()
@@ -125,6 +127,7 @@ class Station:
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
             found.append(f"no row has come for {late_s:.0f} s")
         found += [one.note for one in self._transports if one.note]
+        found += [self.trouble] if self.trouble else []
         return list(dict.fromkeys(found))
 
     @property
@@ -171,6 +174,45 @@ class Station:
         assert engine is not None
         assert publisher is not None
         return engine.error is not None or publisher.done.is_set() or engine.wait(0)
+
+    async def reload(self, preset: Preset) -> None:
+        """Go on with another preset; where that cannot be, all goes on as it was, and it raises."""
+        async with self._order:
+            engine, table = self._engine, self._table
+            if engine is None or table is None:
+                raise CommandRefused("nothing was measured yet")
+            # Before anything ends.
+            await asyncio.to_thread(preset.models, engine.source.fs, table.ears)
+            before, running = self._preset, self._state in RUNNING
+            self._preset = preset
+            if not running:
+                return
+            await self._end("starting")
+            try:
+                await self._begin(preset)
+            except (Refusal, ValueError):
+                await self._begin(before)
+                raise
+
+    def tell(self, kind: str, text: str) -> None:
+        """Have an event told, in order with the rows, where a measurement runs."""
+        if self._engine is not None and self._state in RUNNING:
+            self._engine.tell(kind, text)
+
+    @property
+    def preset(self) -> Preset:
+        """With which it measures."""
+        return self._preset
+
+    @property
+    def running(self) -> bool:
+        """Whether a measurement runs."""
+        return self._state in RUNNING
+
+    @property
+    def table(self) -> Table | None:
+        """The rows of the measurement that runs, or ran last."""
+        return self._table
 
     async def answer(self, asked: object) -> Message:
         """Do what a command asks for; the reply says so, or in a sentence why it was not done."""

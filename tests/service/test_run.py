@@ -1,0 +1,196 @@
+"""`run`: a station by a preset alone, with its signals, its manager and its reference tone."""
+
+import itertools
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+import soundfile
+from websockets.sync.client import connect
+
+from amt_stream.presets import load_preset, shipped_presets
+from amt_stream.service.reference import read_tone
+from amt_stream.session.verify import verify
+from tests.service.served import COMMAND, PATIENCE_S, ROOT, is_row
+
+PRESET = """
+[model]
+name = "spl"
+
+[meter]
+step_ms = {step_ms}
+
+[run]
+source = "{sound}"
+full_scale_db = 120
+web = 0
+log = "{log}"
+log_format = "jsonl"
+check_every = 10
+columns = "laf_db,laeq_db"
+"""
+
+
+class Station:
+    """A running `run`, and what its manager hears."""
+
+    def __init__(self, folder, preset, *more):
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        address = str(folder / "notify")
+        self.manager.bind(address)
+        self.manager.settimeout(PATIENCE_S)
+        self.process = subprocess.Popen(
+            [*COMMAND, "run", str(preset), *more],
+            cwd=ROOT,
+            env={**os.environ, "NOTIFY_SOCKET": address},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._lines = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        for line in self.process.stderr:
+            self._lines.put(line)
+        self._lines.put("")
+
+    def said(self, words):
+        """The next line on standard error that has them."""
+        while line := self._lines.get(timeout=PATIENCE_S):
+            if words in line:
+                return line
+        raise AssertionError(f"it has ended without {words!r}")
+
+    def told(self, words):
+        """What the manager hears next that has them."""
+        while words not in (found := self.manager.recv(4096).decode()):
+            pass
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.wait()
+        for one in (self.manager, self.process.stdout, self.process.stderr):
+            one.close()
+
+
+@pytest.fixture
+def sound(tmp_path):
+    """1 kHz at 94 dB SPL, where full scale is 120."""
+    tone = 10 ** (-26 / 20) * np.sin(2 * np.pi * np.arange(48000 * 120) / 48)
+    soundfile.write(tmp_path / "tone.wav", tone, 48000, subtype="FLOAT")
+    return tmp_path / "tone.wav"
+
+
+def received(connection, wanted):
+    while True:
+        message = json.loads(connection.recv(timeout=PATIENCE_S))
+        if wanted(message):
+            return message
+
+
+def test_a_station_from_its_start_to_its_end(tmp_path, sound):
+    preset, log = tmp_path / "night.toml", tmp_path / "log"
+    right = PRESET.format(sound=sound, log=log, step_ms=100)
+    preset.write_text(right)
+    with Station(tmp_path, preset) as station:
+        address = station.said("the page is at ").split()[-1].replace("http", "ws") + "ws"
+        assert "READY=1\nSTATUS=measuring" in station.told("READY=1")
+        station.told("WATCHDOG=1")
+        with connect(address, proxy=None, max_size=None) as connection:
+            header = received(connection, lambda message: "header" in message)["header"]
+            assert [one["name"] for one in header["columns"]] == ["laf_db", "laeq_db"]
+            checked = received(connection, lambda m: m.get("event", {}).get("kind") == "checked")
+            assert "laf_db 60.0" in checked["event"]["text"]
+            received(connection, lambda m: is_row(m) and abs(m["laf_db"] - 94) < 0.01)
+
+            rows = [received(connection, is_row)]
+            for wrong in ("nonsense [", right + "banana = 1\n", right.replace("spl", "spll")):
+                preset.write_text(wrong)
+                station.process.send_signal(signal.SIGHUP)
+                assert "is not used: " in station.said("was read again")
+                rows += [received(connection, is_row) for _ in range(3)]
+            steps = {b["sample"] - a["sample"] for a, b in itertools.pairwise(rows)}
+            assert steps == {4800}
+            assert {round(row["laf_db"], 1) for row in rows} == {94.0}
+
+            preset.write_text(right.replace("= 100", "= 200").replace(",laeq_db", ",lcpeak_db"))
+            station.process.send_signal(signal.SIGHUP)
+            assert "a new measurement begins by it" in station.said("was read again")
+            received(connection, lambda message: "summary" in message)
+            header = received(connection, lambda message: "header" in message)["header"]
+            assert [one["name"] for one in header["columns"]] == ["laf_db", "lcpeak_db"]
+            assert header["step_ms"] == 200
+            assert received(connection, is_row)["time_s"] == 0
+
+        station.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert station.process.wait(timeout=PATIENCE_S) == 143
+        assert time.monotonic() - began < 10
+        assert station.process.stdout.read() == ""
+    found = verify(log)
+    assert (found.word, found.open) == ("intact", [])
+    events = "".join(part.read_text() for part in log.glob("events-*")).splitlines()
+    kinds = {json.loads(line)["kind"] for line in events}
+    assert {"checked", "reload"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("webb = 1", "unrecognized arguments: --webb"),
+        ('web = "x"', "argument --web: 'x' is not a whole number"),
+        ("web = { a = 1 }", "must be options of amt-stream serve"),
+    ],
+)
+def test_what_is_wrong_in_a_preset_is_said_in_one_sentence(tmp_path, lines, said):
+    path = tmp_path / "own.toml"
+    path.write_text(f'[model]\nname = "spl"\n[run]\n{lines}\n')
+    command = [*COMMAND, "run", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_station_that_ships_has_options_that_serve_knows():
+    from amt_stream.cli.run import options_of
+
+    assert "station" in shipped_presets()
+    asked = options_of("station", ["--web", "9000", "--source", "demo"])
+    assert (asked.web, asked.source, asked.log, asked.check_every) == (
+        9000,
+        "demo",
+        "station",
+        3600,
+    )
+    assert options_of("moore2016", []).check_every == 3600
+
+
+@pytest.mark.parametrize(
+    ("preset", "column", "value"),
+    [
+        ("moore2016", "ltl_phon", 60.0),
+        ("psychoacoustics", "zwicker_n_phon", 60.0),
+        ("noise-control", "laf_db", 60.0),
+        ("broadcast", "momentary_lufs", -70.0),
+    ],
+)
+def test_the_reference_tone_reads_as_it_should(preset, column, value):
+    first, again = (read_tone(load_preset(preset), 48000, 2) for _ in range(2))
+    assert first == again
+    # 60 phon by definition; a level, by the calibration of the tone, 70 dB below full scale.
+    assert first[column] == pytest.approx(value, abs=0.2)
