@@ -15,7 +15,7 @@ import pytest
 from amt_stream.frames import Fault
 from amt_stream.service.lsl import Lsl, _Clock, _open_to_all
 from amt_stream.service.transport import ServiceError
-from tests.service.test_stdio import ROOT, Served, row
+from tests.service.served import ROOT, Served, is_row
 
 COLUMNS = ("laf_db", "lafmax_db")
 
@@ -24,13 +24,13 @@ def test_a_recorder_gets_what_others_get():
     asked = ["--model", "spl", "--source", "am-tone", "--columns", ",".join(COLUMNS)]
     reader = [sys.executable, str(Path(__file__).with_name("lsl_reader.py"))]
     with Served(*asked, "--lsl") as served:
-        served.until(row)
+        served.until(is_row)
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with subprocess.Popen(reader, stdout=subprocess.PIPE, text=True, env=environment) as peer:
             told = json.loads(peer.stdout.readline())
             assert served.ask("mark", text="door")["done"]
             for _ in range(5):
-                served.until(row)
+                served.until(is_row)
             assert served.ask("mark", text="end")["done"]
             rows, events = json.loads(peer.stdout.readline())
         assert peer.returncode == 0
@@ -40,18 +40,17 @@ def test_a_recorder_gets_what_others_get():
     assert told["labels"] == [*COLUMNS, "valid", "settling", "calibrated", "fault"]
     assert told["units"] == ["dB", "dB", "0 or 1", "0 or 1", "0 or 1", "bits"]
     assert told["header"] in served.past
-    sent = [message for message in served.past if row(message)]
+    sent = [message for message in served.past if is_row(message)]
     numbers = [
         [one[name] for name in (*COLUMNS, "valid", "settling", "calibrated")] for one in sent
     ]
-    begin = numbers.index(rows[0][0][:-1])
+    offset = told["now"][0] - told["now"][1]
+    captured = [datetime.fromisoformat(one["utc"]).timestamp() + offset for one in sent]
+    begin = min(range(len(sent)), key=lambda k: abs(captured[k] - rows[0][1]))
     ends = begin + len(rows)
     assert len(rows) >= 5
     assert [sample[:-1] for sample, _ in rows] == numbers[begin:ends]
-    offset = told["now"][0] - told["now"][1]
-    for (_, stamp), one in zip(rows, sent[begin:ends], strict=True):
-        captured = datetime.fromisoformat(one["utc"]).timestamp() + offset
-        assert stamp == pytest.approx(captured, abs=0.1)
+    assert [stamp for _, stamp in rows] == pytest.approx(captured[begin:ends], abs=0.1)
     marks = [json.loads(sample[0]) for sample, _ in events]
     assert [one for one in marks if one["event"]["kind"] == "mark"] == [
         message for message in served.past if message.get("event", {}).get("kind") == "mark"
