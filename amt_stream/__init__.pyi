@@ -34,6 +34,7 @@ from . import scales as scales
 from . import selftest as selftest
 from . import service as service
 from . import session as session
+from . import settings as settings
 from . import signals as signals
 from . import stages as stages
 from . import streaming as streaming

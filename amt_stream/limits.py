@@ -1,6 +1,5 @@
 """Limits: what a column of rows is not to be above, or below."""
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ COLORS = STATES[:UNKNOWN]
 
 STATE = "limit_"
 """Before the name of a limit, that of the column of its state."""
+
+LARGEST = 1e9
 
 KEYS = ("column", "above", "below", "amber", "hysteresis", "hold_s", "at_end", "name", "source")
 """Of the table of a limit in TOML."""
@@ -59,31 +60,34 @@ class Limit:
     source: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", self._named())
-        if not re.fullmatch(r"[a-z0-9_]{1,60}", self.name):
-            raise LimitError(
-                f"a limit is called {brief(self.name)!r}: give small letters, digits and _"
-            )
-        for key in ("threshold", "amber", "hysteresis", "hold_s"):
-            value = getattr(self, key)
-            if value is None and key == "amber":
-                continue
-            if type(value) not in (int, float) or not math.isfinite(value):
-                raise LimitError(f"the {key} of {self.name} is {brief(value)!r}: give a number")
+        column = self.column
+        if not re.fullmatch(r"\w{1,80}", column):
+            raise LimitError(f"the column of a limit is {brief(column)!r}: give its whole name")
+        numbers = {key: getattr(self, key) for key in ("threshold", "hysteresis", "hold_s")}
+        numbers |= {} if self.amber is None else {"amber": self.amber}
+        for key, value in numbers.items():
+            if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST:
+                raise LimitError(f"the {key} of {column} is {brief(value)!r}: give a number")
             if value < 0 and key in ("hysteresis", "hold_s"):
-                raise LimitError(f"the {key} of {self.name} is {value:g}: give 0 or more")
+                raise LimitError(f"the {key} of {column} is {value:g}: give 0 or more")
         if self.amber is not None and self.sign * (self.threshold - self.amber) < 0:
             remedy = "more" if self.below else "less"
             raise LimitError(
                 f"{self.words}: amber is {self.amber:g}, beyond the limit itself: give {remedy}"
             )
+        if not self.name:
+            object.__setattr__(self, "name", self._named())
+        if not re.fullmatch(r"[a-z0-9_]{1,80}", self.name):
+            raise LimitError(
+                f"a limit is called {brief(self.name)!r}: give small letters, digits and _"
+            )
 
     def _named(self) -> str:
+        """Of what there is to tell it from others."""
         stem = self.column.rpartition("_")[0] or self.column
         side = "_below" if self.below else ""
-        number = f"{self.threshold:g}" if isinstance(self.threshold, int | float) else ""
-        return stem + side + "_" + number.replace("-", "m").replace(".", "_").replace("+", "")
+        number = f"{self.threshold:g}".replace("-", "m").replace(".", "_").replace("+", "")
+        return f"{stem}{side}_{number}".lower()
 
     @property
     def sign(self) -> int:

@@ -1,18 +1,35 @@
-"""Limits that others have set: of venues, of programmes, of places of work."""
+"""Limits that others have set, by name, and limits as files and people write them."""
 
 import errno
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from amt_stream.limits import Limit, limit_from_text, refuse_twice
-from amt_stream.presets import PresetError, limits_in, presets_folder, tables_in
+from amt_stream.limits import Limit, LimitError, limit_from_text, limit_of, refuse_twice
+from amt_stream.plain import brief
+from amt_stream.settings import PresetError, presets_folder, tables_in
 
 KEYS = ("description", "source", "limits")
 
 
+@dataclass(frozen=True)
+class LimitTables:
+    """One or more tables, each of a limit; or names of norms and limits in a line."""
+
+    names: bool = True
+
+    def __str__(self) -> str:
+        tables = "one or more tables [[limits]], each with a column and what it is not to be above"
+        return f'{tables}, or a list as ["who-venues", "laf_db>85"]' if self.names else tables
+
+    def allows(self, value: Any) -> bool:
+        kinds = (dict, str) if self.names else (dict,)
+        return isinstance(value, list) and bool(value) and all(isinstance(v, kinds) for v in value)
+
+
 def norms_folder() -> Path:
-    """Where those are that come with the package."""
+    """Where the norms are that come with the package."""
     return presets_folder() / "limits"
 
 
@@ -34,7 +51,8 @@ def load_norm(name: str) -> tuple[Limit, ...]:
         if getattr(error.__cause__, "errno", None) not in (errno.ENOENT, errno.EISDIR):
             raise
     raise PresetError(
-        f"there is no norm {name!r}: give {', '.join(shipped_norms())}, or the path of a TOML file"
+        f"there is no norm {brief(name)!r}: give {', '.join(shipped_norms())}, or the path of a "
+        "TOML file"
     )
 
 
@@ -43,12 +61,26 @@ def read_norm(path: Path) -> tuple[Limit, ...]:
     tables = tables_in(path)
     for key in tables:
         if key not in KEYS:
-            raise PresetError(f"{path}: {key} is nothing of a norm: there are {', '.join(KEYS)}")
+            listed = ", ".join(KEYS)
+            raise PresetError(f"{path}: {brief(key)} is nothing of a norm: there are {listed}")
     source = tables.get("source", "")
     if not isinstance(source, str):
-        raise PresetError(f"{path}: source is {source} and must be text in quotes")
-    found = limits_in(path, tables.get("limits"))
+        raise PresetError(f"{path}: source is {brief(source)} and must be text in quotes")
+    found = limits_in(path, tables.get("limits"), LimitTables(names=False))
     return tuple(replace(one, source=one.source or source) for one in found)
+
+
+def limits_in(path: Path, given: Any, rule: LimitTables) -> tuple[Limit, ...]:
+    """The limits that a file has; raises PresetError where it describes none."""
+    if not rule.allows(given):
+        raise PresetError(f"{path}: limits is {brief(given)} and must be {rule}")
+    found: list[Limit] = []
+    for number, one in enumerate(given, 1):
+        try:
+            found += limits_of(one) if isinstance(one, str) else [limit_of(one)]
+        except (LimitError, PresetError) as refusal:
+            raise PresetError(f"{path}: limits {number}: {refusal}") from refusal
+    return tuple(found)
 
 
 def limits_of(given: Iterable[Limit | str]) -> tuple[Limit, ...]:

@@ -3,7 +3,6 @@
 import difflib
 import errno
 import inspect
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import catalog
 from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
-from amt_stream.files import NotThatFile, small_text
-from amt_stream.limits import Limit, LimitError, limit_of, refuse_twice
+from amt_stream.limits import Limit, LimitError, refuse_twice
+from amt_stream.norms import LimitTables, limits_in
 from amt_stream.plain import brief, fits_tables
-from amt_stream.refusal import Refusal
+from amt_stream.settings import PresetError, presets_folder, tables_in
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,10 +32,6 @@ REQUIRED = "model.name"
 
 DEVICES = ("cpu", "cuda")
 """Where models may run; the CPU does where there is no CUDA."""
-
-
-class PresetError(Refusal, ValueError):
-    """A preset cannot be used; the message names file, key, value and what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +104,6 @@ class Tables:
     def allows(self, value: Any) -> bool:
         tables = isinstance(value, list) and all(isinstance(table, dict) for table in value)
         return tables and bool(value) and all(isinstance(t.get("type"), str) for t in value)
-
-
-@dataclass(frozen=True)
-class LimitTables:
-    """One or more tables, each of a limit."""
-
-    def __str__(self) -> str:
-        return "one or more tables [[limits]], each with a column and what it is not to be above"
-
-    def allows(self, value: Any) -> bool:
-        tables = isinstance(value, list) and all(isinstance(table, dict) for table in value)
-        return tables and bool(value)
 
 
 @dataclass(frozen=True)
@@ -469,13 +452,6 @@ class Preset:
         ]
 
 
-def presets_folder() -> Path:
-    """Where the shipped presets are: inside the package when installed, beside it in the source."""
-    package = Path(__file__).parent
-    shipped = package / "_presets"
-    return shipped if shipped.is_dir() else package.parent / "presets"
-
-
 def shipped_presets() -> list[str]:
     """Names of the presets that come with the package."""
     return sorted(path.stem for path in presets_folder().glob("*.toml"))
@@ -506,18 +482,6 @@ def read_preset(path: Path) -> Preset:
     return preset_of(tables_in(path), path)
 
 
-def tables_in(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; raises PresetError for a file that is none."""
-    try:
-        return tomllib.loads(small_text(path))
-    except NotThatFile as error:
-        raise PresetError(f"{path} {error}") from error
-    except ValueError as error:  # of TOML, of UTF-8, of a number with too many digits
-        raise PresetError(f"{path} is not TOML: {error}") from error
-    except RecursionError as error:
-        raise PresetError(f"{path} is nested too deeply for a preset") from error
-
-
 def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
     """The preset that tables of TOML, or of JSON, describe; `path` is where they were found."""
     allowed = rules()
@@ -544,7 +508,7 @@ def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
     others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
     stages = tuple(_stages(path, stage_tables or ()))
     if "limits" in found:
-        others["limits"] = limits_in(path, found["limits"])
+        others["limits"] = limits_in(path, found["limits"], LimitTables())
     try:
         return Preset(names, settings, stages=stages, **others)
     except LimitError as refusal:
@@ -559,20 +523,6 @@ def _stages(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[StageSe
         stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
         stage.kind()
         yield stage
-
-
-def limits_in(path: Path, tables: Any) -> tuple[Limit, ...]:
-    """The limits that tables describe; raises PresetError where they describe none."""
-    rule = LimitTables()
-    if not rule.allows(tables):
-        raise PresetError(f"{path}: limits is {_shown(tables)} and must be {rule}")
-    found = []
-    for number, table in enumerate(tables, 1):
-        try:
-            found.append(limit_of(table))
-        except LimitError as refusal:
-            raise PresetError(f"{path}: limits {number}: {refusal}") from refusal
-    return tuple(found)
 
 
 def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Any]:

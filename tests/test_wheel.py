@@ -43,19 +43,21 @@ def run(installed, tmp_path):
 
 def test_package_presets_and_window_come_from_the_wheel(run, installed):
     program = """
-import importlib.util, pathlib, amt_stream, amt_stream.presets
+import importlib.util, pathlib, amt_stream, amt_stream.norms, amt_stream.presets
 print(amt_stream.__file__)
 print(importlib.util.find_spec("amt_monitor").origin)
 print(*sorted(pathlib.Path(amt_stream.presets.presets_folder()).glob("*.toml")))
+print(*amt_stream.norms.shipped_norms())
 """
     done = run(sys.executable, "-c", program)
     assert done.returncode == 0, done.stderr
-    package, window, presets = done.stdout.splitlines()
+    package, window, presets, norms = done.stdout.splitlines()
     assert Path(package) == installed / "amt_stream" / "__init__.py"
     assert Path(window) == installed / "amt_monitor" / "__init__.py"
     names = [path.name for path in sorted((ROOT / "presets").glob("*.toml"))]
     assert presets.split() == [str(installed / "amt_stream" / "_presets" / name) for name in names]
     assert names
+    assert norms.split() == sorted(p.stem for p in (ROOT / "presets" / "limits").glob("*.toml"))
 
 
 def test_the_wheel_carries_nothing_else(installed):

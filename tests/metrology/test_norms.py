@@ -9,7 +9,7 @@ from amt_stream.frames import Frames
 from amt_stream.measuring import measure
 from amt_stream.metering.dose import Dose
 from amt_stream.norms import load_norm, norms_folder, shipped_norms
-from amt_stream.presets import PresetError
+from amt_stream.presets import PresetError, load_preset
 from amt_stream.rows import JoinedRows, choose, readings_of
 from amt_stream.stages import SoundLevelOutput
 
@@ -147,3 +147,15 @@ def test_the_page_names_every_norm():
     page = (norms_folder().parents[1] / "docs" / "rows.md").read_text(encoding="utf-8")
     table = page.partition("### Norms")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"`([\w-]+)`", table)) == sorted(["--limit", *shipped_norms()])
+
+
+def test_a_preset_names_norms(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('limits = ["din-15905-5", "laf_db>85"]\n[model]\nname = "spl"\n')
+    found = load_preset(str(mine)).limits
+    assert [one.name for one in found] == ["din_laeq_30min", "din_lcpeak", "laf_85"]
+    assert found[0] == load_norm("din-15905-5")[0]
+    for text, said in (("loud", "limits 1: there is no norm 'loud'"), ("laf_db>", "limits 1: ")):
+        mine.write_text(f'limits = ["{text}"]\n[model]\nname = "spl"\n')
+        with pytest.raises(PresetError, match=said):
+            load_preset(str(mine))

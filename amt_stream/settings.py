@@ -1,0 +1,31 @@
+"""Files of settings: where those are that ship, and how one of them is read."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from amt_stream.files import NotThatFile, small_text
+from amt_stream.refusal import Refusal
+
+
+class PresetError(Refusal, ValueError):
+    """A preset cannot be used; the message names file, key, value and what is allowed."""
+
+
+def presets_folder() -> Path:
+    """Where the shipped presets are: inside the package when installed, beside it in the source."""
+    package = Path(__file__).parent
+    shipped = package / "_presets"
+    return shipped if shipped.is_dir() else package.parent / "presets"
+
+
+def tables_in(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises PresetError for a file that is none."""
+    try:
+        return tomllib.loads(small_text(path))
+    except NotThatFile as error:
+        raise PresetError(f"{path} {error}") from error
+    except ValueError as error:  # of TOML, of UTF-8, of a number with too many digits
+        raise PresetError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise PresetError(f"{path} is nested too deeply for a preset") from error
