@@ -5,7 +5,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -103,6 +103,7 @@ class Run:
     epoch: float
     level: Level
     time_dim: Any = None
+    _ends_s: tuple[float, float] | None = field(default=None, init=False)
 
     def __len__(self) -> int:
         return self.high - self.low
@@ -110,7 +111,9 @@ class Run:
     @property
     def ends_s(self) -> tuple[float, float]:
         """Time of the first of them and of the last."""
-        return self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
+        if self._ends_s is None:
+            self._ends_s = self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
+        return self._ends_s
 
     @property
     def calm_s(self) -> float:

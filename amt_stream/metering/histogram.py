@@ -76,13 +76,18 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        up_to = np.cumsum(self.counts)
-        if not up_to[-1]:
+        count = len(self)
+        if not count:
             return np.full(len(shares), np.nan)
-        rank = (up_to[-1] - 1) * (1 - shares / 100)
-        below, above = np.searchsorted(up_to, [np.floor(rank), np.ceil(rank)], side="right")
+        rank = (count - 1) * (1 - shares / 100)
+        ranks = np.concatenate([np.floor(rank), np.ceil(rank)])
+        order = ranks.argsort()
+        places = np.empty(len(ranks), np.int64)
+        loops.find(ranks[order], self.counts, found := np.empty_like(places))
+        places[order] = found
+        below, above = places.reshape(2, -1)
         place = below + (rank - np.floor(rank)) * (above - below)
-        return self.low + (place + 0.5) * self.width
+        return np.asarray(self.low + (place + 0.5) * self.width)
 
     def to_dict(self) -> dict[str, Any]:
         """Classes and counts, those from the first to the last that is not 0, for a file."""

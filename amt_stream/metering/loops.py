@@ -30,6 +30,19 @@ def count(values: Array, low: float, width: float, counts: Array) -> None:
 
 
 @_compiled
+def find(ranks: Array, counts: Array, places: Array) -> None:
+    """Classes in which values stand by their `ranks` (k,), from the least on, from 0."""
+    up_to, k = 0, 0
+    for place in range(len(counts)):
+        up_to += counts[place]
+        while k < len(ranks) and up_to > ranks[k]:
+            places[k] = place
+            k += 1
+        if k == len(ranks):
+            return
+
+
+@_compiled
 def hold_highest(values: Array, highest: float, held: Array) -> int:
     """The highest so far after each of `values` (n,); where the last of these came, or -1."""
     place = -1
@@ -50,12 +63,13 @@ def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -
 
 @_compiled
 def roll(
-    mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, sums: Array
-) -> None:
-    """Sums and counts (2, n) of a window after each frame, up to the end of its stretch.
+    mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, means: Array
+) -> float:
+    """Means (n,) of a window after each frame, up to the end of its stretch; its last count.
 
-    The arguments are as of `RollingLevel`.
+    The arguments are as of `RollingLevel`; a mean of nothing is NaN.
     """
+    counted = 0.0
     for k in range(len(mean_square)):
         place = (taken + k) // slot
         if not math.isnan(mean_square[k]):
@@ -63,8 +77,9 @@ def roll(
             slots[1, place] += 1.0
             begun[0] += mean_square[k]
             begun[1] += 1.0
-        sums[0, k] = begun[0] + rest[0, place + 1]
-        sums[1, k] = begun[1] + rest[1, place + 1]
+        counted = begun[1] + rest[1, place + 1]
+        means[k] = (begun[0] + rest[0, place + 1]) / counted if counted else math.nan
+    return counted
 
 
 @_compiled
@@ -92,8 +107,8 @@ def measure(
     number: how many frames there were before these, each of `frame_s`
     risen, forgotten: (7,) frames after which a level counts, of the sound and after a fault
     sums, counts, highest, lowest, peak: what was counted so far, with an axis (1,) of time
-    told: (19, n) after each frame: sums, squared peak, highest, lowest of six levels, power of the
-        first where it may count and NaN elsewhere, counts
+    told: (20, n) after each frame: means, NaN without frames; squared peak, highest, lowest of six
+        levels; power of the first where it may count and NaN elsewhere; the first sum, counts
     """
     for k in range(len(valid)):
         since = np.rint(since_s[k] / frame_s)
@@ -111,8 +126,10 @@ def measure(
                     highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
                     if i < 6:
                         lowest[i, 0] = min(lowest[i, 0], frames[11 + i, k])
-        told[:3, k], told[3, k], told[18, k] = sums[:, 0], peak[0] * peak[0], counts[0]
-        told[4:11, k], told[11:17, k] = highest[:, 0], lowest[:, 0]
+        for i in range(3):
+            told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
+        told[3, k], told[4:11, k], told[11:17, k] = peak[0] * peak[0], highest[:, 0], lowest[:, 0]
+        told[18, k], told[19, k] = sums[0, 0], counts[0]
 
 
 def make_ready() -> None:
@@ -126,12 +143,13 @@ def _compile() -> None:
     f8, i8, flags = types.float64, types.int64, types.Array(types.bool_, 1, "A", readonly=True)
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
     kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
-    frames = types.Array(i8, 1, "C", readonly=True)
+    numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
     for kernel, given in (
-        (count, (line, f8, f8, types.Array(i8, 1, "C"))),
+        (count, (line, f8, f8, numbers)),
+        (find, (line, numbers, numbers)),
         (hold_highest, (line, f8, kept)),
         (lasts, (line, line, i8, f8, f8)),
-        (roll, (line, i8, i8, table, kept_table, kept, types.Array(f8, 2, "A"))),
+        (roll, (line, i8, i8, table, kept_table, kept, kept)),
         (
             measure,
             (

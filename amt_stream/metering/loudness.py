@@ -82,12 +82,14 @@ class LoudnessMeter(Meter):
         A column is not finite where there is nothing yet.
         """
         known = ~np.isnan(ltl_phon) if valid is None else valid & ~np.isnan(ltl_phon)
-        measured = known & (not self.paused)
-        stl, ltl = (np.where(measured, phon, np.nan) for phon in (stl_phon, ltl_phon))
-        heard = np.where(known, ltl_phon, np.nan)
+        count = int(np.count_nonzero(known))
+        stl, ltl = np.asarray(stl_phon, np.float64), np.asarray(ltl_phon, np.float64)
+        heard = ltl = ltl if count == len(known) else np.where(known, ltl, np.nan)
+        if self.paused or count < len(known):
+            measured = known & (not self.paused)
+            stl, ltl = (np.where(measured, phon, np.nan) for phon in (stl, ltl))
         found = self.percentiles.add(ltl, heard, self._renewals.due(time_s))
         if not self.paused:
-            count = int(np.count_nonzero(known))
             self._measured += count
             self._excluded += len(known) - count
             self.events.add(time_s, stl, ltl)

@@ -74,25 +74,23 @@ class RollingLevel(Resumable):
 
         NaN takes up time, but does not count; the level is NaN where nothing counts.
         """
-        given, sums = np.asarray(mean_square, np.float64), np.empty((2, len(mean_square)))
+        given, means = np.asarray(mean_square, np.float64), np.empty(len(mean_square))
         at = 0
         while at < len(given):
             size = min(len(given) - at, self.length - self._taken)
-            loops.roll(
+            self._covered = loops.roll(
                 given[at : at + size],
                 self._taken,
                 self.slot,
                 self._rest,
                 self._slots,
                 self._begun,
-                sums[:, at : at + size],
+                means[at : at + size],
             )
             self._taken += size
             at += size
             self._turn()
-        if len(mean_square):
-            self._covered = float(sums[1, -1])
-        return level_db(sums[0] / np.where(sums[1] > 0, sums[1], np.nan))
+        return level_db(means)
 
     def ahead(self) -> NDArray[np.float64]:
         """Sums of mean squares, and counts, of what is still there after each slot to come.

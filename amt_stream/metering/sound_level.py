@@ -80,23 +80,21 @@ RUNNING = (
 )
 """Readings of all that was measured."""
 
+FAST = len(RUNNING)
+"""What stands after these in what `loops.measure` tells: A-weighted F."""
+
 ON_REQUEST = f"{EXPOSURE}_db"
 """One more, of which only somebody who asks for it can make anything."""
 
 
-def running_db(powers: Values, counts: Values) -> dict[str, Values]:
-    """Those, (n,) in dB each, and both of exposure; not finite where there is none, as of silence.
+def exposures_db(equivalent_db: Values, counts: Values) -> dict[str, Values]:
+    """Exposure levels (n,) of an A-weighted level of so many frames, by name.
 
-    powers: (k, n) in Pa^2 in their order, of which the first three are sums of `counts` (n,) frames
+    They are levels of 1 s and, as LEX,8h (ISO 1999), of 8 h with the same energy.
     """
-    powers[: len(WEIGHTINGS)] /= np.where(counts > 0, counts, np.nan)
-    found = dict(zip(RUNNING, level_db(powers), strict=True))
     with np.errstate(divide="ignore"):
-        # That of 1 s with the same energy.
-        found["lae_db"] = found["laeq_db"] + 10 * np.log10(counts * FRAME_S)
-    # LEX,8h (ISO 1999): that of eight hours.
-    found[ON_REQUEST] = found["lae_db"] - 10 * math.log10(DAY_S)
-    return found
+        of_a_second = equivalent_db + 10 * np.log10(counts * FRAME_S)
+    return {"lae_db": of_a_second, ON_REQUEST: of_a_second - 10 * math.log10(DAY_S)}
 
 
 class SoundLevelMeter(Meter):
@@ -143,7 +141,8 @@ class SoundLevelMeter(Meter):
             stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
         }
         running = (*RUNNING, "lae_db", ON_REQUEST)
-        self._runs = any(name in running for name in self.columns)
+        self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
+        self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
         offered = [*running, *self.rolling, *self.percentiles.names]
         for key in self.doses:
             offered += [f"dose_{key}_percent", f"twa_{key}_db"]
@@ -193,26 +192,30 @@ class SoundLevelMeter(Meter):
         known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid
         since_s = self._since_s(valid) if since_s is None else since_s
-        told = np.empty_like(frames)
+        told = np.empty((len(frames) + 1, count))
         risen = NO_RISE if self._after_silence else SETTLED
         given = frames, valid, since_s, self._taken, FRAME_S, risen, FORGOTTEN, self.paused
         loops.measure(*given, *self._running, told)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
-        self._now = np.where(valid[-1], power[:, -1], np.nan)
+        self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
         self._taken += count
 
         # A level that has settled is of a valid frame.
-        fast = level_db(told[-2])
+        *running, fast = level_db(told[[*self._rows, FAST]])
         found = self.percentiles.add(np.full(count, np.nan) if self.paused else fast, fast, due)
+        heard = int(np.count_nonzero(valid))
         if not self.paused:
-            self._excluded += count - int(np.count_nonzero(valid))
-        found |= self._roll(np.where(valid, mean_square, np.nan), told[0], told[-1])
+            self._excluded += count - heard
+        found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
+        if self._exposes:
+            found |= exposures_db(level_db(told[0]), told[-1])
+        squares = frames[: len(WEIGHTINGS)]
+        squares = squares if heard == count else np.where(valid, squares, np.nan)
+        found |= self._roll(squares, told[-2], told[-1])
         measured = valid & (not self.paused)
         for key, dose in self.doses.items():
             percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
             found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
-        if self._runs:
-            found |= running_db(told[:-2], told[-1])
         return self.in_order(found, count)
 
     def _roll(self, squares: Values, sums: Values, counts: Values) -> dict[str, Values]:
@@ -268,8 +271,10 @@ class SoundLevelMeter(Meter):
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
         so_far = self._running
-        powers = so_far.sums, np.square(so_far.peak)[None], so_far.highest, so_far.lowest
-        running = running_db(np.concatenate(powers), so_far.counts)
+        means = so_far.sums / np.where(so_far.counts > 0, so_far.counts, np.nan)
+        powers = means, np.square(so_far.peak)[None], so_far.highest, so_far.lowest
+        running = dict(zip(RUNNING, level_db(np.concatenate(powers)), strict=True))
+        running |= exposures_db(running["laeq_db"], so_far.counts)
         return {
             **{f"{name}_db": finite(value) for name, value in now},
             **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
