@@ -29,7 +29,7 @@ def test_a_recorder_gets_what_others_get():
         with subprocess.Popen(reader, stdout=subprocess.PIPE, text=True, env=environment) as peer:
             told = json.loads(peer.stdout.readline())
             assert served.ask("mark", text="door")["done"]
-            for _ in range(5):
+            for _ in range(10):
                 served.until(is_row)
             assert served.ask("mark", text="end")["done"]
             rows, events = json.loads(peer.stdout.readline())
