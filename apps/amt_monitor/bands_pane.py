@@ -7,7 +7,7 @@ import numpy as np
 import pyqtgraph as pg
 
 from amt_monitor.pane import Plot, colors
-from amt_monitor.reading_pane import FIRST, Cell, ReadingPane
+from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, plain_cell
 from amt_stream.catalog import Entry
 from amt_stream.metering.third_octave import NAME
 
@@ -21,7 +21,8 @@ class BandsPane(ReadingPane):
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         cells = [cell for cell in map(_cell, names) if cell is not None]
-        super().__init__(entry, "IEC 61260-1, fast (F)", (), cells, 4, 4, names)
+        others = [plain_cell(name) for name in names if _cell(name) is None]
+        super().__init__(entry, "IEC 61260-1, fast (F)", (), [*cells, *others], 4, 4, names)
         self._names = [cell.name for cell in cells]
         self.plot = Plot("bands_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)

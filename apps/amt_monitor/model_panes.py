@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.bar import Bar, BarScale
 from amt_monitor.numbers import sone_text
 from amt_monitor.pane import colors
-from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, tenths, tint
+from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, plain_cell, tenths, tint
 from amt_stream.catalog import Entry
 from amt_stream.metering import EBU_9, EBU_18
 from amt_stream.rows import HIGHEST_PHON, band_texts
@@ -112,6 +112,7 @@ def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
         *(phon("N5", "n5"), sone("N50", "n50")),
         *(sone("N left", "n_left"), phon("", "n_left")),
         *(sone("N right", "n_right"), phon("", "n_right")),
+        *(plain_cell(name, sone_text) for name in names if name.endswith("_acum")),
     )
     about = "ISO 532-1, time-varying"
     return ReadingPane(entry, about, rows, small, 2, 3, names)

@@ -77,6 +77,8 @@ class ReadingPane(Pane):
         self._numbers: list[tuple[Cell, QtWidgets.QLabel]] = []
         for row in rows:
             cells = [cell for cell in row.cells if cell.name in names]
+            if not cells:
+                continue
             widget = _LargeRow(cells, row.largest)
             self._rows.append(widget)
             self._numbers += widget.numbers
@@ -119,7 +121,8 @@ class ReadingPane(Pane):
 
     def show_band(self, name: str, text: str) -> None:
         """Write beside a large number how far it may be off; nothing where that is not known."""
-        self._bands[name].setText(text and f"± {text}")
+        if name in self._bands:
+            self._bands[name].setText(text and f"± {text}")
 
     def doubt(self, grey: bool, alarm: bool) -> None:
         """Grey numbers are not to be read off; red ones have no calibration."""
@@ -136,12 +139,15 @@ UNITS = {"db": "dB", "lufs": "LUFS", "lu": "LU", "dbtp": "dBTP", "hz": "Hz"}
 """Units as names of readings end in them, where they are written otherwise."""
 
 
+def plain_cell(name: str, text: Callable[[float], str] = tenths) -> Cell:
+    """A reading as its name tells it."""
+    stem, _, unit = name.rpartition("_")
+    return Cell(stem.replace("_", " "), name, UNITS.get(unit, unit), text)
+
+
 def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     """The pane of a model that brings none: its first reading large, the others small."""
-    cells = []
-    for name in names:
-        stem, _, unit = name.rpartition("_")
-        cells.append(Cell(stem.replace("_", " "), name, UNITS.get(unit, unit)))
+    cells = [plain_cell(name) for name in names]
     large, small = [Row(1, cells[:1])], cells[1:]
     return ReadingPane(entry, escape(entry.method), large, small, 2, 3, names)
 

@@ -267,6 +267,45 @@ def test_no_number_is_cut_off(qtbot, model, size):
         assert area.contains(QtCore.QRect(number.mapTo(pane, QtCore.QPoint()), number.size()))
 
 
+CHOSEN = {
+    "moore2016": ["ltl_n5_phon"],
+    "gm2002": ["gm2002_max_stl_sone"],
+    "zwicker": ["sharpness_acum", "zwicker_n5_sone"],
+    "bs1770": ["lra_lu"],
+    "spl": ["lae_db"],
+    "third_octave": ["lzf_1000hz_db", "lzeq_31_5hz_db"],
+}
+
+
+@pytest.mark.parametrize("model", METERS)
+def test_a_pane_of_few_readings_shows_those_that_it_has(qtbot, model):
+    """As of --columns: a row of large numbers may have none left."""
+    names = CHOSEN[model]
+    pane = pane_of(model, names)
+    qtbot.addWidget(pane)
+    pane.resize(500, 400)
+    pane.show()
+    qtbot.waitExposed(pane)
+    pane.show_readings(dict.fromkeys(names, 1.0))
+    pane.doubt(grey=True, alarm=False)
+    # The pane of sound levels has no place for exposure.
+    assert {cell.name for cell, _ in pane._numbers} == {*names} - {"lae_db"}
+
+
+def test_bars_of_bands_stand_as_high_as_their_levels(qtbot):
+    names = [column.name for column in readings_of(["third_octave"], 1)["third_octave"].columns]
+    pane = pane_of("third_octave", names)
+    qtbot.addWidget(pane)
+    levels = {name: 20.0 + k for k, name in enumerate(names)}
+    pane.show_readings(levels | {names[3]: None, names[4]: -12.0})
+    heights = pane.bars.opts["height"]
+    np.testing.assert_array_equal(heights[5:], [levels[name] for name in names[5:]])
+    assert (heights[3], heights[4]) == (0.0, 0.0)
+    assert pane.texts()[3:5] == ("---", "-12.0")
+    pane.doubt(grey=False, alarm=True)
+    assert "uncalibrated" in pane.plot.unit_text
+
+
 def test_run_window_shows_readings(qapp, engine_of):
     make_engine = engine_of(lambda: SignalSource([], FS), "bs1770")
     assert run_window(make_engine, ReadingsWindow, duration=0.05) == 0

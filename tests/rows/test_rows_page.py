@@ -40,6 +40,20 @@ def test_the_columns_are_those_of_the_rows(name):
     assert table(name) in PAGE, f"the table of {name} has to be\n\n{table(name)}"
 
 
+def test_the_columns_of_a_band_are_those_of_the_rows():
+    one = readings("third_octave")
+    usual = {column.name for column in one.columns}
+    of_band = [column for column in one.offered if "_1000hz_" in column.name]
+    named = one.named("lzeq_1000hz_1s_db")
+    for column in [*of_band, named]:
+        quantity = column.quantity.removesuffix(" in the third octave of 1000 Hz")
+        mark = "yes " if column.name in usual else ""
+        line = f"| `{column.name}` | dB | {quantity} | {column.statistic} | {mark}|"
+        assert line in PAGE
+    assert len(one.offered) == 33 * len(of_band)
+    assert usual == {f"lzf_{c.name.split('_', 1)[1]}" for c in one.offered if "lzf_" in c.name}
+
+
 def test_gm2002_has_those_of_moore2016_with_a_prefix():
     plain = [c.name for c in catalog.entry("moore2016").make_readings(1).offered]
     prefixed = [column.name for column in readings("gm2002").offered]
