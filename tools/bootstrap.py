@@ -32,7 +32,7 @@ WINDOW = (
     "libxkbcommon0=xkbcommon libxkbcommon-x11-0=xkbcommon-x11 libxcb-cursor0=xcb-cursor "
     "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
 )
-TEST_PEERS = "xvfb=Xvfb chromium=chromium mosquitto=systemd/system/mosquitto.service"
+TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service"
 TEST_MICROPHONE = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl "
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
