@@ -16,6 +16,7 @@ from amt_stream.presets import Preset
 from amt_stream.service.broker import Broker
 from amt_stream.service.entrance import Entrance, token_in
 from amt_stream.service.lsl import Lsl
+from amt_stream.service.metrics import Metrics
 from amt_stream.service.mqtt import Mqtt
 from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.reference import ReferenceTone
@@ -66,8 +67,9 @@ def run_serve(args: argparse.Namespace) -> int:
 def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
     """Measure by a plan; followers run beside it until its end."""
     args = plan.args
-    stdio, web = _stdio(args), _web(args)
-    own: list[Transport] = [one for one in (stdio, web, manager()) if one is not None]
+    metrics = None if args.web is None else Metrics()
+    stdio, web = _stdio(args), _web(args, metrics)
+    own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
     if not transports and args.log is None:
         raise WrongUsage("nothing is served: add --web, --stdio, --udp or --osc HOST:PORT")
@@ -75,7 +77,13 @@ def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
 
-    station = Station(plan.make, plan.preset, transports, opened=lambda: _say_where(args, web))
+    station = Station(
+        plan.make,
+        plan.preset,
+        transports,
+        opened=lambda: _say_where(args, web),
+        tap=None if metrics is None else metrics.totals.take,
+    )
     if args.check_every:
         followers = [*followers, ReferenceTone(args.check_every).follow]
     ending.hold()
@@ -130,7 +138,7 @@ def _stdio(args: argparse.Namespace) -> Stdio | None:
     return Stdio(sys.stdin.buffer, sys.stdout)
 
 
-def _web(args: argparse.Namespace) -> Web | None:
+def _web(args: argparse.Namespace, metrics: Metrics | None) -> Web | None:
     typed = {"--listen": args.listen, "--token-file": args.token_file}
     typed |= {"--allow-origin": args.allow_origin, "--share": args.share or None}
     if args.web is None:
@@ -140,7 +148,7 @@ def _web(args: argparse.Namespace) -> Web | None:
         return None
     host = args.listen or "127.0.0.1"
     token = None if args.token_file is None else token_in(args.token_file)
-    return Web(host, args.web, Entrance(host, token, args.allow_origin or ()))
+    return Web(host, args.web, Entrance(host, token, args.allow_origin or ()), metrics)
 
 
 def _say_where(args: argparse.Namespace, web: Web | None) -> None:

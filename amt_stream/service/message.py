@@ -18,6 +18,9 @@ INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.
 """Faults after which readings are not all of the sound that there was."""
 
 
+MAIN = "main"
+"""Stands for the name of the row where one alone is heard."""
+
 SAME_TIME_S = 1e-6
 
 

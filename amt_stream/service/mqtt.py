@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amt_stream.plain import sentence
 from amt_stream.service.broker import Broker
 from amt_stream.service.home_assistant import discovery
-from amt_stream.service.message import Message, Thinned
+from amt_stream.service.message import MAIN, Message, Thinned
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import ServiceError, Wire
 
@@ -124,7 +124,7 @@ class Mqtt:
         self._put(Post(self._topic_of(message.row), row.text, sure=False))
 
     def _topic_of(self, row: str) -> str:
-        return f"{self._topic}/{row.translate(UNFIT) or 'main'}/row"
+        return f"{self._topic}/{row.translate(UNFIT) or MAIN}/row"
 
     def _publish(self, message: Message) -> None:
         """One of those that are no row; the newest header and state are sent once it connects."""

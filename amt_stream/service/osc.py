@@ -10,13 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from amt_stream.rows.block import AFTER, BEFORE, ROW
-from amt_stream.service.message import Message
+from amt_stream.service.message import MAIN, Message
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import ServiceError, Unhindered, Wire
 from amt_stream.service.udp import Udp
-
-MAIN = "main"
-"""Stands for the row where one alone is heard."""
 
 COMMAND = "/amt/command/"
 LOCAL = "127.0.0.1"

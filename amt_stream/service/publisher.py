@@ -4,11 +4,13 @@ import threading
 from collections.abc import Callable, Sequence
 
 from amt_stream.frames import Event, Frames
-from amt_stream.rows import LimitEvents, Rows
+from amt_stream.rows import LimitEvents, Readings, Rows, RowsOfEach
 from amt_stream.service.message import Message, event_message, row_message
 from amt_stream.table import Table
 
 Post = Callable[[Sequence[Message]], None]
+Tap = Callable[[Frames, Readings], None]
+"""Is handed all frames, with the readings that count them [sink-thread]."""
 
 
 class Publisher:
@@ -17,15 +19,15 @@ class Publisher:
     A limit whose state changes is an event too.
 
     post: takes messages in their order, in the sink's thread; it may wait
-    header: makes the header, once there is sound
+    tap: besides
     """
 
-    def __init__(self, table: Table, post: Post, host: str) -> None:
+    def __init__(self, table: Table, post: Post, host: str, tap: Tap | None = None) -> None:
         self.done = threading.Event()
         """Set when the part of the sound that the rows cover has passed."""
         self.finished = threading.Event()
         """Set when the last message was posted."""
-        self._table, self._post, self._host = table, post, host
+        self._table, self._post, self._host, self._tap = table, post, host, tap
         self._heard = self._begun = False
         self._limits = LimitEvents(table.rows.limits)
 
@@ -34,8 +36,12 @@ class Publisher:
         if self.done.is_set():
             return
         self._heard = True
-        self._send(self._table.rows(frames))
-        if self._table.rows.reached_s >= self._table.rows.to_s:
+        rows = self._table.rows
+        if self._tap is not None:
+            of_one = rows.of[frames.row] if isinstance(rows, RowsOfEach) else rows
+            self._tap(frames, of_one.readings[frames.model])
+        self._send(rows(frames))
+        if rows.reached_s >= rows.to_s:
             self.done.set()
 
     def event(self, event: Event) -> None:

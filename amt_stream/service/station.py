@@ -16,7 +16,7 @@ from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
 from amt_stream.service.message import Message
-from amt_stream.service.publisher import Publisher
+from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
 from amt_stream.session import SessionLog
@@ -55,6 +55,7 @@ class Station:
     make: a new engine and its table each time, by a preset
     stays: goes on after the end of a sound that has one, until it is told to end
     opened: called once all transports are open
+    tap: is handed all frames [sink-thread]
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class Station:
         *,
         stays: bool = False,
         opened: Callable[[], None] = lambda: None,
+        tap: Tap | None = None,
     ) -> None:
         self._make, self._preset, self._transports = make, preset, tuple(transports)
-        self._stays, self._opened = stays, opened
+        self._stays, self._opened, self._tap = stays, opened, tap
         self._engine: Engine | None = None
         self._table: Table | None = None
         self._publisher: Publisher | None = None
@@ -282,7 +284,7 @@ class Station:
         host = socket.gethostname()
 
         def sink_of(table: Table) -> Publisher:
-            self._publisher = Publisher(table, partial(self._post, loop), host)
+            self._publisher = Publisher(table, partial(self._post, loop), host, self._tap)
             return self._publisher
 
         self._header, self._rows, self._error = None, {}, ""

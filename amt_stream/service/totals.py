@@ -1,0 +1,71 @@
+"""What only grows while it is measured: whoever asks seldom misses nothing of it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.frames import Frames
+from amt_stream.metering.sound_level import FRAME_S, MEMORY_S, WEIGHTINGS
+from amt_stream.rows import Readings
+from amt_stream.rows.loudness import LoudnessReadings
+from amt_stream.rows.readings import SIDES
+from amt_stream.rows.sound_level import SoundLevelReadings
+from amt_stream.rows.zwicker import ZwickerReadings
+
+EDGES_SONE = 2.0 ** (np.arange(-16, 33) / 4)
+"""Of the classes of loudness: 0.0625 to 256 sone, in steps of 2.5 phon from 1 sone on."""
+
+Values = NDArray[np.float64]
+
+
+class Totals:
+    """Sound exposure, and how often which loudness was there; what rows leave out is left out here.
+
+    All is by the name of a row, "" where one alone is heard. Nothing is ever reset: a measurement
+    that begins anew goes on with what the one before had. Paused time does not count.
+
+    exposure: by row and channel ("left", "right", or "" of one), of A, C and Z in Pa^2 s (3,)
+    measured_s: by row, what time that is of
+    loudness: by row and model, long-term loudness or that of Zwicker, of the higher channel: how
+        many frames are in each class (50,), the last one above all edges, and their sum in sone
+    """
+
+    def __init__(self) -> None:
+        self.exposure: Mapping[tuple[str, str], Values] = {}
+        self.measured_s: Mapping[str, float] = {}
+        self.loudness: Mapping[tuple[str, str], tuple[NDArray[np.int64], float]] = {}
+
+    def take(self, frames: Frames, readings: Readings) -> None:
+        """Count frames, as their readings count them [sink-thread]."""
+        if readings.paused or not len(frames):
+            return
+        if isinstance(readings, SoundLevelReadings):
+            self._expose(frames, readings)
+        elif isinstance(readings, LoudnessReadings):
+            self._sort(frames, readings, frames.values.ltl)
+        elif isinstance(readings, ZwickerReadings):
+            self._sort(frames, readings, np.max(frames.values.n, axis=0))
+
+    def _expose(self, frames: Frames, readings: Readings) -> None:
+        squares = np.asarray(frames.values.mean_square, np.float64)
+        counts = readings.counted(frames, MEMORY_S) & np.isfinite(squares).all((0, 1))
+        of_each = np.where(counts, squares, 0.0).sum(axis=-1) * FRAME_S
+        exposure, row = dict(self.exposure), frames.row
+        for side, of_one in zip(SIDES if len(of_each) == 2 else ("",), of_each, strict=True):
+            exposure[row, side] = exposure.get((row, side), np.zeros(len(WEIGHTINGS))) + of_one
+        before_s = self.measured_s.get(row, 0.0)
+        # Replaced, as another thread may be reading them.
+        self.exposure = exposure
+        self.measured_s = {
+            **self.measured_s, row: before_s + np.count_nonzero(counts) * FRAME_S,
+        }  # fmt: skip
+
+    def _sort(self, frames: Frames, readings: Readings, sone: NDArray[np.floating]) -> None:
+        there = sone[readings.counted(frames) & np.isfinite(sone)]
+        places = np.searchsorted(EDGES_SONE, there)
+        key = frames.row, readings.model
+        counts, total = self.loudness.get(key, (np.zeros(len(EDGES_SONE) + 1, np.int64), 0.0))
+        counts = counts + np.bincount(places, minlength=len(counts))
+        total += float(there.sum(dtype=np.float64))
+        self.loudness = {**self.loudness, key: (counts, total)}

@@ -1,0 +1,133 @@
+"""`/metrics`, read with Prometheus's own parsers."""
+
+import itertools
+import json
+import math
+import re
+import urllib.request
+
+import numpy as np
+import pytest
+import soundfile
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as plain
+
+from amt_stream.service.metrics import name_of
+from tests.service.served import ROOT, Served, is_row
+
+FS, FULL_SCALE_DB = 48000, 94.0
+DASHBOARD = ROOT / "docs" / "grafana.json"
+
+
+class Scrape:
+    """Samples by name and labels."""
+
+    def __init__(self, address, accept="text/plain"):
+        request = urllib.request.Request(f"{address}metrics", headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=20) as response:
+            self.kind, text = response.headers["Content-Type"], response.read().decode()
+        parse = openmetrics if "openmetrics" in self.kind else plain
+        families = list(parse(text))
+        self.types = {one.name: one.type for one in families}
+        self.samples = {
+            (one.name, *sorted(one.labels.items())): one.value
+            for family in families
+            for one in family.samples
+        }
+
+    def __call__(self, name, **labels):
+        return self.samples[name, *sorted(labels.items())]
+
+
+def laeq_db(before, after, channel):
+    """As Prometheus would: 10 * log10(rate(exposure) / 4e-10), by the time of the sound."""
+    name, labels = "amt_sound_exposure_pascal2_seconds_total", {"weighting": "A", "row": "main"}
+    energy = after(name, channel=channel, **labels) - before(name, channel=channel, **labels)
+    seconds = after("amt_sound_measured_seconds_total", row="main")
+    seconds -= before("amt_sound_measured_seconds_total", row="main")
+    return 10 * math.log10(energy / seconds / 4e-10)
+
+
+def test_exposure_is_right_across_missed_scrapes(tmp_path):
+    # A tone that A-weighting leaves alone, at another level every 0.4 s, the right one 6 dB lower.
+    time_s = np.arange(FS * 30) / FS
+    levels_db = np.random.default_rng(1).uniform(-40, -3, 75)[(time_s / 0.4).astype(int)]
+    left = np.sqrt(2) * 10 ** (levels_db / 20) * np.sin(2 * np.pi * 1000 * time_s) / np.sqrt(2)
+    path = tmp_path / "tone.wav"
+    soundfile.write(path, np.stack([left, left / 2], 1), FS, subtype="FLOAT")
+    asked = ["--model", "spl,moore2016", "--source", str(path), "--columns", "laf_db,laeq*,ltl*"]
+    asked += ["--full-scale-db", str(FULL_SCALE_DB), "--limit", "laeq_db>60"]
+    with Served(*asked, "--web", "0") as served:
+        address = served.address
+        served.until(is_row)
+        scrapes = []
+        for k in range(7):
+            served.until(lambda m, at_s=(k + 1) * 0.5: is_row(m) and m["time_s"] > at_s)
+            if k == 3:
+                assert served.ask("reset")["done"]
+            if k % 2 == 0:  # the others are missed
+                scrapes.append(Scrape(address))
+        for before, after in itertools.pairwise(scrapes):
+            ends = [one("amt_sound_measured_seconds_total", row="main") for one in (before, after)]
+            assert 0.5 < ends[1] - ends[0] < 10
+            begin, end = (round(one * FS) for one in ends)
+            for channel, sound in (("L", left), ("R", left / 2)):
+                pascal2 = np.mean(sound[begin:end] ** 2) * 2 * 4e-10 * 10 ** (FULL_SCALE_DB / 10)
+                plain_db = 10 * math.log10(pascal2 / 4e-10)
+                assert laeq_db(before, after, channel) == pytest.approx(plain_db, abs=0.05)
+        _other_numbers(Scrape(address), scrapes[0])
+        assert served.ask("pause")["done"]
+        served.until(is_row)
+        served.until(is_row)
+        held = Scrape(address)
+        served.until(is_row)
+        again = Scrape(address)
+        grows = "amt_sound_measured_seconds_total"
+        assert held(grows, row="main") == again(grows, row="main")
+        asked = Scrape(address, "application/openmetrics-text; version=1.0.0")
+        assert asked.kind.startswith("application/openmetrics-text")
+        assert {*asked.samples} == {*again.samples}
+        _dashboard_asks_for_what_there_is({name for name, *_ in again.samples})
+        assert served.ask("stop")["done"]
+        assert not any("ltl" in name for name, *_ in Scrape(address).samples)
+
+
+def _other_numbers(scrape, before):
+    assert scrape("amt_loudness_ltl_sone", row="main", channel="") > 0
+    for channel in ("", "L", "R"):
+        assert scrape("amt_sound_laeq_db", row="main", channel=channel) > 40
+    assert scrape("amt_calibrated", row="main") == 1
+    assert scrape("amt_state", state="measuring") == 1
+    assert scrape("amt_state", state="failed") == 0
+    assert sum(v for (name, *_), v in scrape.samples.items() if name == "amt_limit") == 1
+    assert scrape("amt_audio_samples_total") > before("amt_audio_samples_total")
+    assert scrape("amt_audio_overruns_total") == 0
+    assert scrape("amt_transport_missed_rows_total", transport="stdio") == 0
+    of = {"row": "main", "model": "moore2016"}
+    count = scrape("amt_loudness_distribution_sone_count", **of)
+    assert scrape("amt_loudness_distribution_sone_bucket", le="+Inf", **of) == count
+    # A frame each millisecond, but for the rise.
+    measured_s = scrape("amt_sound_measured_seconds_total", row="main")
+    assert count == pytest.approx(1000 * (measured_s - 0.5), abs=600)
+    assert scrape.types["amt_loudness_distribution_sone"] == "histogram"
+
+
+def _dashboard_asks_for_what_there_is(names):
+    text = DASHBOARD.read_text()
+    assert json.loads(text)["title"]
+    for one in re.findall(r"\bamt_\w+", " ".join(re.findall(r'"expr": "(.*)"', text))):
+        assert one in names, one
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "named"),
+    [
+        ("ltl_sone", "sone", ("loudness_ltl_sone", "")),
+        ("zwicker_n_left_sone", "sone", ("loudness_zwicker_n_sone", "L")),
+        ("laeq_15min_right_db", "dB", ("sound_laeq_15min_db", "R")),
+        ("momentary_lufs", "LUFS", ("programme_momentary_lufs", "")),
+        ("other", "", ("other", "")),
+    ],
+)
+def test_a_column_has_a_name_and_a_channel(column, unit, named):
+    assert name_of({"name": column, "unit": unit}) == named
