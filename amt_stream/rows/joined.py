@@ -350,8 +350,7 @@ class _Judged(Judge):
 class _Track(Resumable):
     """What one model has given, from the frame of the last row on."""
 
-    kept = ("reached_s", "epoch_s", "_time_s", "_values", "_marks", "_settling", "_hole_s", "holes")
-    growing = kept
+    kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
 
     def __init__(self, readings: Readings) -> None:
         self._held: list[Frames] = []
@@ -359,11 +358,12 @@ class _Track(Resumable):
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
-        # First stands what the last row had: at the beginning, nothing.
-        self._time_s = np.array([-math.inf])
-        self._values = np.full((1, readings.width), math.nan)
-        self._marks = np.zeros(1, np.uint8)
-        self._settling = np.zeros((1, len(readings.columns)), np.bool_)
+        # Of each frame time, marks, values, and which columns settle: one array is sooner made and
+        # cut than four. First stands what the last row had: at the beginning, nothing.
+        self._width, self._count = readings.width, len(readings.columns)
+        self._rows = np.zeros((1, 2 + self._width + self._count))
+        self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
+        self._faulty = False
         self._hole_s = -math.inf
         settle_s = [column.settle_s for column in readings.columns]
         self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
@@ -377,8 +377,8 @@ class _Track(Resumable):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        count = len(self._time_s)
-        self.refuse_state(count == len(self._values) == len(self._marks) > 0, "_time_s")
+        self.refuse_state(len(self._rows) > 0, "_rows")
+        self._faulty = True
 
     def hear(self, frames: Frames) -> None:
         """Take frames into account, those that follow one another together."""
@@ -398,48 +398,55 @@ class _Track(Resumable):
     def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:
             self._hole_s = frames.begin_s
-            hole = [[float(self._time_s[-1]), self._hole_s]]
+            hole = [[float(self._rows[-1, 0]), self._hole_s]]
             self.holes = np.append(self.holes, hole, axis=0)
             self._readings.skip(frames.skipped + frames.missed)
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
-        if math.isinf(self._time_s[-1]):
-            self._marks |= known
-        values = self._readings.take(frames).reshape(len(frames), -1)
-        calm = frames.calm_s > -math.inf
-        marks = np.full(len(frames), known) if calm else frames.fault | known
-        self._settling = np.concatenate([self._settling, self._settling_of(frames)])
-        self._values = np.concatenate([self._values, values])
-        self._time_s = np.concatenate([self._time_s, frames.time_s])
-        self._marks = np.concatenate([self._marks, marks])
+        if math.isinf(self._rows[-1, 0]):
+            self._rows[0, 1] = known
+        rows = np.empty((len(frames), self._rows.shape[1]))
+        rows[:, 2 : 2 + self._width] = self._readings.take(frames).reshape(len(frames), -1)
+        rows[:, 0] = frames.time_s
+        rows[:, 2 + self._width :] = self._settling_of(frames)
+        if frames.calm_s > -math.inf:
+            rows[:, 1] = known
+        else:
+            rows[:, 1] = frames.fault | known
+            self._faulty = True
+        self._rows = np.concatenate([self._rows, rows])
         self.epoch_s = frames.end_utc - frames.end_s
 
     def until(
         self, time_s: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
         """Values, marks, and which columns settle, for rows at `time_s`; these are forgotten."""
-        places = np.searchsorted(self._time_s, time_s, side="right") - 1
-        last = int(places[-1])
-        values, marks = self._values[places], self._marks[places]
-        faults = self._marks[: last + 1] & ANY_FAULT
-        for at in faults.nonzero()[0]:
-            marks[np.searchsorted(places, at)] |= faults[at]
-        settling = self._settling[places]
-        self._time_s, self._values = self._time_s[last:], self._values[last:]
-        self._settling = self._settling[last:]
-        self._marks = self._marks[last:].copy()
-        # Told by now.
-        self._marks[0] &= ~ANY_FAULT
+        places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
+        last, found = int(places[-1]), self._rows[places]
+        marks = found[:, 1].astype(np.uint8)
+        rest = self._rows[last:]
+        if self._faulty:
+            faults = self._rows[: last + 1, 1].astype(np.uint8) & ANY_FAULT
+            for at in faults.nonzero()[0]:
+                marks[np.searchsorted(places, at)] |= faults[at]
+            rest = rest.copy()
+            # Told by now.
+            rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
+            self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
+        self._rows = rest
+        values, settling = found[:, 2 : 2 + self._width], found[:, 2 + self._width :] > 0
         return values, marks, settling
 
-    def _settling_of(self, frames: Frames) -> NDArray[np.bool_]:
-        """Which columns (frame, column) remember silence or a fault, or have no whole window."""
-        shape = len(frames), len(self._settle_s)
+    def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
+        """Which columns remember silence or a fault, or have no whole window.
+
+        Of each frame (frame, column), or all or none of them.
+        """
         if frames.end_s < frames.start_s:
-            return np.ones(shape, np.bool_)
+            return True
         begin_s, settled = frames.begin_s, frames.settled or self._own_times
         whole = begin_s >= max(frames.start_s, self._hole_s + self._whole_s)
         if whole and settled and frames.calm_s >= self._calm_s:
-            return np.zeros(shape, np.bool_)
+            return False
         found = frames.since_s[:, None] < self._settle_s
         found |= frames.settling[:, None] & np.isnan(self._settle_s)
         found |= frames.time_s[:, None] < self._hole_s + self._window_s
