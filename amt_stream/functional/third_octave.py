@@ -19,11 +19,11 @@ Zeros = tuple[float, float]
 BAND_PASS: Zeros = (0.0, -1.0)
 """No gain at 0 Hz, and none at half the sampling rate."""
 
+SECTIONS = 4
+"""Biquads of a filter."""
+
 TIMED = 2
 """Time weightings F and S, in this order."""
-
-TILE = 32
-"""Samples of all bands that go through one filter after another in the nearest cache."""
 
 
 class BandFrames(NamedTuple):
@@ -49,15 +49,15 @@ def third_octaves(
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
-    poles: (2 section, band) a1, a2 of `BAND_PASS` biquads in series; gain: (band,); float64
+    poles: (8, band) a1, a2 of four `BAND_PASS` biquads in series; gain: (band,); float64
     smoothing: (2,) weights of a new square in F and S; float64
-    zi, zf: (..., 2 section + 2, band) float64: two states of each biquad, in transposed direct
-        form, and the powers F and S
+    zi, zf: (..., 10, band) float64: two states of each biquad, in transposed direct form, and the
+        powers F and S
     """
     lead, time = signal_axes("third_octaves", "x", x, 1)
     frames = whole_frames("third_octaves", time, lengths)
-    count, bands = last_axes("third_octaves", "poles", poles, 2)
-    states, bands = max(2, count // 2 * 2), max(1, bands)
+    _, bands = last_axes("third_octaves", "poles", poles, 2)
+    states, bands = 2 * SECTIONS, max(1, bands)
     fit(
         "third_octaves",
         torch.float64,
@@ -84,7 +84,7 @@ def third_octaves(
         powers = torch.from_numpy(y.reshape(*lead, 1 + 2 * TIMED, bands, frames))
         mean_square, last, highest = powers.split_with_sizes((1, TIMED, TIMED), -3)
         return BandFrames(mean_square.squeeze(-3), last, highest), torch.from_numpy(after)
-    heard, filters = in_bands(x, poles, gain, (BAND_PASS,) * (states // 2), zi[..., :states, :])
+    heard, filters = in_bands(x, poles, gain, (BAND_PASS,) * SECTIONS, zi[..., :states, :])
     squares = heard.square().unsqueeze(-3)
     # A time weighting after the other, each as a channel of its own beside the bands.
     new = smoothing[:, None].expand(TIMED, bands).reshape(-1)
@@ -162,20 +162,6 @@ def in_bands(
 
 
 @kernel
-def biquad(tile: Array, zeros: Zeros, a1: Array, a2: Array, s1: Array, s2: Array) -> None:
-    """Put `tile` (time, band) through a biquad of each band; its states become the last ones."""
-    b1, b2 = zeros
-    for t in range(tile.shape[0]):
-        v = tile[t]
-        for b in range(v.size):
-            u = v[b]
-            w = u + s1[b]
-            s1[b] = b1 * u - a1[b] * w + s2[b]
-            s2[b] = b2 * u - a2[b] * w
-            v[b] = w
-
-
-@kernel
 def _third_octaves(
     x: Array,
     lengths: Array,
@@ -186,49 +172,46 @@ def _third_octaves(
     y: Array,
 ) -> None:
     """`states` (row, state, band) become the last ones; y: (row, 5, band, frame)."""
-    fast, slow = smoothing
-    filters = poles.shape[0]
-    whole, out = np.zeros((TILE, gain.size)), np.zeros((y.shape[1], gain.size))
+    frame = np.empty(lengths.max())
     for r in range(x.shape[0]):
-        s, start = states[r], 0
+        start = 0
         for n in range(y.shape[3]):
-            end = start + lengths[n % lengths.size]
-            out[:] = 0
-            while start < end:
-                tile = whole[: min(TILE, end - start)]
-                for t in range(tile.shape[0]):
-                    v = tile[t]
-                    for b in range(v.size):
-                        v[b] = x[r, start + t] * gain[b]
-                for i in range(0, filters, 2):
-                    biquad(tile, BAND_PASS, poles[i], poles[i + 1], s[i], s[i + 1])
-                _powers(tile, fast, slow, s[filters], s[filters + 1], out[0], out[3], out[4])
-                start += tile.shape[0]
-            out[1], out[2] = s[filters], s[filters + 1]
+            length = lengths[n % lengths.size]
+            # In float64, once for all bands.
+            heard = frame[:length]
+            for t in range(length):
+                heard[t] = x[r, start + t]
             for b in range(gain.size):
-                out[0, b] /= lengths[n % lengths.size]
-                for k in range(out.shape[0]):
-                    y[r, k, b, n] = out[k, b]
+                _band(heard, gain[b], poles[:, b], smoothing, states[r, :, b], y[r, :, b, n])
+            start += length
 
 
 @kernel
-def _powers(
-    tile: Array,
-    fast: float,
-    slow: float,
-    f: Array,
-    s: Array,
-    total: Array,
-    f_highest: Array,
-    s_highest: Array,
-) -> None:
-    for t in range(tile.shape[0]):
-        v = tile[t]
-        for b in range(v.size):
-            power = v[b] * v[b]
-            total[b] += power
-            f[b] += fast * (power - f[b])
-            s[b] += slow * (power - s[b])
-            # NaN in a level stays to the end, where no comparison holds.
-            f_highest[b] = f_highest[b] if f_highest[b] > f[b] else f[b]
-            s_highest[b] = s_highest[b] if s_highest[b] > s[b] else s[b]
+def _band(x: Array, gain: float, a: Array, smoothing: Array, s: Array, y: Array) -> None:
+    """A frame of one band: all of its state in registers, of which a band has just enough."""
+    new_f, new_s = smoothing
+    a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
+    s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+    level_f, level_s = s[8], s[9]
+    total = highest_f = highest_s = 0.0
+    for t in range(x.size):
+        u = x[t] * gain
+        v = u + s0
+        s0, s1 = s1 - a0 * v, -u - a1 * v
+        u = v + s2
+        s2, s3 = s3 - a2 * u, -v - a3 * u
+        v = u + s4
+        s4, s5 = s5 - a4 * v, -u - a5 * v
+        u = v + s6
+        s6, s7 = s7 - a6 * u, -v - a7 * u
+        power = u * u
+        total += power
+        level_f += new_f * (power - level_f)
+        level_s += new_s * (power - level_s)
+        # NaN in a level stays to the end, where no comparison holds.
+        highest_f = highest_f if highest_f > level_f else level_f
+        highest_s = highest_s if highest_s > level_s else level_s
+    s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7] = s0, s1, s2, s3, s4, s5, s6, s7
+    s[8], s[9] = level_f, level_s
+    y[0], y[1], y[2] = total / x.size, level_f, level_s
+    y[3], y[4] = highest_f, highest_s

@@ -13,7 +13,7 @@ from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.functional.state_space import state_space
-from amt_stream.functional.third_octave import biquad, in_bands
+from amt_stream.functional.third_octave import in_bands
 
 STEP = 24
 """Samples at 48 kHz from one level to the next: 0.5 ms."""
@@ -107,11 +107,26 @@ def _third_octave_powers(
                 for b in range(v.size):
                     v[b] = x[r, n, t] * gain[b]
             for i in range(len(ZEROS)):
-                biquad(tile, ZEROS[i], poles[2 * i], poles[2 * i + 1], s[2 * i], s[2 * i + 1])
+                _biquad(tile, ZEROS[i], poles[2 * i], poles[2 * i + 1], s[2 * i], s[2 * i + 1])
             if smoothing.size:
                 _smoothed_squares(tile, smoothing, s[6], s[7], s[8], y[r, n])
             else:
                 _mean_squares(tile, y[r, n])
+
+
+@kernel
+def _biquad(
+    tile: Array, zeros: tuple[float, float], a1: Array, a2: Array, s1: Array, s2: Array
+) -> None:
+    b1, b2 = zeros
+    for t in range(STEP):
+        v = tile[t]
+        for b in range(v.size):
+            u = v[b]
+            w = u + s1[b]
+            s1[b] = b1 * u - a1[b] * w + s2[b]
+            s2[b] = b2 * u - a2[b] * w
+            v[b] = w
 
 
 @kernel

@@ -121,6 +121,15 @@ def test_white_noise_passes_as_through_ideal_bands(fs):
         assert 10 * np.log10(through / ideal[k]) == pytest.approx(0, abs=0.3 if cut_off else 0.03)
 
 
+def test_a_tone_anywhere_is_in_all_bands_together():
+    """At a band's edge, too: the sum of powers is nearly its own, less so at the highest."""
+    stage = ThirdOctaves(48000)
+    f = np.geomspace(20, 18_000, 2000)
+    off = np.abs(10 * np.log10((response(stage, f) ** 2).sum(0)))
+    assert off[f < 8000].max() < 0.6
+    assert off.max() < 1.0
+
+
 def test_bands_of_pink_noise_add_up_to_its_level():
     fs = 48000
     x = mix([Noise("pink", low=200, high=5000, level_db=80.0)], fs, 0, 3 * fs)[:, 0]
