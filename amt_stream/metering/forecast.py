@@ -53,7 +53,8 @@ class Forecasts(Resumable):
     period_s: from frame to frame
     levels: those that there are forecasts of; the rolling ones among them are `rolling`
 
-    Both are renewed every second of sound, and held between. What stood before the start is taken
+    Both are renewed every second of sound, and held between; of a window they are within 0.005 dB
+    and 0.1 % of its length. What stood before the start is taken
     as silence, and what was not heard since is left out.
     """
 
@@ -119,15 +120,15 @@ class Forecasts(Resumable):
         return levels, told
 
     def _of_window(self, rolling: RollingLevel, power: float, taken: int) -> tuple[float, float]:
-        sums, counts = rolling.ahead()
-        length, slot = rolling.length, rolling.slot
-        time = slot * np.arange(len(sums))
-        silent = np.maximum(length - taken - time, 0)
+        places, (sums, counts) = rolling.ahead()
+        time = rolling.slot * places
+        silent = np.maximum(rolling.length - taken - time, 0)
         left = power * (counts + time + silent) - sums
         if left[0] < 0:
             return math.nan, 0.0
         highest = left[1:] / time[1:]
-        last = max(0, len(sums) - 1 - round(PRESENT_S / self._period_s / slot))
+        newest = rolling.length - round(PRESENT_S / self._period_s)
+        last = int(np.searchsorted(time, newest))
         passed = highest * counts[last] < sums[last]
         until = float(time[1 + passed.argmax()]) * self._period_s if passed.any() else math.nan
         return _level(highest.min()), until

@@ -15,6 +15,9 @@ MOST_SLOTS = 36_000
 SLOTS_S = (0.1, 1.0)
 """Lengths of slot for windows in which frames themselves would be too many."""
 
+PLACES = 1000
+"""Of a window that are looked at to see what drops out of it: 0.1 % of it apart, or 0.005 dB."""
+
 
 def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
     """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
@@ -92,19 +95,22 @@ class RollingLevel(Resumable):
             self._turn()
         return level_db(means)
 
-    def ahead(self) -> NDArray[np.float64]:
-        """Sums of mean squares, and counts, of what is still there after each slot to come.
+    def ahead(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """What is still there of the window after so many slots to come: places (k,), and of each
+        the sum of mean squares and the count of frames (2, k).
 
-        They are (2, slots + 1): the first are those of now, the last 0.
+        The first place is 0, which is now, and at the last nothing is left; between them are
+        `PLACES` at most.
         """
+        slots = self._slots.shape[1]
+        places = np.append(np.arange(0, slots, -(-slots // PLACES)), slots)
         begun = -(-self._taken // self.slot)
-        left = np.zeros_like(self._rest)
-        stays = left.shape[1] - begun
-        left[:, :stays] = self._rest[:, begun:]
-        left += self._begun[:, None]
-        left[:, stays:] -= np.cumsum(self._slots[:, :begun], 1)
+        dropped = np.zeros((2, begun + 1))
+        np.cumsum(self._slots[:, :begun], 1, out=dropped[:, 1:])
+        left = self._rest[:, np.minimum(begun + places, slots)]
+        left += self._begun[:, None] - dropped[:, np.maximum(begun + places - slots, 0)]
         # The same sums in another order.
-        return np.maximum(left, 0.0)
+        return places, np.maximum(left, 0.0)
 
     def skip(self, count: int) -> None:
         """So many frames are not there: as that many NaN, at next to no cost."""

@@ -338,12 +338,18 @@ class _Judged(Judge):
         told: slice,
     ) -> NDArray[np.object_]:
         """The state at each row of these, of which those that are told count."""
-        of_model = marks[self._place][told]
-        calibrated = (of_model & UNCALIBRATED) == 0
-        clipped = ((of_model & Fault.CLIP) != 0) & self._in_pascal
-        found = np.full(len(columns["time_s"]), STATES[UNKNOWN], object)
-        values = columns[self.limit.column][told]
-        found[told] = self.update(columns["time_s"][told], values, calibrated, clipped)
+        time_s, values = columns["time_s"], columns[self.limit.column]
+        rows = [
+            (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
+            for at_s, value, mark in zip(
+                time_s[told].tolist(),
+                values[told].tolist(),
+                marks[self._place][told].tolist(),
+                strict=True,
+            )
+        ]
+        found = np.full(len(time_s), STATES[UNKNOWN], object)
+        found[told] = self.update(rows)
         return found
 
 

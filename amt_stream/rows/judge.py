@@ -1,17 +1,12 @@
 """How a column stands to a limit, row after row."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from amt_stream.limits import AMBER, COLORS, GREEN, RED, STATES, UNCALIBRATED, UNKNOWN, Limit
 from amt_stream.resumable import Resumable
-
-WORDS = np.array(STATES, dtype=object)
 
 
 @dataclass
@@ -35,10 +30,11 @@ class Stood:
 
     @property
     def exceeded(self) -> bool | None:
-        """Whether it was red, or ended so where that is what counts; None where never known."""
-        if not any(self.seconds[name] for name in COLORS):
-            return None
-        return self.state == STATES[RED] if self.limit.at_end else self.seconds[STATES[RED]] > 0
+        """Whether it was red, or ended so where that is what counts; None where that is unknown."""
+        if self.limit.at_end:
+            return self.state == STATES[RED] if self.state in COLORS else None
+        red_s, known_s = self.seconds[STATES[RED]], sum(self.seconds[name] for name in COLORS)
+        return red_s > 0 if known_s else None
 
     def to_dict(self) -> dict[str, Any]:
         """As a summary tells it."""
@@ -77,6 +73,8 @@ class Judge(Resumable):
         self.limit, self.paused = limit, False
         self._step_s, self._window_s = step_s, window_s
         self._adds_up = adds_up and not limit.below
+        self._top = limit.sign * limit.threshold
+        self._warn = self._top if limit.amber is None else limit.sign * limit.amber
         self._began_s = math.nan
         self.reset()
 
@@ -85,98 +83,67 @@ class Judge(Resumable):
         self._level, self._last = GREEN, UNKNOWN
         self._calm_s, self._calm_level = math.nan, GREEN
         self._times = 0
-        self._rows = np.zeros(len(STATES), np.int64)
+        self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
 
-    def update(
-        self,
-        time_s: NDArray[np.float64],
-        values: NDArray[np.float64],
-        calibrated: NDArray[np.bool_],
-        clipped: NDArray[np.bool_],
-    ) -> NDArray[np.object_]:
-        """The state at each row, in words: rows (n,) in their order, NaN for no value."""
-        known = np.isfinite(values) & calibrated
-        if math.isnan(self._began_s) and known.any():
-            self._began_s = float(time_s[known][0])
-        before = self._level
-        levels = self._levels(time_s, values, known)
-        told = np.where(known, levels, UNKNOWN)
-        told[known & clipped & (levels < RED)] = UNKNOWN
-        told[~calibrated] = UNCALIBRATED
+    def update(self, rows: Iterable[tuple[float, float, bool, bool]]) -> list[str]:
+        """The state at each row, in words: rows in their order.
+
+        Of each its time in seconds, the value, NaN for none, and whether it is calibrated and
+        whether the sound was clipped.
+        """
+        return [STATES[self._take(*row)] for row in rows]
+
+    def _take(self, time_s: float, value: float, calibrated: bool, clipped: bool) -> int:
+        """The state of a row, as its place in STATES."""
+        known = calibrated and math.isfinite(value)
+        if not known:
+            told = UNKNOWN if calibrated else UNCALIBRATED
+        else:
+            if math.isnan(self._began_s):
+                self._began_s = time_s
+            self._turn(time_s, self.limit.sign * value)
+            told = UNKNOWN if clipped and self._level < RED else self._level
+        self._last = told
         if not self.paused:
-            self._count(time_s, values, known, levels, told, before)
-        if len(told):
-            self._last = int(told[-1])
-        return WORDS[told]
+            self._rows[told] += 1
+            if known and not self.limit.sign * (value - self._worst) <= 0:
+                self._worst, self._worst_s = value, time_s
+        return told
 
-    def _levels(
-        self, time_s: NDArray[np.float64], values: NDArray[np.float64], known: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """GREEN, AMBER or RED after each row; where there is no value, as before."""
-        limit = self.limit
-        signed, top = limit.sign * values, limit.sign * limit.threshold
-        warn = top if limit.amber is None else limit.sign * limit.amber
+    def _turn(self, time_s: float, signed: float) -> None:
+        """Take a value into account, of which higher is worse."""
         sure = self._sure(time_s, signed)
-        rank = np.where(sure > top, RED, np.where(signed > warn, AMBER, GREEN))
-        if known.all() and not (limit.hysteresis or limit.hold_s):
-            self._level = int(rank[-1]) if len(rank) else self._level
-            return rank
-        back = limit.hysteresis
-        near = np.where(sure > top - back, RED, np.where(signed > warn - back, AMBER, GREEN))
-        levels = np.full(len(rank), self._level)
-        if (rank[known] == self._level).all():
-            self._calm_s = math.nan if known.any() else self._calm_s
-            return levels
-        each = zip(time_s.tolist(), rank.tolist(), near.tolist(), known.tolist(), strict=True)
-        for k, (at_s, now, still, there) in enumerate(each):
-            if there:
-                self._turn(at_s, now, still)
-            levels[k] = self._level
-        return levels
-
-    def _turn(self, at_s: float, now: int, still: int) -> None:
-        """Take a row into account that is `now`, and is not yet better than `still`."""
-        if now >= self._level or still >= self._level:
-            self._level = max(now, self._level)
+        now = self._rank(signed, sure, 0.0)
+        if now >= self._level:
+            self._times += now == RED != self._level and not self.paused
+            self._level, self._calm_s = now, math.nan
+            return
+        still = self._rank(signed, sure, self.limit.hysteresis)
+        if still >= self._level:
             self._calm_s = math.nan
             return
         if math.isnan(self._calm_s):
-            self._calm_s, self._calm_level = at_s, GREEN
+            self._calm_s, self._calm_level = time_s, GREEN
         self._calm_level = max(self._calm_level, still)
         # Two times that differ by less are the same.
-        if at_s - self._calm_s >= self.limit.hold_s - 1e-6:
+        if time_s - self._calm_s >= self.limit.hold_s - 1e-6:
             self._level, self._calm_s = self._calm_level, math.nan
 
-    def _sure(
-        self, time_s: NDArray[np.float64], signed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """What the column will at least have been over its whole window."""
-        if not self._window_s or math.isnan(self._began_s):
-            return signed
-        share = np.clip((time_s - self._began_s) / self._window_s, 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            if self._adds_up:
-                return signed + 10 * np.log10(share)
-            return np.where(share < 1.0, -np.inf, signed)
+    def _rank(self, signed: float, sure: float, back: float) -> int:
+        """What a value is, or has not come back from by so much."""
+        if sure > self._top - back:
+            return RED
+        return AMBER if signed > self._warn - back else GREEN
 
-    def _count(
-        self,
-        time_s: NDArray[np.float64],
-        values: NDArray[np.float64],
-        known: NDArray[np.bool_],
-        levels: NDArray[np.int64],
-        told: NDArray[np.int64],
-        before: int,
-    ) -> None:
-        self._rows += np.bincount(told, minlength=len(STATES))
-        red = np.concatenate([[before == RED], levels == RED])
-        self._times += int(np.count_nonzero(red[1:] & ~red[:-1]))
-        if known.any():
-            signed = np.where(known, self.limit.sign * values, -np.inf)
-            at = int(signed.argmax())
-            if not signed[at] <= self.limit.sign * self._worst:
-                self._worst, self._worst_s = float(values[at]), float(time_s[at])
+    def _sure(self, time_s: float, signed: float) -> float:
+        """What the column will at least have been over its whole window."""
+        heard_s = time_s - self._began_s
+        if heard_s >= self._window_s:
+            return signed
+        if not self._adds_up or heard_s <= 0:
+            return -math.inf
+        return signed + 10 * math.log10(heard_s / self._window_s)
 
     @property
     def stood(self) -> Stood:
@@ -186,7 +153,7 @@ class Judge(Resumable):
             self.limit,
             STATES[self._last],
             self._times,
-            dict(zip(STATES, (self._rows * self._step_s).tolist(), strict=True)),
+            {name: n * self._step_s for name, n in zip(STATES, self._rows, strict=True)},
             self._worst if there else None,
             self._worst_s if there else None,
         )

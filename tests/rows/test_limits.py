@@ -28,10 +28,9 @@ def judged(judge, values, time_s=None, step_s=0.1, size=None, calibrated=True, c
     known, full = np.broadcast_to(calibrated, len(values)), np.zeros(len(values), bool)
     full[list(clipped)] = True
     size = size or max(1, len(values))
-    parts = [slice(at, at + size) for at in range(0, len(values), size)]
-    return np.concatenate(
-        [judge.update(time_s[part], values[part], known[part], full[part]) for part in parts]
-    ).tolist()
+    rows = [*zip(time_s, values, known, full, strict=True)]
+    parts = [judge.update(rows[at : at + size]) for at in range(0, len(rows), size)]
+    return [state for part in parts for state in part]
 
 
 def plainly(limit, time_s, values):
@@ -108,6 +107,8 @@ def test_what_counts_may_be_where_it_ends():
         judge = Judge(Limit("integrated_lufs", -22.5, at_end=True), 0.1)
         judged(judge, [-20.0, end])
         assert judge.stood.exceeded is exceeded
+    judged(judge, [np.nan])
+    assert judge.stood.exceeded is None
 
 
 def test_nothing_is_green_that_is_not_known():
@@ -152,7 +153,7 @@ def test_a_judge_goes_on_in_a_new_one():
     assert told[0] == told[1]
     assert one.stood.to_dict() == other.stood.to_dict()
     with pytest.raises(Unfitting):
-        Judge(limit, 0.1).load_state_dict(one.state_dict() | {"_rows": np.zeros(3)})
+        Judge(limit, 0.1).load_state_dict(one.state_dict() | {"_rows/0": "0"})
 
 
 def test_a_pause_and_a_reset():
