@@ -48,6 +48,7 @@ SHARING = {
     "tests/apps/test_readings_window.py",
     "tests/engine/test_loudness_live.py",
     "tests/engine/test_program_end.py",
+    "tests/service/test_together.py",
     "tests/session/test_resume.py",
     "tests/test_bootstrap.py",
     "tests/test_documents.py",

@@ -313,19 +313,18 @@ def _mqtt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mqtt-every",
         type=number(0, 86400, "s"),
-        default=1.0,
         metavar="S",
         help="a row every so many seconds of sound (default: 1); 0 is each of them",
     )
     parser.add_argument(
         "--mqtt-commands",
-        action="store_true",
+        action="store_const",
+        const=True,
         help="take commands at TOPIC/command, from whoever may publish there",
     )
     parser.add_argument(
         "--mqtt-discovery",
         type=lambda text: text and topic(text),
-        default="homeassistant",
         metavar="TOPIC",
         help='where Home Assistant looks for what there is (default: homeassistant; "": tell none)',
     )

@@ -72,7 +72,7 @@ def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
     own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
     if not transports and args.log is None:
-        raise WrongUsage("nothing is served: add --web, --stdio, --udp or --osc HOST:PORT")
+        raise WrongUsage("nothing is served: add --web, --stdio, --udp, --osc, --lsl or --mqtt")
 
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
@@ -117,15 +117,20 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
 
 
 def _mqtt(args: argparse.Namespace) -> list[Transport]:
+    typed = {name: getattr(args, name) for name in vars(args) if name.startswith("mqtt_")}
     if args.mqtt is None:
+        for name, value in typed.items():
+            if value is not None:
+                raise WrongUsage(f"--{name.replace('_', '-')} is of MQTT: add --mqtt BROKER")
         return []
+    every_s, found_at = args.mqtt_every, args.mqtt_discovery
     return [
         Mqtt(
             Broker(*args.mqtt).with_login(args.mqtt_login),
             args.mqtt_topic or f"amt/{socket.gethostname()}",
-            every_s=args.mqtt_every,
-            commands=args.mqtt_commands,
-            found_at=args.mqtt_discovery,
+            every_s=1.0 if every_s is None else every_s,
+            commands=bool(args.mqtt_commands),
+            found_at="homeassistant" if found_at is None else found_at,
         )
     ]
 

@@ -25,6 +25,7 @@ ROOM_S = 0.005
 FIRST_S, LONGEST_S = 0.5, 60.0
 """Between two attempts to reach the broker: twice as long each time."""
 
+CONNECT_S = 5.0
 KEEPALIVE_S = 20
 LAST_S = 0.7
 LONGEST_COMMAND = 1 << 14
@@ -149,16 +150,28 @@ class Mqtt:
         wait_s = FIRST_S
         while True:
             try:
+                await self._reach()
                 async with self._client() as client:
                     self._connected, self.note, wait_s = True, "", FIRST_S
                     await self._talk(client)
                 return
             except (MqttError, OSError) as error:
-                self.note = sentence(f"the MQTT broker {self._broker} does not answer: {error}")
+                why = str(error) or "it takes too long"
+                self.note = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
             finally:
                 self._connected = False
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_S)
+
+    async def _reach(self) -> None:
+        """Raises OSError where nobody answers: the library would wait for it in a thread.
+
+        A program could not end before that thread does.
+        """
+        broker = self._broker
+        way = asyncio.open_connection(broker.host, broker.port)
+        _, writer = await asyncio.wait_for(way, CONNECT_S)
+        writer.close()
 
     def _client(self) -> "Client":
         from aiomqtt import Client, Will

@@ -80,6 +80,9 @@ class Datagrams:
             raise ServiceError(
                 f"{self} is not one computer: give the address of the one that listens"
             )
+        if address.is_loopback:
+            # Else whoever is on the network could send to it.
+            self._socket.bind((str(address), 0))
 
     def send(self, data: bytes, what: str) -> bool:
         """Send one datagram; where that cannot be, the note says why."""

@@ -1,0 +1,213 @@
+"""One session over all transports at once: the same rows, and commands that do the same."""
+
+import contextlib
+import json
+import socket
+import struct
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pythonosc.osc_message_builder import OscMessageBuilder
+from pythonosc.osc_packet import OscPacket
+from websockets.sync.client import connect
+
+from amt_stream.service import COMMANDS
+from tests.service.broker import RealBroker
+from tests.service.served import Served, is_row
+
+PATIENCE_S = 30
+TOPIC = "amt/all"
+MEASURED = ["--source", "am-tone", "--model", "zwicker", "--columns", "zwicker_n_sone,zwicker_n5*"]
+COLUMNS = ("zwicker_n_sone", "zwicker_n5_sone", "zwicker_n5_phon")
+
+
+def datagrams():
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    one.bind(("127.0.0.1", 0))
+    one.settimeout(PATIENCE_S)
+    return one
+
+
+class Everything:
+    """A measurement with all transports, and a peer at each."""
+
+    def __init__(self, folder, stack):
+        self.broker = RealBroker(folder, "allow_anonymous true")
+        stack.callback(self.broker.end)
+        self.paho, self.mqtt = self.broker.subscriber(f"{TOPIC}/#")
+        self.udp, self.osc = (stack.enter_context(datagrams()) for _ in range(2))
+        with datagrams() as free:
+            self.osc_in = free.getsockname()
+        ways = ["--web", "0", "--lsl", "--osc-in", str(self.osc_in[1])]
+        ways += ["--udp", f"127.0.0.1:{self.udp.getsockname()[1]}"]
+        ways += ["--osc", f"127.0.0.1:{self.osc.getsockname()[1]}"]
+        ways += ["--mqtt", f"127.0.0.1:{self.broker.port}", "--mqtt-topic", TOPIC]
+        ways += ["--mqtt-every", "0", "--mqtt-commands"]
+        self.served = stack.enter_context(Served(*ways, *MEASURED))
+        url = self.served.address.replace("http", "ws") + "ws"
+        self.web = stack.enter_context(
+            connect(url, proxy=None, close_timeout=0.5, ping_interval=None)
+        )
+        self.sender = stack.enter_context(datagrams())
+
+    def by_stdio(self, asked):
+        self.served.tell(json.dumps(asked))
+        return self.served.until(lambda message: "reply" in message)["reply"]
+
+    def by_web(self, asked):
+        self.web.send(json.dumps(asked))
+        while "reply" not in (message := json.loads(self.web.recv(timeout=PATIENCE_S))):
+            continue
+        return message["reply"]
+
+    def by_osc(self, asked):
+        builder = OscMessageBuilder(f"/amt/command/{asked['command']}")
+        builder.add_arg(json.dumps({key: asked[key] for key in asked if key != "command"}))
+        self.sender.sendto(builder.build().dgram, self.osc_in)
+        (message,) = OscPacket(self.sender.recv(1 << 16)).messages
+        return json.loads(message.message.params[3])
+
+    def by_mqtt(self, asked):
+        self.paho.publish(f"{TOPIC}/command", json.dumps(asked))
+        while (got := self.mqtt.get(timeout=PATIENCE_S))[0] != f"{TOPIC}/reply":
+            continue
+        return json.loads(got[1])["reply"]
+
+
+@pytest.fixture(scope="module")
+def all_of_them(tmp_path_factory):
+    with contextlib.ExitStack() as stack:
+        yield Everything(tmp_path_factory.mktemp("broker"), stack)
+
+
+def rows_of_osc(packet):
+    """The row that a bundle tells, if it is one."""
+    told = {one.message.address: one.message.params for one in OscPacket(packet).messages}
+    if "/amt/main/time" not in told:
+        return []
+    readings = {name: told.get(f"/amt/main/{name}", [None])[0] for name in COLUMNS}
+    valid, settling, calibrated, fault = told["/amt/main/marks"]
+    marks = {"valid": valid, "settling": settling, "calibrated": calibrated, "fault": fault}
+    utc, sample = told["/amt/main/time"]
+    return [{"sample": int(sample), "utc": utc, **marks, **readings}]
+
+
+def rows_of_json(text):
+    message = json.loads(text)
+    return [message] if is_row(message) else []
+
+
+def rows_until(last, receive, rows_of):
+    """Rows by their samples, as they come, until the last one."""
+    found = {}
+    while not found or max(found) < last:
+        found |= {row["sample"]: row for row in rows_of(receive())}
+    return found
+
+
+def test_each_gets_the_same_rows(all_of_them):
+    every, served = all_of_them, all_of_them.served
+    first = served.until(is_row)["time_s"]
+    served.until(lambda message: is_row(message) and message["time_s"] > first + 1)
+    sent = {row["sample"]: row for row in served.past if is_row(row)}
+    last = max(sent)
+
+    def of_mqtt():
+        topic, text = every.mqtt.get(timeout=PATIENCE_S)
+        return text if topic == f"{TOPIC}/main/row" else "{}"
+
+    ways = {
+        "udp": (lambda: every.udp.recv(1 << 16), rows_of_json),
+        "web": (lambda: every.web.recv(timeout=PATIENCE_S), rows_of_json),
+        "mqtt": (of_mqtt, rows_of_json),
+        "osc": (lambda: every.osc.recv(1 << 16), rows_of_osc),
+    }
+    for way, (receive, rows_of) in ways.items():
+        rows = rows_until(last, receive, rows_of)
+        same = sorted(rows.keys() & sent.keys())[1:]  # before the first some may have been missed
+        assert len(same) >= 8, way
+        for sample in same:
+            row = rows[sample]
+            wanted = {key: sent[sample][key] for key in row}
+            if way == "osc":
+                wanted = {key: as_osc(value) for key, value in wanted.items()}
+            assert row == wanted, way
+    told = served.ask("status")["transports"]
+    assert {name.split()[0] for name in told} >= {"stdio", *ways, "lsl", "osc-in"}
+    assert all(not one["note"] for one in told.values())
+
+
+def as_osc(value):
+    """A number as float32."""
+    return float(np.float32(value)) if isinstance(value, float) else value
+
+
+LSL_PORTS = range(16572, 16605)
+"""liblsl binds to all addresses; that these sockets are kept to the loopback is tested apart."""
+
+
+def places_of(process):
+    """Protocol, address and port of each socket of a process, those of connections apart."""
+    held = set()
+    for one in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            held.add(str(one.readlink()))
+    for protocol in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/net/{protocol}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if f"socket:[{inode}]" in held and (protocol[:3] == "udp" or state == "0A"):
+                address, port = local.split(":")
+                words = struct.iter_unpack("<I", bytes.fromhex(address))
+                yield protocol, b"".join(struct.pack(">I", *word) for word in words), int(port, 16)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a table of sockets to read")
+def test_nothing_can_be_reached_from_elsewhere(all_of_them):
+    all_of_them.served.until(is_row)
+    found = list(places_of(all_of_them.served.process))
+    assert len(found) >= 5
+    beyond = [
+        (protocol, port) for protocol, address, port in found if not ip_address(address).is_loopback
+    ]
+    assert all(port in LSL_PORTS for _, port in beyond), beyond
+
+
+ASKED = [
+    ({"command": "mark", "text": "here"}, "mark"),
+    ({"command": "pause"}, "paused"),
+    ({"command": "resume"}, "continued"),
+    ({"command": "reset"}, "cleared"),
+    ({"command": "reset", "what": "models"}, "reset"),
+    ({"command": "calibrate", "full_scale_db": 101}, "calibrated"),
+    ({"command": "swap", "settings": {"field": "diffuse"}}, "swapped"),
+    ({"command": "status"}, None),
+    ({"command": "mark"}, None),
+    ({"command": "swap", "settings": {"field": "moon"}}, None),
+    ({"command": "start"}, None),
+    ({"command": "stop"}, None),
+    ({"command": "pause"}, None),
+    ({"command": "start"}, None),
+]
+"""Commands, each with the event that says it was done, if one does."""
+
+REPLIES = {}
+
+
+@pytest.mark.parametrize("way", ["stdio", "web", "osc", "mqtt"])
+def test_a_command_does_the_same_over_each(all_of_them, way):
+    assert {asked["command"] for asked, _ in ASKED} == {*COMMANDS}
+    ask, served = getattr(all_of_them, f"by_{way}"), all_of_them.served
+    replies = []
+    for number, (asked, kind) in enumerate(ASKED):
+        reply = ask({**asked, "id": f"{way} {number}"})
+        assert reply["id"] == f"{way} {number}"
+        replies.append([reply[key] for key in ("command", "done", "error", "state")])
+        if kind:
+            event = served.until(lambda m, kind=kind: m.get("event", {}).get("kind") == kind)
+            assert event["event"]["text"] or kind in ("paused", "continued", "cleared")
+    assert [done for _, done, *_ in replies].count(False) == 4
+    assert replies == REPLIES.setdefault("first", replies)
