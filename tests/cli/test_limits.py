@@ -5,12 +5,14 @@ from importlib import resources
 
 import jsonschema
 import numpy as np
+import pandas
 import pytest
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.limits import judged
 from amt_stream.cli.options import chosen_preset
 from amt_stream.cli.readings_terminal import ReadingsSeen, line, screen
+from amt_stream.measuring import measure
 from amt_stream.session.reading import Session
 
 SCHEMA = json.loads(resources.files("amt_stream.data").joinpath("rows.schema.json").read_text())
@@ -203,3 +205,14 @@ def test_a_state_is_a_word_and_a_color():
     shown = "\n".join(screen(seen, 80))
     assert "\x1b[1;37;41m     red      \x1b[0m venue: laeq_15min_db 101.2, limit 100" in shown
     assert "unknown" in shown
+
+
+def test_states_are_text_in_tables(printed, stepping, tmp_path):
+    asked = ("--limit", "laf_db>79", "--columns", "laf_db", "--full-scale-db", 100)
+    printed("analyze", stepping, "--out", tmp_path / "rows.parquet", *asked)
+    table = pandas.read_parquet(tmp_path / "rows.parquet")
+    m = measure(str(stepping), None, "spl", calibration=100, columns=["laf_db"], limits="laf_db>79")
+    assert list(table["limit_laf_79"]) == m["limit_laf_79"].tolist()
+    assert list(m.to_pandas()["limit_laf_79"]) == list(table["limit_laf_79"])
+    assert m.to_xarray()["limit_laf_79"].values.tolist() == list(table["limit_laf_79"])
+    assert set(table["limit_laf_79"]) == {"unknown", "green", "red"}

@@ -25,6 +25,8 @@ from amt_stream.calibration import Calibration, CalibrationError, Record, read_r
 from amt_stream.cli.batch import _of_table
 from amt_stream.cli.command import run_command
 from amt_stream.cli.messages import Mistake
+from amt_stream.limits import KEYS
+from amt_stream.norms import norms_folder, read_norm
 from amt_stream.plain import plain
 from amt_stream.presets import (
     Preset,
@@ -149,7 +151,10 @@ def presets() -> Trial:
     for name in stage_types():
         chain += f'[[model.stages]]\ntype = "{name}"\nlearnable = true\n'.encode()
     texts += [chain, b'[model]\nname = "chain"\n[[model.stages]]\ntype = "torch.nn.PReLU"\n'] * 2
-    keys = [*rules(), "model.stages.type", "x.y.z"]
+    for path in norms_folder().glob("*.toml"):
+        limits = path.read_bytes().partition(b"\n\n")[2]
+        texts.append(b'[model]\nname = "spl"\n' + limits)
+    keys = [*rules(), "model.stages.type", "x.y.z", *KEYS]
 
     def value(rng: random.Random) -> str:
         return rng.choice(
@@ -182,6 +187,8 @@ def presets() -> Trial:
         with refused_by(PresetError, ValueError) as refused:
             read_preset(path)
             load_preset(str(path))
+        with refused_by(PresetError):
+            read_norm(path)
         if not refused[0] and b"chain" in content:
             with refused_by(PresetError, ValueError) as refused:
                 read_preset(path).models(FS, 2)
