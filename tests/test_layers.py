@@ -14,7 +14,7 @@ RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing"
 RANK += ["models", "loss"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += ["manifest", "bench", "service", "cli"]
+RANK += ["manifest", "bench", "page", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",

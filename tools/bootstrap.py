@@ -19,7 +19,7 @@ STAMP = VENV / "amt_stream.stamp"
 CONSTRAINTS = ROOT / "constraints.txt"
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
-    "test": ("app,dev,rl", ["-m", "pytest", "-n", "2"]),
+    "test": ("app,dev,rl", ["-m", "pytest", "-n", "3"]),
     "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),

@@ -12,9 +12,9 @@ from amt_stream.cli.log import refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
 from amt_stream.cli.options import choose_rows, chosen_preset
+from amt_stream.page.entrance import token_in
 from amt_stream.presets import Preset
 from amt_stream.service.broker import Broker
-from amt_stream.service.entrance import Entrance, token_in
 from amt_stream.service.lsl import Lsl
 from amt_stream.service.metrics import Metrics
 from amt_stream.service.mqtt import Mqtt
@@ -153,7 +153,7 @@ def _web(args: argparse.Namespace, metrics: Metrics | None) -> Web | None:
         return None
     host = args.listen or "127.0.0.1"
     token = None if args.token_file is None else token_in(args.token_file)
-    return Web(host, args.web, Entrance(host, token, args.allow_origin or ()), metrics)
+    return Web(host, args.web, token, args.allow_origin or (), metrics)
 
 
 def _say_where(args: argparse.Namespace, web: Web | None) -> None:

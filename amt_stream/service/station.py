@@ -379,7 +379,7 @@ class Station:
         engine = self._engine
         health = None if engine is None else engine.health
         content: dict[str, Any] = {"state": self._state, "since_utc": self._since}
-        content |= {"error": self._error, "preset": self._preset.where}
+        content |= {"error": self._error, "why": self.complaints(), "preset": self._preset.where}
         content |= {"health": None if health is None else told(health)}
         content |= {"logs": [] if engine is None else _logs(engine)}
         content["transports"] = {

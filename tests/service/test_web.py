@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import signal
 import socket
 import struct
 import subprocess
@@ -189,13 +191,15 @@ def test_by_default_it_listens_to_this_computer_alone(served, guarded):
 
 
 def listens_at(pid):
-    """Addresses of all sockets on which a process waits for others."""
+    """Addresses of all sockets on which a process, or one that it started, waits for others."""
     process, own = Path("/proc") / str(pid), set()
+    found = set()
+    for child in (process / "task" / str(pid) / "children").read_text().split():
+        found |= listens_at(child)
     for name in (process / "fd").iterdir():
         target = str(name.readlink())
         if target.startswith("socket:["):
             own.add(target[8:-1])
-    found = set()
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in (process / "net" / table).read_text().splitlines()[1:]:
             _, local, _, state, *rest = line.split()
@@ -227,6 +231,47 @@ def test_what_cannot_be_opened_is_said_in_one_sentence(tmp_path, asked, said):
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+def page_of(served):
+    """The process of its page."""
+    pid = served.process.pid
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
+
+
+def test_the_page_outlives_its_process_and_not_the_measurement():
+    with Served("--web", "0", *DEMO) as one:
+        one.url = one.address
+        one.until(is_row)
+        before = page_of(one)
+        os.kill(before, signal.SIGKILL)
+        until = time.monotonic() + 30
+        while get_or_none(one, "health") != 200:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        with client(one) as again:
+            assert "header" in json.loads(again.recv(timeout=30))
+            assert received(again, is_row)
+        page = page_of(one)
+        assert page != before
+        one.process.send_signal(signal.SIGSTOP)
+        while get_or_none(one, "health") != 503:
+            assert time.monotonic() < until + 30
+            time.sleep(0.2)
+        assert b"has told nothing of itself" in get(one, "health")[1]
+        one.process.kill()
+        while Path(f"/proc/{page}").exists():
+            assert time.monotonic() < until + 60
+            time.sleep(0.05)
+
+
+def get_or_none(served, path):
+    """The status, where somebody answers."""
+    try:
+        return get(served, path)[0]
+    except OSError:
+        return None
 
 
 def test_who_falls_behind_is_dropped_and_nobody_else_misses_a_row():

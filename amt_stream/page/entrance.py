@@ -7,9 +7,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from amt_stream.files import NotThatFile, small_text
-from amt_stream.service.transport import ServiceError
+from amt_stream.refusal import Refusal
 
 SHORTEST_TOKEN = 16
+
+
+class PageError(Refusal):
+    """The page cannot be opened as it was asked for."""
 
 
 def is_loopback(host: str) -> bool:
@@ -23,13 +27,13 @@ def is_loopback(host: str) -> bool:
 
 
 def token_in(path: str) -> str:
-    """The token that a file holds; raises ServiceError for one that is none."""
+    """The token that a file holds; raises PageError for one that is none."""
     try:
         token = small_text(Path(path)).strip()
     except (OSError, NotThatFile, UnicodeDecodeError) as error:
-        raise ServiceError(f"the token in {path} cannot be read: {error}") from error
+        raise PageError(f"the token in {path} cannot be read: {error}") from error
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
-        raise ServiceError(
+        raise PageError(
             f"{path} holds no token: write {SHORTEST_TOKEN} or more letters and digits into it, as "
             f"from: openssl rand -hex 16 > {path}"
         )
@@ -46,15 +50,11 @@ class Entrance:
 
     def __init__(self, host: str, token: str | None, origins: Sequence[str] = ()) -> None:
         if token is None and not is_loopback(host):
-            raise ServiceError(
+            raise PageError(
                 f"{host} can be reached from elsewhere: add --token-file FILE, or leave out "
                 "--listen"
             )
         self._token, self._origins = token, tuple(origins)
-
-    @property
-    def needs_token(self) -> bool:
-        return self._token is not None
 
     def knows(self, token: object) -> bool:
         """Whether a token is the right one, in a time that tells nothing of it."""
@@ -77,4 +77,4 @@ class Entrance:
             return False
         if page not in (None, (host or "").lower()) and origin not in self._origins:
             return False
-        return self.needs_token or is_loopback(asked)
+        return self._token is not None or is_loopback(asked)
