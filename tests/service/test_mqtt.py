@@ -1,7 +1,10 @@
 """`serve --mqtt`, with a real mosquitto and paho's client on the other side of it."""
 
 import argparse
+import contextlib
 import json
+import signal
+import socket
 import subprocess
 
 import pytest
@@ -96,6 +99,24 @@ def test_a_broker_that_dies_is_waited_for(broker):
         status, _ = served.end()
         assert status == 0
         until(heard, lambda topic, text: (topic, text) == ("t/availability", "offline"))
+
+
+def test_a_broker_that_says_nothing_holds_up_no_end():
+    with socket.socket() as deaf, contextlib.ExitStack() as waiting:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        place = deaf.getsockname()
+        # Its queue is full: whoever comes now hears nothing at all.
+        for _ in range(3):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(place)
+        with Served(*SPL, "--mqtt", f"127.0.0.1:{place[1]}") as served:
+            served.until(is_row)
+            served.process.terminate()
+            assert served.process.wait(timeout=20) == 128 + signal.SIGTERM
+            with pytest.raises(AssertionError, match="it has ended without"):
+                served.said("(could not end in order)")
 
 
 def test_a_secret_goes_encrypted_to_a_broker_that_is_known(tmp_path, monkeypatch):
