@@ -10,6 +10,7 @@ from . import contract as contract
 from . import data as data
 from . import design as design
 from . import engine as engine
+from . import events as events
 from . import files as files
 from . import formats as formats
 from . import frames as frames
@@ -41,6 +42,7 @@ from . import stages as stages
 from . import streaming as streaming
 from . import table as table
 from . import testing as testing
+from . import triggers as triggers
 from .calibration import Calibration as Calibration
 from .compose import Chain as Chain
 from .compose import Delay as Delay

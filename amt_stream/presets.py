@@ -17,6 +17,13 @@ from amt_stream.limits import Limit, LimitError, refuse_twice
 from amt_stream.norms import LimitTables, limits_in
 from amt_stream.plain import brief, fits_tables
 from amt_stream.settings import PresetError, presets_folder, tables_in
+from amt_stream.triggers import (
+    Trigger,
+    TriggerError,
+    refuse_same,
+    trigger_from_text,
+    trigger_of,
+)
 
 if TYPE_CHECKING:
     from torch import nn
@@ -107,6 +114,20 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class EventTables:
+    """One or more of what begins an event of sound, each a table or a line."""
+
+    def __str__(self) -> str:
+        return (
+            "one or more tables [[events]], each with a column and above what it begins one, or a "
+            'list as ["laf_db>85"]'
+        )
+
+    def allows(self, value: Any) -> bool:
+        return LimitTables().allows(value)
+
+
+@dataclass(frozen=True)
 class RowChannels:
     """The channels of several rows, by name."""
 
@@ -140,7 +161,7 @@ class Options:
         return all(isinstance(one, str | int | float) for several in lists for one in several)
 
 
-Rule = Options | Choice | Number | Text | Tables | LimitTables | RowChannels
+Rule = Options | EventTables | Choice | Number | Text | Tables | LimitTables | RowChannels
 
 
 def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -169,6 +190,7 @@ def rules() -> dict[str, Rule]:
         "meter.rows": RowChannels(),
         "limits": LimitTables(),
         "run": Options(),
+        "events": EventTables(),
     }
 
 
@@ -261,6 +283,7 @@ class Preset:
     settings: of the models, by name; what is left out is the first word that they allow
     limits: of columns, each of which rows then have
     run: options of `amt-stream serve`, as a station is run with them; they change no number
+    triggers: what begins an event of sound; rows have their columns too
 
     Raises PresetError for no model, one that is there twice, and a setting that none of them has,
     LimitError for two limits of one name.
@@ -280,9 +303,11 @@ class Preset:
     uncertainty_db: float | None = None
     limits: tuple[Limit, ...] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
+    triggers: tuple[Trigger, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_twice(self.limits)
+        refuse_same(self.triggers)
         if not self.names or len(set(self.names)) < len(self.names):
             raise PresetError(
                 f"the models are {', '.join(self.names) or 'none'}: give one or more, each once"
@@ -345,6 +370,10 @@ class Preset:
     def with_limits(self, limits: Sequence[Limit]) -> "Preset":
         """The same with these limits besides."""
         return replace(self, limits=(*self.limits, *limits))
+
+    def with_triggers(self, triggers: Sequence[Trigger]) -> "Preset":
+        """The same with these events of sound besides."""
+        return replace(self, triggers=(*self.triggers, *triggers))
 
     @property
     def view(self) -> View:
@@ -439,6 +468,8 @@ class Preset:
         }
         if self.limits:
             tables["limits"] = [limit.to_dict() for limit in self.limits]
+        if self.triggers:
+            tables["events"] = [trigger.to_dict() for trigger in self.triggers]
         return {"description": self.description, **tables} if self.description else tables
 
     @property
@@ -509,9 +540,11 @@ def preset_of(tables: Mapping[str, Any], path: Path) -> Preset:
     stages = tuple(_stages(path, stage_tables or ()))
     if "limits" in found:
         others["limits"] = limits_in(path, found["limits"], LimitTables())
+    if "events" in found:
+        others["triggers"] = _triggers_in(path, others.pop("events"))
     try:
         return Preset(names, settings, stages=stages, **others)
-    except LimitError as refusal:
+    except (LimitError, TriggerError) as refusal:
         raise PresetError(f"{path}: {refusal}") from refusal
     except PresetError as refusal:
         raise PresetError(f"{path}: model.{refusal}: leave it out") from refusal
@@ -523,6 +556,16 @@ def _stages(path: Path, tables: Iterable[Mapping[str, Any]]) -> Iterator[StageSe
         stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
         stage.kind()
         yield stage
+
+
+def _triggers_in(path: Path, tables: Iterable[Any]) -> tuple[Trigger, ...]:
+    found = []
+    for number, table in enumerate(tables, 1):
+        try:
+            found.append(trigger_from_text(table) if isinstance(table, str) else trigger_of(table))
+        except TriggerError as refusal:
+            raise PresetError(f"{path}: events {number}: {refusal}") from refusal
+    return tuple(found)
 
 
 def _flat(path: Path, tables: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """The rows of one sound, with their header and their summary: of a file, of an array, or live."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from amt_stream import catalog, rows
 from amt_stream.calibration import Calibration
+from amt_stream.frames import Event
 from amt_stream.presets import Preset
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Sound:
     """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
 
     `more` is what else a header tells of it, `rows` the names and channels of several that are
-    heard each by itself.
+    heard each by itself. `kept_s` is how much of the sound somebody keeps in memory.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Sound:
     duration_s: float | None
     more: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    kept_s: float = 0.0
 
     @classmethod
     def of_recording(cls, recording: "Recording", calibration: Sequence[Calibration]) -> Self:
@@ -60,7 +62,7 @@ class Table:
     """The rows of a preset's models, with their header and their summary.
 
     columns: names or patterns, with commas between; by default what is usual for each model. Those
-        of the preset's limits come besides
+        of the preset's limits and events come besides
     from_s, to_s: the part of the sound that rows and statistics cover
     options: what the readings of some models take, as `target_lufs` of bs1770; None and False ask
         for nothing
@@ -85,12 +87,15 @@ class Table:
         self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
         self._asked |= options
         self._options = options
+        self.triggers = preset.triggers
+        """What begins an event of sound in these rows."""
         self._models = _described(preset, options)
 
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
-            if columns is not None or preset.limits:
-                rows.choose(readings, columns, rows.columns_of(preset.limits))
+            besides = [*rows.columns_of(preset.limits), *(one.column for one in self.triggers)]
+            if columns is not None or besides:
+                rows.choose(readings, columns, besides)
             return rows.JoinedRows(
                 readings,
                 step_ms,
@@ -107,6 +112,9 @@ class Table:
             self.rows = rows.RowsOfEach({name: joined(len(own), name) for name, own in sound.rows})
         else:
             self.rows = joined(len(sound.channels))
+        for trigger in self.triggers:
+            if trigger.column not in self.rows.names or self.rows.gives_cells:
+                raise ValueError(f"{trigger.words}: there is no such column in these rows")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -143,12 +151,25 @@ class Table:
         self._preset, self._running = preset, models
         self._models = _described(preset, self._options)
 
+    def events_of_rows(self) -> Callable[[rows.Rows], list[Event]]:
+        """Tells what happens in rows in their order: limits change, sounds begin and end."""
+        limits = rows.LimitEvents(self.rows.limits)
+        spot = rows.Spotter(self.triggers, self.rows.step_ms / 1000, self.sound.fs)
+
+        def events(some: rows.Rows) -> list[Event]:
+            found = [*limits(some), *(one.event(self.sound.fs) for one in spot(some))]
+            return sorted(found, key=lambda event: event.sample)
+
+        return events
+
     def header(self, **more: Any) -> dict[str, Any]:
         """What goes before the rows, as data for JSON."""
         from amt_stream.engine.place import in_words
 
         given = self._models, self.sound.calibration, self.sound.told
         devices = dict.fromkeys(in_words(model.device) for model in self._running.values())
+        more |= {"kept_sound_s": self.sound.kept_s} if self.sound.kept_s else {}
+        more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
         return rows.header(self.rows, *given, compute=", ".join(devices), **more)
 
     def summary(self) -> dict[str, Any]:

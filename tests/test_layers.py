@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["plain", "refusal", "limits", "formats", "files", "settings", "norms"]
+RANK = ["plain", "refusal", "limits", "triggers", "formats", "files", "settings", "norms"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]
 RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
 RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += ["manifest", "bench", "page", "service", "cli"]
+RANK += ["manifest", "bench", "page", "events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
@@ -33,18 +33,8 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += [
-    "selftest",
-    "bench",
-    "replay",
-    "verify",
-    "log",
-    "analyze",
-    "meter",
-    "serve",
-    "run",
-    "command",
-]
+CLI_RANK += ["selftest", "bench", "replay", "verify", "log", "events", "analyze", "meter"]
+CLI_RANK += ["serve", "run", "command"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

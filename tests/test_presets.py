@@ -41,7 +41,8 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
         text = (presets_folder() / f"{name}.toml").read_text()
         model = {f"model.{key}" for key in ("name", *preset.settings)}
         settings = {key for key in rules() if not key.startswith("model.")} | model
-        settings -= {"meter.rows", "limits", "run"}  # they know of no microphones, and of no place
+        # They know of no microphones, and of no place.
+        settings -= {"meter.rows", "limits", "events", "run"}
         assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
 
 
@@ -121,6 +122,8 @@ def test_an_unknown_name_lists_those_there_are():
         ("limits = 3\n" + GOOD, "limits is 3 and must be one or more tables"),
         (GOOD + "[[limits]]\nabove = 3\n", "limits 1: a limit has a column, and either above or b"),
         (GOOD + 2 * '[[limits]]\ncolumn = "stl_sone"\nabove = 3\n', "two limits are called stl_3"),
+        (GOOD + "[[events]]\nabove = 3\n", "events 1: an event: a limit has a column, and eit"),
+        (GOOD + 2 * '[[events]]\ncolumn = "stl_sone"\nabove = 3\n', "two events are called stl_3"),
         (GOOD + '[[stages]]\ntype = "IHCEnvelope"\n', "'IHCEnvelope'.* is not a setting"),
         ("step_ms = 3\n" + GOOD, "step_ms = 3 is not a setting: did you mean meter.step_ms"),
         (CHAIN, 'model.name = "chain" needs one or more tables'),

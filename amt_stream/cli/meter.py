@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
+from amt_stream.cli.events import close_keeper, kept_s, open_keeper, refuse_event_options
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.log import open_log, refuse_log_options
@@ -23,6 +24,7 @@ from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.engine.sources import FileSource, SourceError
+from amt_stream.events import SoundKeeper
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
 from amt_stream.rows import AnyRows
@@ -48,6 +50,7 @@ def run_meter(args: argparse.Namespace) -> int:
             f"--terminal shows the meter and --format {args.format} writes rows: leave one out"
         )
     refuse_log_options(args)
+    refuse_event_options(args)
     preset = chosen_preset(args)
     choose_rows(args, preset)
     refuse_no_limits(args, preset)
@@ -149,6 +152,7 @@ def make_table(
         calibration=given.calibration,
         duration_s=given.source.duration_s,
         rows=given.rows,
+        kept_s=kept_s(args),
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     return table_of(args, preset, models, sound, step_ms)
@@ -180,7 +184,7 @@ def make_engine(
 
     logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
     try:
-        return Engine(
+        engine = Engine(
             given.source,
             model,
             sinks,
@@ -194,6 +198,10 @@ def make_engine(
         for log in logs:
             log.close()
         raise Mistake(error) from error
+    for sink in sinks:
+        if isinstance(sink, SoundKeeper):
+            sink.tell = engine.tell_event
+    return engine
 
 
 def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:
@@ -223,6 +231,22 @@ def open_logs(
     return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
 
 
+def open_keepers(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    logs: Sequence[SessionLog],
+) -> list[SoundKeeper]:
+    """What keeps sound, if that was asked for; its rows begin where those of the logs do."""
+    if not kept_s(args):
+        return []
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    for log in logs:
+        log.go_on_with(table.rows)
+    return [open_keeper(args, table, given.source)]
+
+
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     models = make_models(given, preset)
@@ -235,7 +259,8 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     log = open_logs(args, preset, given, models, args.blocksize)
     for one in log:
         one.go_on_with(table.rows)
-    engine = make_engine(given, preset, models, [rows, *log], args.blocksize)
+    keepers = open_keepers(args, preset, given, models, log)
+    engine = make_engine(given, preset, models, [rows, *log, *keepers], args.blocksize)
     watch = _measure(engine, rows.done, args.duration)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
@@ -254,7 +279,8 @@ def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     models = make_models(given, preset)
     (log,) = open_logs(args, preset, given, models, args.blocksize)
-    engine = make_engine(given, preset, models, [log], args.blocksize)
+    keepers = open_keepers(args, preset, given, models, [log])
+    engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
     return _judged(args, _ended(engine, args.duration, watch), log.table.rows)
 
@@ -287,7 +313,8 @@ def _engine_to_see(
     sink = VIEWS[preset.view].sink(
         lambda: latest_readings(args, preset, given, models, logs), end_s
     )
-    sinks: list[Any] = [*([] if sink is None else [sink]), *logs]
+    keepers = open_keepers(args, preset, given, models, logs)
+    sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
     return make_engine(given, preset, models, sinks, blocksize), sink
 
 
@@ -314,6 +341,7 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         # The engine leaves a slow disk behind; here it may take its time.
         if isinstance(sink, SessionLog) and not sink.close(DISK_S):
             say(f"the log in {sink.path} is not complete: its disk has not taken it in {DISK_S} s")
+    close_keeper(engine, DISK_S)
     if engine.error is not None:
         if engine.error is engine.source.error and _is_message(engine.error):
             raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error

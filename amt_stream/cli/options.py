@@ -25,6 +25,17 @@ from amt_stream.presets import (
     settings_of,
     shipped_presets,
 )
+from amt_stream.triggers import (
+    AFTER_S,
+    BEFORE_S,
+    HOLD_S,
+    HYSTERESIS,
+    KEPT_S,
+    LONGEST_S,
+    Trigger,
+    TriggerError,
+    trigger_from_text,
+)
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 PCM_FS = 48000
@@ -33,9 +44,10 @@ PCM_CHANNELS = 2
 
 def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
-    limits = typed_limits(args)
+    limits, triggers = typed_limits(args), tuple(getattr(args, "event", ()))
     if args.preset is None:
-        preset = _preset_of(args.model or models_with(limits) or (DEFAULT,))
+        typed = [*limits, *(trigger.limit for trigger in triggers)]
+        preset = _preset_of(args.model or models_with(typed) or (DEFAULT,))
     else:
         preset = load_preset(args.preset)
     if args.model not in (None, preset.names):
@@ -48,7 +60,8 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
         raise WrongUsage(
             f"--field is for {fielded}: {preset.where} hears the sound as it is; leave it out"
         )
-    return preset.with_field(args.field).with_compute(args.compute).with_limits(limits)
+    preset = preset.with_field(args.field).with_compute(args.compute)
+    return preset.with_limits(limits).with_triggers(triggers)
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:
@@ -403,6 +416,52 @@ def _live(parser: argparse.ArgumentParser) -> None:
         help="go on where the log's last run stands, as after a power cut: in a file at that "
         "place; of a microphone the time between is a gap, and averages go on. A new log begins",
     )
+    _events(parser)
+
+
+def _events(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--event",
+        type=_trigger,
+        action="append",
+        default=[],
+        metavar="'COLUMN>VALUE'",
+        help="tell when a sound begins and when it has ended: 'laf_db>85', or "
+        "'stl_phon>background+15', above what was exceeded for 90 %% of the last 5 minutes. It "
+        f"ends {HYSTERESIS:g} below, for {HOLD_S:g} s: other values as "
+        "'laf_db>85,hysteresis=6,hold=3'. Again for others",
+    )
+    parser.add_argument(
+        "--event-folder",
+        metavar="PATH",
+        help="keep the last of the sound in memory, and files of each event in this folder, and "
+        "of what the command replay, or the key s, asks for",
+    )
+    parser.add_argument(
+        "--keep-sound",
+        type=number(1, 600, "seconds"),
+        metavar="S",
+        help=f"so much of the sound is in memory (default: {KEPT_S:g}); none without "
+        "--event-folder",
+    )
+    for name, usual, low, what in (
+        ("before", BEFORE_S, 0, "of sound before an event that its file begins with"),
+        ("after", AFTER_S, 0, "after it that its file ends with"),
+        ("longest", LONGEST_S, 1, "of one event that are kept at most"),
+    ):
+        parser.add_argument(
+            f"--event-{name}",
+            type=number(low, 86400, "seconds"),
+            metavar="S",
+            help=f"seconds {what} (default: {usual:g})",
+        )
+
+
+def _trigger(text: str) -> Trigger:
+    try:
+        return trigger_from_text(text)
+    except TriggerError as refusal:
+        raise argparse.ArgumentTypeError(str(refusal)) from refusal
 
 
 def devices_options(parser: argparse.ArgumentParser) -> None:

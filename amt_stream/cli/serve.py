@@ -8,9 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
+from amt_stream.cli.events import refuse_event_options
 from amt_stream.cli.log import refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.meter import make_engine, make_models, make_table, metered_input, open_logs
+from amt_stream.cli.meter import (
+    make_engine,
+    make_models,
+    make_table,
+    metered_input,
+    open_keepers,
+    open_logs,
+)
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.page.entrance import token_in
 from amt_stream.presets import Preset
@@ -42,6 +50,7 @@ class Plan:
 
     def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
         refuse_log_options(args)
+        refuse_event_options(args)
         self.args, self.preset = args, preset
 
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
@@ -54,7 +63,9 @@ class Plan:
         logs = open_logs(args, preset, given, models, args.blocksize)
         for log in logs:
             log.go_on_with(table.rows)
-        return make_engine(given, preset, models, [sink_of(table), *logs], args.blocksize), table
+        keepers = open_keepers(args, preset, given, models, logs)
+        sinks: list[Sink] = [sink_of(table), *logs, *keepers]
+        return make_engine(given, preset, models, sinks, args.blocksize), table
 
 
 def run_serve(args: argparse.Namespace) -> int:
@@ -71,7 +82,7 @@ def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
     stdio, web = _stdio(args), _web(args, metrics)
     own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
-    if not transports and args.log is None:
+    if not transports and args.log is None and args.event_folder is None:
         raise WrongUsage("nothing is served: add --web, --stdio, --udp, --osc, --lsl or --mqtt")
 
     def over() -> bool:

@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -19,7 +20,9 @@ from amt_stream.calibration import in_words
 from amt_stream.cli.ending import ending
 from amt_stream.cli.output import draws
 from amt_stream.cli.watch import SILENT, Watch
+from amt_stream.events import keeper_in
 from amt_stream.plain import plain
+from amt_stream.refusal import Refusal
 from amt_stream.rows.words import fault_words
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ class Condition:
     faults: str
     source: str
     health: "Health"
+    sound: tuple[str, ...] = ()
 
 
 def warning_words(reading: Condition) -> list[str]:
@@ -86,6 +90,7 @@ def status(reading: Condition, width: int) -> list[str]:
         f"faults {reading.faults or 'none'}",
         reading.calibration,
         *([plain(health.note)] if health.note else []),
+        *map(plain, reading.sound),
         "space freeze, r reset, q quit",
     ]
     return [cut(text, width) for text in lines]
@@ -111,7 +116,7 @@ Shown = TypeVar("Shown", bound=Condition)
 
 
 class TerminalMeter(Generic[Shown]):
-    """Shows what an engine measures until it ends; takes the keys q, space and r.
+    """Shows what an engine measures until it ends; takes the keys q, space, r and s.
 
     A subclass says what is read and how it looks. As a context manager it leaves the terminal as it
     was, whatever happens.
@@ -123,6 +128,10 @@ class TerminalMeter(Generic[Shown]):
         self._keys = _Keys()
         self._undo = contextlib.ExitStack()
         self._frozen = False
+        self._keeper = keeper_in(engine.sinks)
+        self._sound: tuple[str, ...] = ()
+        if self._keeper is not None:
+            self._sound = (f"{self._keeper.words}: s writes a file",)
         self._printed_s = -math.inf
         self._end_s = math.inf
         self.watch: Watch | None = None
@@ -221,6 +230,7 @@ class TerminalMeter(Generic[Shown]):
             "faults": " ".join(fault_words(faults)),
             "source": plain(f"{self._engine.source.name}, {self._engine.source.fs} Hz"),
             "health": self._engine.health,
+            "sound": self._sound,
         }
         return self.read(last, condition)
 
@@ -231,7 +241,24 @@ class TerminalMeter(Generic[Shown]):
             self._frozen = not self._frozen
         elif key == "r":
             self.reset()
+        elif key == "s":
+            self._replay()
         return key not in ("q", "Q")
+
+    def _replay(self) -> None:
+        """Have the last of the sound written, and say where; the screen waits for no disk."""
+        keeper = self._keeper
+        if keeper is None:
+            return
+
+        def write() -> None:
+            try:
+                told = f"written: {keeper.replay().name}"
+            except Refusal as refusal:
+                told = str(refusal)
+            self._sound = (self._sound[0], told)
+
+        threading.Thread(target=write, name="replay", daemon=True).start()
 
     def _draw(self, reading: Shown) -> None:
         if self._frozen:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
     from amt_stream.frames import Event
 
-SAID = ("stall", "lost", "back")
-"""Events that are said: what a device does."""
+SAID = ("stall", "lost", "back", "sound_kept")
+"""Events that are said: what a device does, and where sound is kept."""
 
 OVERDUE_S = 2.0
 

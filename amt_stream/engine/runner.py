@@ -423,6 +423,10 @@ class Engine:
         self._index_of(row)
         self._tell_once_done(kind, text, row)
 
+    def tell_event(self, event: Event) -> None:
+        """Tell what a sink has found in the sound, within 0.2 s [any-thread]."""
+        self._telling.by_sink(event)
+
     def _index_of(self, row: str | None) -> int | None:
         """Which row is called so."""
         if row is None:

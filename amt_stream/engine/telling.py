@@ -32,7 +32,7 @@ class Telling:
         self._source, self._outlets, self._broken_off = source, outlets, broken_off
         self._position, self._epoch, self._resumed_at = position, epoch, resumed_at
         self._events: deque[Event] = deque(maxlen=EVENTS)
-        self._told: deque[tuple[str, str]] = deque()
+        self._told: deque[tuple[str, str] | Event] = deque()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -43,13 +43,20 @@ class Telling:
         """Keep what the source says for the engine's own thread [any-thread]."""
         self._told.append((kind, text))
 
+    def by_sink(self, event: Event) -> None:
+        """Keep what a sink has found in the sound for the engine's own thread [any-thread]."""
+        self._told.append(event)
+
     def pass_on(self) -> None:
-        """Tell what the source has said meanwhile [engine-thread]."""
+        """Tell what the source and sinks have said meanwhile [engine-thread]."""
         # Of a callback, two threads may do this.
         with contextlib.suppress(IndexError):
             while self._told:
-                kind, text = self._told.popleft()
-                self.here(kind, text)
+                told = self._told.popleft()
+                if isinstance(told, Event):
+                    self._pass(told)
+                else:
+                    self.here(*told)
 
     def sinks(self) -> None:
         """Tell of failures of sinks, and what they say of themselves [engine-thread]."""
@@ -80,6 +87,8 @@ class Telling:
     ) -> None:
         time_s = sample / self._source.fs
         utc = self._epoch(time_s) + time_s
-        event = Event(kind, sample, time_s, utc, samples, text, row)
+        self._pass(Event(kind, sample, time_s, utc, samples, text, row))
+
+    def _pass(self, event: Event) -> None:
         self._events.append(event)
         self._outlets.tell(event)

@@ -22,6 +22,7 @@ from amt_stream.rows.modulation import (
 from amt_stream.rows.programme import ProgrammeReadings
 from amt_stream.rows.readings import Readings, choose, readings_of
 from amt_stream.rows.sound_level import SoundLevelReadings
+from amt_stream.rows.spotted import Spotted, Spotter
 from amt_stream.rows.words import (
     FAULT_NAMES,
     FAULT_WORDS,
@@ -57,6 +58,8 @@ __all__ = [
     "Rows",
     "RowsOfEach",
     "SoundLevelReadings",
+    "Spotted",
+    "Spotter",
     "Stood",
     "Strongest",
     "ZwickerReadings",

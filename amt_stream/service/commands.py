@@ -87,6 +87,14 @@ COMMANDS = {
         "an event with words of one's own, at this place of the sound",
         {"text": Argument("the words", needed=True), "row": _ROW},
     ),
+    "replay": Command(
+        "write the last of the sound to a file, where it is kept; the reply has its path",
+        {
+            "seconds": Argument(
+                "how much of it; by default all that is kept", float, low=0.1, high=3600
+            )
+        },
+    ),
     "calibrate": Command(
         "read with another level of full scale from here on",
         {

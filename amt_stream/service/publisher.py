@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from amt_stream.frames import Event, Frames
-from amt_stream.rows import LimitEvents, Readings, Rows, RowsOfEach
+from amt_stream.rows import Readings, Rows, RowsOfEach
 from amt_stream.service.message import Message, event_message, row_message
 from amt_stream.table import Table
 
@@ -16,7 +16,7 @@ Tap = Callable[[Frames, Readings], None]
 class Publisher:
     """A sink: posts a header, a message for each row and each event, and at the end a summary.
 
-    A limit whose state changes is an event too.
+    A limit whose state changes is an event too, and so is a sound that begins or ends.
 
     post: takes messages in their order, in the sink's thread; it may wait
     tap: besides
@@ -29,7 +29,7 @@ class Publisher:
         """Set when the last message was posted."""
         self._table, self._post, self._host, self._tap = table, post, host, tap
         self._heard = self._begun = False
-        self._limits = LimitEvents(table.rows.limits)
+        self._happened = table.events_of_rows()
 
     def __call__(self, frames: Frames) -> None:
         """[sink-thread]"""
@@ -66,8 +66,8 @@ class Publisher:
     def _send(self, rows: Rows) -> None:
         if len(rows):
             self._begin()
-            changes = [event_message(event) for event in self._limits(rows)]
-            self._post([*changes, *(row_message(row) for row in rows)])
+            happened = [event_message(event) for event in self._happened(rows)]
+            self._post([*happened, *(row_message(row) for row in rows)])
 
     def _begin(self) -> None:
         if not self._begun:

@@ -9,9 +9,11 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import Calibration, utc_now
+from amt_stream.events import SoundKeeper, keeper_in
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
@@ -223,7 +225,7 @@ class Station:
             given = understood(asked)
             reply["command"] = given.command
             async with self._order:
-                await self._do(given)
+                reply |= await self._do(given)
             reply["done"] = True
         except Refusal as refusal:
             reply["error"] = str(refusal)
@@ -232,12 +234,15 @@ class Station:
         state = self.state.content if reply["command"] == "status" else {"state": self._state}
         return Message("reply", {**reply, **state, "error": reply["error"]})
 
-    async def _do(self, asked: Asked) -> None:
+    async def _do(self, asked: Asked) -> dict[str, Any]:
+        """Gives what the reply tells besides."""
         given, row = asked.arguments, asked.arguments.get("row")
         if asked.command == "start":
             await self._start(given.get("preset"))
         elif asked.command == "status":
-            return
+            pass
+        elif asked.command == "replay":
+            return {"path": str(await self._replay(given.get("seconds")))}
         elif asked.command == "stop":
             self._running()
             await self._end("stopped")
@@ -253,6 +258,7 @@ class Station:
             self._calibrate(float(given["full_scale_db"]), row)
         else:
             await self._swap(given["settings"])
+        return {}
 
     def _running(self) -> "Engine":
         if self._engine is None or self._state not in RUNNING:
@@ -305,7 +311,7 @@ class Station:
             publisher.finished.wait(LAST_S)
             for sink in engine.sinks:
                 # The engine leaves a slow disk behind; here it may take its time.
-                if isinstance(sink, SessionLog):
+                if isinstance(sink, SessionLog | SoundKeeper):
                     sink.close(DISK_S)
 
         await asyncio.to_thread(stop)
@@ -330,6 +336,12 @@ class Station:
         calibration = Calibration(full_scale_db, "given over the wire", utc_now())
         table.calibrate(calibration, row)
         engine.calibrate(calibration, row=row)
+
+    async def _replay(self, seconds: float | None) -> Path:
+        keeper = keeper_in(self._running().sinks)
+        if keeper is None:
+            raise CommandRefused("no sound is kept: begin with --event-folder PATH")
+        return await asyncio.to_thread(keeper.replay, seconds)
 
     async def _swap(self, settings: Mapping[str, str]) -> None:
         engine, table = self._running(), self._table
@@ -382,6 +394,7 @@ class Station:
         content |= {"error": self._error, "why": self.complaints(), "preset": self._preset.where}
         content |= {"health": None if health is None else told(health)}
         content |= {"logs": [] if engine is None else _logs(engine)}
+        content |= {"kept_sound": None if engine is None else _kept_sound(engine)}
         content["transports"] = {
             one.name: {"note": one.note, "missed_rows": one.missed} for one in self._transports
         }
@@ -403,3 +416,11 @@ def _logs(engine: "Engine") -> list[dict[str, Any]]:
         for sink in engine.sinks
         if isinstance(sink, SessionLog)
     ]
+
+
+def _kept_sound(engine: "Engine") -> dict[str, Any] | None:
+    keeper = keeper_in(engine.sinks)
+    if keeper is None:
+        return None
+    told = {"seconds": keeper.keep_s, "folder": str(keeper.folder), "files": keeper.files}
+    return {**told, "note": keeper.note}

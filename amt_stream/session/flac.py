@@ -23,6 +23,21 @@ COUNT_AT = 21
 """Where the 36 bits with the number of samples are, of which the first four share their byte."""
 
 
+class In24Bits:
+    """Samples as FLAC holds them, and what it does not: as `FlacFile` counts it."""
+
+    def __init__(self, samples: NDArray[np.float32]) -> None:
+        scaled = samples.astype(np.float64) * FULL_SCALE
+        invalid = ~np.isfinite(scaled)
+        scaled[invalid] = 0.0
+        rounded = np.rint(scaled)
+        held = np.clip(rounded, -FULL_SCALE, FULL_SCALE - 1)
+        self.samples: NDArray[np.int32] = held.astype(np.int32)
+        self.invalid = int(np.count_nonzero(invalid))
+        self.cut = int(np.count_nonzero(held != rounded))
+        self.exact = bool((held == scaled).all()) and not self.invalid
+
+
 class FlacFile:
     """A new file of sound; raises OSError, and then holds `frames` and takes no more.
 
@@ -80,16 +95,11 @@ class FlacFile:
         return max(0, self.frames - 1) // BLOCK * BLOCK
 
     def _in_24_bits(self, samples: NDArray[np.float32]) -> NDArray[np.int32]:
-        scaled = samples.astype(np.float64) * FULL_SCALE
-        invalid = ~np.isfinite(scaled)
-        self.invalid += int(np.count_nonzero(invalid))
-        scaled[invalid] = 0.0
-        rounded = np.rint(scaled)
-        held = np.clip(rounded, -FULL_SCALE, FULL_SCALE - 1)
-        self.cut += int(np.count_nonzero(held != rounded))
-        if self.exact:
-            self.exact = bool((held == scaled).all() and not invalid.any())
-        return held.astype(np.int32)
+        held = In24Bits(samples)
+        self.invalid += held.invalid
+        self.cut += held.cut
+        self.exact = self.exact and held.exact
+        return held.samples
 
     def finish(self) -> None:
         """Nothing more comes; after an error, what was whole before it stays."""

@@ -21,7 +21,7 @@ from amt_stream.calibration import utc_now
 from amt_stream.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.resumable import SavedState, Unfitting
-from amt_stream.rows import AnyRows, LimitEvents, Rows
+from amt_stream.rows import AnyRows, Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
@@ -137,7 +137,7 @@ class SessionLog:
         except BaseException:
             self.folder.close()
             raise
-        self._limits = LimitEvents(table.rows.limits)
+        self._happened = table.events_of_rows()
         self._waiting = _Waiting()
         self._afterwards: Callable[[], None] | None = None
         self._at_store = 0
@@ -292,7 +292,7 @@ class SessionLog:
         if len(rows) and rows["sample"][0] <= self._written_to:
             rows = rows.where(rows["sample"] > self._written_to)
         if len(rows):
-            for event in self._limits(rows):
+            for event in self._happened(rows):
                 self._put(event)
             self._put(rows)
 

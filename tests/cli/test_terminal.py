@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import soundfile
 
 from amt_stream.cli.loudness_terminal import LoudnessSeen, line, screen
 from amt_stream.rows import fault_words, phon_text
@@ -105,6 +106,23 @@ def test_it_draws_in_place_and_takes_keys(typist, begin, sound_file, tone):
     farewell = person.seen[person.seen.index(LEAVE) :]
     assert "uncalibrated" in farewell
     assert float(farewell.split("max LTL")[1].split()[0]) < 1.1
+
+
+def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_path):
+    person, terminal = typist
+    call = ["meter", "--terminal", "--source", "demo", "--model", "spl"]
+    call += ["--event-folder", tmp_path / "sounds", "--keep-sound", "1"]
+    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+        person.wait_for("the last 1 s of sound are kept in memory: s writes a file")
+        person.wait_for("Hz  2.")
+        after = person.press("s")
+        person.wait_for("written", since=after)
+        person.press("q")
+        person.wait_for("1 file of sound in ", since=person.wait_for(LEAVE, since=after))
+    assert meter.returncode == 0
+    (path,) = (tmp_path / "sounds").iterdir()
+    assert soundfile.info(path).frames == 48000
+    assert f"written: {path.name}" in person.seen
 
 
 def test_a_signal_too_leaves_the_terminal_as_it_was(typist, begin):

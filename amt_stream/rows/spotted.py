@@ -1,0 +1,129 @@
+"""Events of sound in rows: where one begins, and where it has ended."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from amt_stream.frames import Event
+from amt_stream.limits import RED, STATES
+from amt_stream.rows.background import Background
+from amt_stream.rows.block import ROW, Rows
+from amt_stream.rows.judge import Judge
+from amt_stream.rows.words import reading_text
+from amt_stream.triggers import Trigger
+
+SOUND_BEGIN, SOUND_END = "sound_begin", "sound_end"
+"""The kinds of these events."""
+
+FAR = 1e9
+"""How far on the calm side stands what is no number."""
+
+
+@dataclass(frozen=True)
+class Spotted:
+    """The beginning of an event of sound, or its end.
+
+    sample, time_s, utc: where that was, as those of an `Event`
+    samples: how long it was, of an end
+    worst: the value of the column at the beginning; of an end the highest, or the lowest where that
+        is what began it
+    """
+
+    trigger: Trigger
+    is_begin: bool
+    sample: int
+    time_s: float
+    utc: float
+    worst: float
+    samples: int = 0
+    row: str = ""
+
+    def event(self, fs: float) -> Event:
+        """As it is told."""
+        column, value = self.trigger.column, reading_text(self.trigger.column, self.worst)
+        text = f"{self.trigger.name} begins: {column} is {value}, {self.trigger.words}"
+        if not self.is_begin:
+            most = "at least" if self.trigger.limit.below else "at most"
+            text = f"{self.trigger.name} has ended after {self.samples / fs:.2f} s: {column} was "
+            text += f"{value} {most}"
+        kind = SOUND_BEGIN if self.is_begin else SOUND_END
+        return Event(kind, self.sample, self.time_s, self.utc, self.samples, text, self.row)
+
+
+class Spotter:
+    """Finds events of sound in rows in their order; of several that are heard, of each by itself.
+
+    A column counts whether or not it is calibrated, and what is no number is no event. Where rows
+    end before an event does, it has no end.
+
+    step_s: from row to row
+    fs: sampling rate of the input in hertz
+    """
+
+    def __init__(self, triggers: Sequence[Trigger], step_s: float, fs: float) -> None:
+        self._triggers, self._step_s, self._fs = tuple(triggers), step_s, fs
+        self._watches: dict[tuple[str, str], _Watch] = {}
+
+    def __call__(self, rows: Rows) -> list[Spotted]:
+        """What these rows tell, in the order of time."""
+        if not (self._triggers and len(rows)):
+            return []
+        whose = rows[ROW] if ROW in rows.columns else np.full(len(rows), "", object)
+        found: list[Spotted] = []
+        for row in dict.fromkeys(whose.tolist()):
+            own = rows.where(whose == row)
+            for trigger in self._triggers:
+                key = row, trigger.name
+                if key not in self._watches:
+                    self._watches[key] = _Watch(trigger, self._step_s, self._fs, row)
+                found += self._watches[key](own)
+        return sorted(found, key=lambda one: one.sample)
+
+
+class _Watch:
+    """One trigger, and one of those that are heard."""
+
+    def __init__(self, trigger: Trigger, step_s: float, fs: float, row: str) -> None:
+        self._trigger, self._fs, self._row = trigger, fs, row
+        self._judge = Judge(trigger.limit, step_s)
+        self._background = Background() if trigger.over_background else None
+        self._began: Spotted | None = None
+        self._worst = math.nan
+
+    def __call__(self, rows: Rows) -> Iterator[Spotted]:
+        limit, time_s = self._trigger.limit, rows["time_s"]
+        values = rows[limit.column]
+        seen = values - (0.0 if self._background is None else self._background(time_s, values))
+        seen = np.where(np.isfinite(seen), seen, -limit.sign * FAR)
+        # Whether or not a value is calibrated or clipped, something sounds.
+        states = self._judge.update(
+            (*row, True, False) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
+        )
+        for at, state in enumerate(states):
+            inside = state == STATES[RED]
+            if inside and self._began is None:
+                self._worst = float(values[at])
+                self._began = self._spotted(rows, at, 0.0, True)
+                yield self._began
+            elif inside and limit.sign * values[at] > limit.sign * self._worst:
+                self._worst = float(values[at])
+            elif not inside and self._began is not None:
+                yield self._spotted(rows, at, limit.hold_s, False)
+                self._began = None
+
+    def _spotted(self, rows: Rows, at: int, ago_s: float, is_begin: bool) -> Spotted:
+        utc = rows["utc"][at]
+        began = 0 if self._began is None else self._began.sample
+        sample = max(began, int(rows["sample"][at]) - round(ago_s * self._fs))
+        return Spotted(
+            self._trigger,
+            is_begin,
+            sample,
+            sample / self._fs,
+            math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000 - ago_s,
+            self._worst,
+            0 if is_begin else sample - began,
+            self._row,
+        )

@@ -1,0 +1,119 @@
+"""What begins an event of sound, and what ends it: a column above a threshold."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from amt_stream.limits import OF_TEXT, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.plain import brief
+from amt_stream.refusal import Refusal
+
+HYSTERESIS = 3.0
+HOLD_S = 1.0
+"""How an event ends by default: so far below where it began, for so long."""
+
+KEPT_S = 60.0
+BEFORE_S, AFTER_S, LONGEST_S = 5.0, 2.0, 600.0
+"""Of the sound of events, by default: what is in memory, and what a file of one holds."""
+
+OVER = "over_background"
+
+_BACKGROUND = re.compile(r">\s*background\s*\+\s*(?=[\d.])")
+
+
+class TriggerError(Refusal, ValueError):
+    """What is to begin an event cannot; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """An event of sound begins where a limit is exceeded, and ends where it is kept again.
+
+    The end is where the column went back by the hysteresis, once it has stayed there for `hold_s`.
+
+    over_background: the threshold is so far above what was exceeded for 90 % of the last minutes
+    """
+
+    limit: Limit
+    over_background: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.limit.name
+
+    @property
+    def column(self) -> str:
+        return self.limit.column
+
+    @property
+    def words(self) -> str:
+        """As it is written in one line."""
+        if not self.over_background:
+            return self.limit.words
+        return f"{self.column} > background + {self.limit.threshold:g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a table of TOML says it, and a header tells it."""
+        limit = self.limit
+        told = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
+        return told | ({OVER: True} if self.over_background else {})
+
+
+def trigger_of(table: Mapping[str, Any]) -> Trigger:
+    """The trigger that a table of TOML, or of JSON, describes; raises TriggerError."""
+    given = {"hysteresis": HYSTERESIS, "hold_s": HOLD_S, **table}
+    over = given.pop(OVER, False)
+    if not isinstance(over, bool):
+        raise TriggerError(f"{OVER} is {brief(over)!r}: give true or false")
+    try:
+        for key in ("amber", "at_end"):
+            if key in given:
+                raise LimitError(f"{key} is of limits alone: leave it out")
+        return _named(limit_of(given), over, "name" in table)
+    except LimitError as refusal:
+        raise TriggerError(f"an event: {refusal}") from refusal
+
+
+def trigger_from_text(text: str) -> Trigger:
+    """The trigger in a line as "laf_db>85,hysteresis=3,hold=1" or "stl_phon>background+15".
+
+    Raises TriggerError for what is none.
+    """
+    line, count = _BACKGROUND.subn(">", text)
+    try:
+        typed = [part.partition("=")[0].strip() for part in line.split(",")[1:]]
+        if "amber" in typed:
+            raise LimitError("amber is of limits alone")
+        limit = limit_from_text(line)
+    except LimitError as refusal:
+        others = ", ".join(f"{key}=" for key in OF_TEXT if key != "amber")
+        raise TriggerError(
+            f"{brief(text)!r} begins no event: write it as laf_db>85 or laf_db>background+15, or "
+            f"with a comma before each of {others}"
+        ) from refusal
+    typed_too = {"hysteresis": limit.hysteresis, "hold": limit.hold_s}
+    ways = {"hysteresis": HYSTERESIS, "hold": HOLD_S}
+    ways |= {key: value for key, value in typed_too.items() if key in typed}
+    table = limit.to_dict() | {OF_TEXT[key]: value for key, value in ways.items()}
+    if "name" not in typed:
+        del table["name"]
+    return trigger_of({**table, OVER: bool(count)})
+
+
+def _named(limit: Limit, over_background: bool, has_name: bool) -> Trigger:
+    if over_background and limit.below:
+        raise LimitError(f"{limit.words}: what is over the background is above it")
+    if over_background and not has_name:
+        stem = limit.column.rpartition("_")[0] or limit.column
+        name = f"{stem}_background_{limit.threshold:g}".replace(".", "_")
+        limit = replace(limit, name=name)
+    return Trigger(limit, over_background)
+
+
+def refuse_same(triggers: Iterable[Trigger]) -> None:
+    """Raise TriggerError for two of one name."""
+    names = [one.name for one in triggers]
+    for name in names:
+        if names.count(name) > 1:
+            raise TriggerError(f"two events are called {name}: give one of them another name")

@@ -1,0 +1,112 @@
+"""Events of sound by themselves: what rows tell of where one begins, and where it has ended."""
+
+import numpy as np
+import pytest
+
+from amt_stream.rows import Rows, Spotter
+from amt_stream.triggers import Trigger, TriggerError, trigger_from_text, trigger_of
+
+FS = 48000
+
+
+def rows_of(values, step_s=0.1, row=None):
+    time_s = np.arange(len(values)) * step_s
+    columns = {
+        "time_s": time_s,
+        "utc": np.datetime64(0, "ms") + np.rint(1000 * time_s).astype("timedelta64[ms]"),
+        "sample": np.rint(time_s * FS).astype(np.int64),
+        "laf_db": np.asarray(values, np.float64),
+    }
+    return Rows(columns | ({} if row is None else {"row": np.array(row, object)}))
+
+
+def spotted(text, values, size=None, step_s=0.1, row=None):
+    """Which row each event is at, whether it begins there, and its value; handed in in parts."""
+    spot, rows = Spotter([trigger_from_text(text)], step_s, FS), rows_of(values, step_s, row)
+    size = size or len(values)
+    found = []
+    for at in range(0, len(values), size):
+        found += spot(rows.where(slice(at, at + size)))
+    return [(round(one.time_s / step_s), one.is_begin, one.worst) for one in found], found
+
+
+@pytest.mark.parametrize("size", [1, 3, None])
+def test_it_begins_above_and_ends_where_it_has_come_back_for_long_enough(size):
+    wobble = [80, 86, 90, 84, 83, 86, 81, 81, 83, 81, 81, 81, 81, 81, 81, 95]
+    places, found = spotted("laf_db>85,hysteresis=3,hold=0.5", wobble, size)
+    assert places == [(1, True, 86), (9, False, 90), (15, True, 95)]
+    assert [one.samples for one in found] == [0, round(0.8 * FS), 0]
+    events = [one.event(FS) for one in found]
+    assert [event.kind for event in events] == ["sound_begin", "sound_end", "sound_begin"]
+    assert events[0].text == "laf_85 begins: laf_db is 86.0, laf_db > 85"
+    assert events[1].text == "laf_85 has ended after 0.80 s: laf_db was 90.0 at most"
+    assert (events[1].sample, events[1].utc) == (round(0.9 * FS), pytest.approx(0.9))
+
+
+def test_no_number_is_no_event_and_ends_one():
+    values = [np.nan, 90, 90, *[np.nan] * 12, 90]
+    places, _ = spotted("laf_db>85", values)
+    assert places == [(1, True, 90), (3, False, 90), (15, True, 90)]
+    assert spotted("laf_db<30", [np.nan, 40, 20, np.nan])[0] == [(2, True, 20)]
+
+
+def test_of_several_each_has_its_own():
+    values, whose = [90, 20, 90, 90], ["left", "right"] * 2
+    _, found = spotted("laf_db>85", values, row=whose)
+    assert [(one.row, one.sample) for one in found] == [("left", 0), ("right", round(0.3 * FS))]
+    assert found[1].event(FS).row == "right"
+
+
+def test_the_background_is_what_was_exceeded_most_of_the_time():
+    rng = np.random.default_rng(1)
+    quiet = 40 + rng.normal(0, 1, 6000)
+    quiet[1500:2500:4] += 30
+    quiet[:3] = 90
+    places, found = spotted("laf_db>background+20,hold=0.3", quiet, size=50)
+    # It is known after 10 s; before that nothing can be over it.
+    assert places[0][0] == 1500
+    assert all((row - 1500) % 4 <= 1 for row, is_begin, _ in places if is_begin)
+    assert places[-1][0] <= 2500
+    lower = np.percentile(quiet[:1500], 10)
+    shifted = np.concatenate([quiet[:1500], np.full(20, lower + 21), np.full(20, lower)])
+    assert spotted("laf_db>background+20", shifted)[0] == [
+        (1500, True, pytest.approx(lower + 21)), (1520, False, pytest.approx(lower + 21)),
+    ]  # fmt: skip
+    assert spotted("laf_db>background+22", shifted)[0] == []
+    assert found[0].event(FS).text.endswith("laf_db > background + 20")
+
+
+def test_what_is_typed_is_what_a_file_says():
+    for text, name in (
+        ("laf_db>85", "laf_85"),
+        ("laf_db > background + 12.5,hold=3", "laf_background_12_5"),
+        ("laf_db<30,hysteresis=0,hold=0,name=calm", "calm"),
+    ):
+        trigger = trigger_from_text(text)
+        assert trigger.name == name
+        assert trigger_of(trigger.to_dict()) == trigger
+    assert isinstance(trigger, Trigger)
+    assert (trigger.limit.hysteresis, trigger.limit.hold_s) == (0, 0)
+    assert trigger_from_text("laf_db>85").to_dict()["hysteresis"] == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["", "laf_db", "laf_db>", "laf_db<background+3", "laf_db>85,amber=80", "laf_db>x"]
+)
+def test_what_begins_nothing_is_refused(text):
+    with pytest.raises(TriggerError, match="begins no event: write it as laf_db>85 or laf_db>bac"):
+        trigger_from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"column": "laf_db", "above": 3, "amber": 2}, "amber is of limits alone"),
+        ({"column": "laf_db", "above": 3, "over_background": 1}, "give true or false"),
+        ({"column": "laf_db", "below": 3, "over_background": True}, "over the background is above"),
+        ({"column": "laf_db"}, "an event: a limit has a column, and either above or below"),
+    ],
+)
+def test_a_table_that_describes_none_is_refused(table, words):
+    with pytest.raises(TriggerError, match=words):
+        trigger_of(table)
