@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.metering import ThirdOctaveMeter
-from amt_stream.scales import P0
+from amt_stream.scales import P0, pa_to_db_spl
 from amt_stream.selftest.check import Trial, blocks
 from amt_stream.selftest.requirement import Of, Requirement, published
 from amt_stream.selftest.sounds import Sound
@@ -16,6 +16,7 @@ from amt_stream.signals import Noise, Tone
 
 TABLE_1 = "IEC 61260-1:2014, Table 1, class 1 (as transcribed in Acoustics.jl)"
 MIDBAND = "IEC 61260-1:2014, 5.3, base 10"
+DEFINITION = "IEC 61672-1:2013, clause 3"
 DECAY = "IEC 61672-1:2013, 5.8"
 BUTTERWORTH = "Butterworth filter of order 4, formula"
 BANDWIDTH = "effective bandwidth of an ideal filter"
@@ -126,7 +127,13 @@ THEN_SILENCE = Sound(
     "1000 Hz, 90 dB SPL, 1 s, then silence", 2.5, (Tone(1000, level_db=LEVEL_DB, duration=1.0),), 1
 )
 
+PASCAL = Sound("1000 Hz, 1 Pa", 2.2, (Tone(1000, level_db=pa_to_db_spl(1.0)),), 1)
+
 CHECKS = (
+    trial(
+        PASCAL,
+        published("LZF", lambda y: y.reading["lzf_1000hz_db"], 93.98, "dB", 0.01, DEFINITION),
+    ),
     midband(4000),
     midband(1000),
     midband(31.5, duration=4.0),

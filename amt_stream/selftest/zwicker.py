@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
+from operator import itemgetter
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from amt_stream.selftest.requirement import Of, Requirement, calculated, publish
 from amt_stream.selftest.sounds import Sound
 from amt_stream.signals import Component, Noise, Signal, Tone
 from amt_stream.stages import Sharpness
+from amt_stream.stages.sharpness import Weighting
 from amt_stream.streaming import Stage
 
 ANNEX = "ISO 532-1:2017, Annex B, signal {} (as transcribed in jmrplens/phonometry)"
@@ -76,6 +78,17 @@ def stationary(model: Stage, sound: Sound, options: Mapping[str, Any]) -> float:
     return zwicker_stationary(pascal, options["fs"]).n.item()
 
 
+def sharpness_from_levels(
+    model: Any, levels: Levels, options: Mapping[str, Any]
+) -> dict[str, float]:
+    """Sharpness in acum of levels, by weighting."""
+    core = model.core.transform(torch.tensor(levels.level_db, dtype=torch.float32))
+    _, specific = loudness_pattern(core, model.loudness.tables(), True)
+    assert specific is not None
+    weightings = get_args(Weighting)
+    return {weighting: float(Sharpness(weighting)(specific[None])) for weighting in weightings}
+
+
 def sharpness(model: Stage, sound: Sound, options: Mapping[str, Any]) -> float:
     """Sharpness in acum of the specific loudness that the method for stationary sounds gives."""
     pascal = torch.from_numpy(sound.samples(options["fs"])[0].copy())
@@ -127,6 +140,13 @@ def noise(low: float, high: float, acum: float) -> Trial:
     return trial(sound, of, hear=sharpness)
 
 
+def sharp(weighting: str, acum: float) -> Requirement:
+    """Sharpness by a weighting, calculated otherwise."""
+    return Requirement(
+        f"S, {weighting}", itemgetter(weighting), acum, "acum", 0.05, PLAIN, scale="%"
+    )
+
+
 def alone(words: str, level_db: Mapping[int, float]) -> Levels:
     """Levels in some third-octave bands, counted from 0, and none in the others."""
     return Levels(words, tuple(level_db.get(band, -60.0) for band in range(28)))
@@ -140,6 +160,9 @@ SIGNAL_1 = dict(enumerate((-60, -60, 78, 79, 89, 72, 80, 89, 75, 87, 85, 79, 86,
 SIGNAL_1 |= dict(enumerate((71, 70, 72, 71, 72, 74, 69, 65, 67, 77, 68, 58, 45, 30), 14))
 # Each just above a level at which the correction of its band changes.
 LOW = {0: 93.0, 1: 88.5, 2: 83.5, 3: 81.0, 4: 75.0, 5: 70.0}
+
+SHARPNESS_1 = {"din": 1.439391, "aures": 4.296533, "bismarck": 1.406785}
+SHARPNESS_HIGH = {"din": 5.934283, "aures": 7.324601, "bismarck": 5.316219}
 
 CHECKS = (
     trial(
@@ -217,6 +240,16 @@ CHECKS = (
         options={"field": "diffuse"},
     ),
     trial(tone(1000, 40), calculated("N at 0.5 s", settled, 1.000014, PLAIN, 0.05), fs=44100),
+    trial(
+        alone("28 third-octave levels, sharpness", SIGNAL_1),
+        *(sharp(weighting, acum) for weighting, acum in SHARPNESS_1.items()),
+        hear=sharpness_from_levels,
+    ),
+    trial(
+        alone("third-octave levels, 6300 and 8000 Hz, sharpness", {24: 60.0, 25: 60.0}),
+        *(sharp(weighting, acum) for weighting, acum in SHARPNESS_HIGH.items()),
+        hear=sharpness_from_levels,
+    ),
     noise(920, 1080, 1.0),
     noise(3700, 4400, 2.82),
     noise(7700, 9500, 6.81),

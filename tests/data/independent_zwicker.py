@@ -106,15 +106,20 @@ def _cores(level_db, field):
 
 
 def _area(cores, limits):
+    return sum((n + end) / 2 * (to - z) for z, to, n, end in _lines(cores, limits))
+
+
+def _lines(cores, limits):
+    """Straight lines of specific loudness: from one critical-band rate to another, so high."""
     rows = published_table("zwicker_slopes")
     floors = rows["rns"]
-    area = z = n = 0.0
+    z = n = 0.0
     for i, (core, limit) in enumerate(zip(cores, limits, strict=True)):
         limit += 0.0001
         slopes = rows[f"usl_{min(max(i, 1), 8)}"]
         while z < limit:
             if n <= core:
-                area += core * (limit - z)
+                yield z, limit, core, core
                 z, n = limit, core
                 continue
             # The range in which the specific loudness lies, its lower limit not included.
@@ -122,6 +127,24 @@ def _area(cores, limits):
             low = max(floors[j], core)
             to = min(z + (n - low) / slopes[j], limit)
             end = low if to < limit else max(n - (limit - z) * slopes[j], low)
-            area += (n + end) / 2 * (to - z)
+            yield z, to, n, end
             z, n = to, end
-    return area
+
+
+def sharpness(level_db):
+    """Sharpness in acum of 28 third-octave levels, by weighting: din, aures and bismarck."""
+    limits = [*published_table("zwicker_bands")["zup_bark"], 24.0]
+    lines = list(_lines([*_cores(level_db, "free"), 0.0], limits))
+    total, moments = 0.0, dict.fromkeys(("din", "aures", "bismarck"), 0.0)
+    for k in range(1, 241):
+        z = k / 10
+        start, stop, first, last = next(line for line in lines if line[0] < z <= line[1])
+        n = first + (last - first) * (z - start) / (stop - start)
+        total += n / 10
+        moments["din"] += n * z * (1 if z <= 15.8 else 0.15 * math.exp(0.42 * (z - 15.8)) + 0.85)
+        moments["bismarck"] += n * z * (1 if z <= 15 else 0.2 * math.exp(0.308 * (z - 15)) + 0.8)
+        moments["aures"] += n * 0.078 * math.exp(0.171 * z)
+    found = {weighting: 0.111 * moment / 10 / total for weighting, moment in moments.items()}
+    # By loudness over a logarithm, and not alone.
+    found["aures"] *= total / math.log(0.05 * total + 1)
+    return found

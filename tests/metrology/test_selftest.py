@@ -14,7 +14,7 @@ from amt_stream.data import table
 from amt_stream.selftest.report import markdown, statement, summary
 from tests.data import independent_programme
 from tests.data.independent_loudness import glasberg2002, moore2016
-from tests.data.independent_zwicker import loudness, over_time
+from tests.data.independent_zwicker import loudness, over_time, sharpness
 from tests.soak.test_constants import PACKAGE, mutants
 
 # Where things lie and how they are joined: no constants, and some cannot be 2 % off.
@@ -171,6 +171,7 @@ QUICK = [
     ("gm2002", "loudness", "alpha"),
     ("zwicker", "core", "adaptation"),
     ("zwicker", "loudness", "decay"),
+    ("third_octave", "", "poles"),
     ("bs1770", "", "phases"),
     ("spl", "", "coefficients"),
 ]
@@ -210,6 +211,8 @@ def gm2002_calculated(trial):
 
 def zwicker_calculated(trial):
     field = trial.options.get("field", "free")
+    if "sharpness" in trial.words:
+        return sharpness(trial.sound.level_db)
     if hasattr(trial.sound, "level_db"):
         return loudness(trial.sound.level_db, field)
     return SimpleNamespace(n=over_time(trial.sound.samples(48000)[0], field)[None])
@@ -238,6 +241,8 @@ FEW = [
         "moore2016-1000 Hz, 3 dB SPL",
         "gm2002-1000 Hz, 60 dB SPL, 10 ms",
         "zwicker-third-octave levels, 25 to 80 Hz",
+        "zwicker-28 third-octave levels, sharpness",
+        "zwicker-third-octave levels, 6300 and 8000 Hz, sharpness",
         "bs1770--20, -32.9 dBFS, 3 s each",
     )
 ]

@@ -103,6 +103,13 @@ CONSTANTS = {
             "= 0.005, 0.015, 0.075",
             "np.array([0.0035, 0.07])",
         ),
+        "stages/sharpness.py": (
+            "SCALE = 0.111",
+            "0.078 * np.exp(0.171 * z)",
+            "0.2 * np.exp(0.308 * (z - 15)) + 0.8)",
+            "0.15 * np.exp(0.42 * (z - 15.8)) + 0.85)",
+            "(0.05 * heard)",
+        ),
         "functional/zwicker.py": (
             "growth = np.sqrt(np.sqrt(3 * quarter",
             "tenth, quarter = 10 * one, one / 10, one / 4",
