@@ -10,6 +10,7 @@ from amt_stream import __version__
 from amt_stream.calibration import COVERAGE, Calibration, utc_now
 from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.joined import JoinedRows
+from amt_stream.rows.limited import states_of
 
 SCHEMA = 2
 """Of headers, rows and summaries: `data/rows.schema.json` says what each has."""
@@ -40,7 +41,7 @@ def header(
         "step_ms": table.step_ms,
         "start_utc": None if start is None else np.datetime_as_string(start, "ms", timezone="UTC"),
         "statistics": {n: one.coverage() for n, one in table.readings.items() if one.counts},
-        "columns": [column.to_dict() for column in table.columns],
+        "columns": [column.to_dict() for column in (*table.columns, *states_of(table.limits))],
         **({"limits": [limit.to_dict() for limit in table.limits]} if table.limits else {}),
         **more,
     }

@@ -11,6 +11,7 @@ from amt_stream.frames import Event
 from amt_stream.limits import COLORS, GREEN, STATES, Limit
 from amt_stream.metering.forecast import FORECAST, LEVEL, forecasts
 from amt_stream.rows.block import ROW, Rows
+from amt_stream.rows.column import Column
 from amt_stream.rows.words import reading_text
 
 LIMIT = "limit"
@@ -29,6 +30,11 @@ def _forecasts(limit: Limit) -> list[str]:
     level, side = found.groups(default="")
     told = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
     return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in told)]
+
+
+def states_of(limits: Iterable[Limit]) -> list[Column]:
+    """The columns of the states of limits."""
+    return [Column(limit.state, "", f"state of the limit {limit.words}") for limit in limits]
 
 
 def limit_words(limit: Limit, row: Mapping[str, Any]) -> str:

@@ -262,6 +262,8 @@ def test_rows_have_a_column_for_each_limit():
             assert row["limit_fast"] == ("red" if loud > 80 else "amber" if loud > 70 else "green")
     assert [*dict.fromkeys(rows["limit_laeq_2s_75"].tolist())] == ["unknown", "green", "red"]
     told = header(table, [], [], {"channels": []})
+    assert [one["name"] for one in told["columns"]] == list(table.names[3:-4])
+    assert told["columns"][-1]["quantity"] == "state of the limit laeq_2s_db > 75"
     assert told["limits"][0] == {"name": "fast", "column": "laf_db", "above": 80.0, "amber": 70.0}
     fast, rolling = summary(table, [], [], {"channels": []})["limits"]
     assert (fast["state"], fast["times"], fast["worst"]) == ("green", 1, 82.0)
