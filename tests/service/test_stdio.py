@@ -106,3 +106,24 @@ def test_rows_of_a_file_are_those_that_meter_writes(tmp_path):
         one.pop(clock, None)
     assert sent == [one for one in written if is_row(one)]
     assert len(sent) > 390
+
+
+def test_a_limit_is_told_in_rows_and_when_it_turns(tmp_path):
+    tone = tmp_path / "tone.wav"
+    level = np.repeat([0.001, 0.1], 48000 * 2) * np.sin(2 * np.pi * np.arange(48000 * 4) / 48)
+    soundfile.write(tone, level, 48000)
+    asked = ["--source", str(tone), "--columns", "laf_db", "--full-scale-db", "100"]
+    with Served(*asked, "--fast", "--limit", "laf_db>70,name=loud") as served:
+        served.until(lambda message: "summary" in message)
+    header, *_ = (one["header"] for one in served.past if "header" in one)
+    (turned,) = (one["event"] for one in served.past if kind("limit")(one))
+    rows = [one for one in served.past if is_row(one)]
+    summary = served.past[-1]
+    jsonschema.validate(summary, SCHEMA)
+    assert header["limits"][0]["name"] == "loud"
+    assert header["columns"][-1]["name"] == "limit_loud"
+    assert turned["text"].startswith("loud is red: laf_db is ")
+    assert [*dict.fromkeys(one["limit_loud"] for one in rows)] == ["unknown", "green", "red"]
+    red = next(one for one in rows if one["limit_loud"] == "red")
+    assert (red["sample"], red["utc"]) == (turned["sample"], turned["utc"])
+    assert summary["summary"]["limits"][0]["exceeded"]
