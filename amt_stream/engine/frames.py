@@ -128,6 +128,8 @@ class Run:
 
     def make(self, name: str) -> NDArray[Any]:
         """The array of this name, as `Frames` has it [any-thread]."""
+        if name == "since_s" and math.isinf(self.calm_from):
+            return np.full(len(self), math.inf)
         index = np.arange(self.low, self.high, dtype=np.int64)
         if name == "time_s":
             return self.clock.time_s(index)

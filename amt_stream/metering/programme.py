@@ -206,12 +206,12 @@ class ProgrammeLoudness(Meter):
             energy = np.where(valid, energy, np.nan)
         energies = np.concatenate([self._past, energy])
         self._past = energies[count:].copy()
-        short_term = np.correlate(energies, OVER_SHORT_TERM)
         momentary = np.correlate(energies[SHORT_TERM - MOMENTARY :], OVER_MOMENTARY)
+        short_term = np.correlate(energies, OVER_SHORT_TERM)
         end = np.arange(self._count + 1, self._count + count + 1)
         on_grid = range(-(self._count + 1) % GRID, count, GRID)
         self._count += count
-        levels: tuple[Energies, Energies] = lufs(momentary), lufs(short_term)
+        levels: Energies = lufs(np.stack([momentary, short_term]))
         self.momentary_lufs, self.short_term_lufs = float(levels[0][-1]), float(levels[1][-1])
         measured = ~np.isnan(energy)
         if self.paused:
@@ -220,8 +220,10 @@ class ProgrammeLoudness(Meter):
         if not self.paused:
             self._measured += heard
             self._excluded += count - heard
-        last = np.maximum.accumulate(np.where(measured, self._unmeasured, end))
-        self._unmeasured = int(last[-1])
+        last: Any = self._unmeasured
+        if heard < count:
+            last = np.maximum.accumulate(np.where(measured, last, end))
+            self._unmeasured = int(last[-1])
         whole = end - last >= MOMENTARY
         told = {
             "momentary_lufs": levels[0],

@@ -212,8 +212,8 @@ class SoundLevelMeter(Meter):
         squares = frames[: len(WEIGHTINGS)]
         squares = squares if heard == count else np.where(valid, squares, np.nan)
         found |= self._roll(squares, told[-2], told[-1])
-        measured = valid & (not self.paused)
         for key, dose in self.doses.items():
+            measured = valid & (not self.paused)
             percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
             found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
         return self.in_order(found, count)

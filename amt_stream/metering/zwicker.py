@@ -63,17 +63,18 @@ class ZwickerMeter(Meter):
         A column is not finite where there is nothing yet.
         """
         known = ~np.isnan(sone) if valid is None else valid & ~np.isnan(sone)
-        measured = known & (not self.paused)
+        count = int(np.count_nonzero(known))
         if not self.paused:
-            count = int(np.count_nonzero(known))
             self._measured += count
             self._excluded += len(known) - count
-        doublings = np.where(known, np.log2(np.maximum(sone, LEAST_SONE)), np.nan)
-        exceeded = self.percentiles.add(
-            np.where(measured, doublings, np.nan), doublings, self._renewals.due(time_s)
-        )
+        heard = measured = np.log2(np.maximum(sone, LEAST_SONE))
+        if self.paused or count < len(known):
+            heard = np.where(known, heard, np.nan)
+            there = known & (not self.paused)
+            measured, sone = np.where(there, heard, np.nan), np.where(there, sone, np.nan)
+        exceeded = self.percentiles.add(measured, heard, self._renewals.due(time_s))
         found = {name: np.exp2(v) for name, v in exceeded.items()}
-        found["nmax_sone"] = self.maximum.add(time_s, np.where(measured, sone, np.nan))
+        found["nmax_sone"] = self.maximum.add(time_s, sone)
         return self.in_order(found, len(time_s))
 
     def skip(self, count: int) -> None:

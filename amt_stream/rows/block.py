@@ -159,6 +159,8 @@ def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:
 def in_utc(epoch_s: NDArray[np.float64]) -> NDArray[np.datetime64]:
     """Seconds since 1970 as datetime64[ms]; NaT for NaN."""
     known = np.isfinite(epoch_s)
+    if known.all():
+        return np.rint(epoch_s * 1000).astype(np.int64).view("datetime64[ms]")
     times = np.full(len(epoch_s), "NaT", "datetime64[ms]")
     times[known] = np.rint(epoch_s[known] * 1000).astype(np.int64).astype("datetime64[ms]")
     return times

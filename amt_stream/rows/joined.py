@@ -95,6 +95,7 @@ class JoinedRows(Resumable):
         self._tracks = {name: _Track(one) for name, one in readings.items()}
         self.limits = tuple(limits)
         self._judges = [_Judged(limit, self.readings, step_ms / 1000) for limit in limits]
+        self._names = [c.name for one in readings.values() for c in one.columns]
         self._next = 0
         self._gaps = np.zeros((0, 2), np.int64)
         self._none = Rows.concatenated([], self.names)
@@ -259,7 +260,7 @@ class JoinedRows(Resumable):
         """A row for each time, or for each cell at each time."""
         cells = self._cells
         marks = np.bitwise_or.reduce(marks_of)
-        names = [column.name for column in self.columns[len(self.keys) :]]
+        names = self._names
         marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
         given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
         if len(cells) > 1:

