@@ -3,7 +3,7 @@
 import errno
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from numbers import Real
@@ -278,6 +278,39 @@ def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     except OSError as error:
         raise CalibrationError(f"{path} cannot be written: {why(error)}") from error
     return path
+
+
+def told_by(comment: str, software: str, where: str) -> dict[int | None, Calibration]:
+    """Calibration of each channel, or of all by None, as a recording of ours says; else nothing.
+
+    comment, software: what a file of sound says of itself
+    where: what the file is called
+    """
+    if not software.startswith("amt_stream"):
+        return {}
+    try:
+        told = json.loads(comment)
+        if "header" in told:
+            return {one["channel"]: _told(one, where) for one in told["header"]["calibration"]}
+        # A session's recording: of more than one nobody knows here which channels were heard.
+        (one,) = told["calibration"]
+        return {None: _told(one, where)}
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return {}
+
+
+def _told(one: Mapping[str, Any], where: str) -> Calibration:
+    """Raises KeyError, TypeError or ValueError for what is none, and for one that is not known."""
+    if one["calibrated"] is not True:
+        raise ValueError("not calibrated")
+    parts = {
+        key: one[key]
+        for key in ("calibration_uncertainty_db", "microphone_uncertainty_db")
+        if one[key] is not None
+    }
+    origin = brief(one.get("origin", one.get("source")))
+    date = None if one["date"] is None else brief(one["date"])
+    return Calibration(one["full_scale_db_spl"], f"as {where} says: {origin}", date, **parts)
 
 
 def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[Calibration]:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from amt_stream.calibration import uncertainty_of
+from amt_stream.calibration import Calibration, uncertainty_of
 from amt_stream.cli.batch import Levels, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
@@ -53,10 +53,10 @@ def run_analyze(args: argparse.Namespace) -> int:
     tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
     preset = chosen_preset(args)
     refuse_no_limits(args, preset)
-    if levels.uncalibrated is not None and preset.in_pascal and not all(t.refusal for t in tasks):
-        say(f"{levels.uncalibrated}: --full-scale-db DB gives the true level")
-    _say_where(preset)
     tasks = [_with_levels(task, levels) for task in tasks]
+    if levels.uncalibrated is not None and preset.in_pascal:
+        _say_what_is_known(tasks, levels.uncalibrated)
+    _say_where(preset)
     failed = False
     summaries: list[Mapping[str, Any]] = []
     limits: list[tuple[str, Mapping[str, Any]]] = []
@@ -88,6 +88,18 @@ def _say_where(preset: Preset) -> None:
         note = place_of(preset.compute).note
         if note:
             say(note)
+
+
+def _say_what_is_known(tasks: Sequence[Task], uncalibrated: Calibration) -> None:
+    """Where nobody typed it: of which files it is known how loud their full scale is."""
+    found = [task for task in tasks if task.levels is not None]
+    told = [task for task in found if task.levels is not None and task.levels.calibrated]
+    if len(told) == 1:
+        say(f"{told[0].file} is calibrated as its comment says")
+    elif told:
+        say(f"{told[0].file} and {len(told) - 1} more are calibrated as their comments say")
+    if len(told) < len(found):
+        say(f"{uncalibrated}: --full-scale-db DB gives the true level")
 
 
 def _with_levels(task: Task, levels: Levels) -> Task:

@@ -17,6 +17,7 @@ from amt_stream.cli.files import kind_of
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import EACH
+from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.files import NotThatFile, small_text
 from amt_stream.plain import brief
@@ -52,6 +53,11 @@ class SoundLevels:
                 raise Mistake(f"{file}: {self.source} tells nothing of channel {channel}")
             levels.append(level)
         return levels[:1] if len(set(levels)) == 1 else levels
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether one of them is."""
+        return any(one.calibrated for by_channel in self.found for one in by_channel.values())
 
     @property
     def told(self) -> list[dict[str, list[Any]]]:
@@ -224,7 +230,8 @@ class Levels:
         """Those of one sound. Raises Mistake where its folder has no calibrator that can be used.
 
         By its path, by its name, by the first pattern that fits one of these; else by what is for
-        all of them. A calibrator is the nearest, in the sound's folder or above.
+        all of them. A calibrator is the nearest, in the sound's folder or above. Where nothing was
+        typed, a recording of ours tells its own.
         """
         if self._by_folder:
             folders = _absolute(file).parents
@@ -232,6 +239,9 @@ class Levels:
             if path is None:
                 raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
             return SoundLevels(str(path), (self._once_heard(path),))
+        if self.uncalibrated is not None and (told := calibrations_in(file)):
+            own = {key: with_uncertainty(one, self._args) for key, one in told.items()}
+            return SoundLevels(f"the comment of {file}", (own, {None: self.uncalibrated}))
         names = [str(file), file.name]
         fitting = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
         keys = dict.fromkeys([*names, *fitting, ""])

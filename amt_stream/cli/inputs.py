@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from amt_stream.calibration import (
     UNCALIBRATED,
@@ -17,6 +18,7 @@ from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, Named
 from amt_stream.engine.devices import InputDevice
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.row import Row, named_rows
+from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import (
     FileSource,
     Source,
@@ -118,11 +120,23 @@ def open_input(
     else:
         heard = channel_slice(pick, opened.channels, source, most)
         channels = tuple(range(1, opened.channels + 1)[heard])
+    return Input(
+        opened, channels, _calibrations(opened, source, full_scale_db, channels), pick, rows
+    )
+
+
+def _calibrations(
+    opened: Source, source: str, full_scale_db: float | None, channels: Sequence[int]
+) -> list[Calibration]:
+    """What was typed, else what is known of a sound: one for all of its channels, or for each."""
     if full_scale_db is not None:
-        calibration = Calibration(full_scale_db)
-    else:
-        calibration = opened.calibration or UNCALIBRATED
-    return Input(opened, channels, [calibration], pick, rows)
+        return [Calibration(full_scale_db)]
+    told = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
+    if not told:
+        return [opened.calibration or UNCALIBRATED]
+    say(f"{source} is calibrated as its comment says")
+    each = [told.get(channel, told.get(None, UNCALIBRATED)) for channel in channels]
+    return each[:1] if len(set(each)) == 1 else each
 
 
 def _when_it_is_there(open_it: Callable[[], Input]) -> Input:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from amt_stream.calibration import Calibration, told_by
 from amt_stream.files import NotThatFile, require_file
 from amt_stream.refusal import Refusal
 
@@ -73,6 +74,21 @@ def open_sound_file(path: Path) -> tuple[Any, str]:
         file.close()
         raise SourceError(f"{path} {refusal}")
     return file, _missing(path, file)
+
+
+def calibrations_in(path: Path) -> dict[int | None, Calibration]:
+    """What a recording of ours says of its channels, None for all of them; of another file nothing.
+
+    A file that cannot be read says nothing here.
+    """
+    if path.suffix.lower() not in (".flac", ".wav"):
+        return {}
+    try:
+        file, _ = open_sound_file(path)
+    except SourceError:
+        return {}
+    with file:
+        return told_by(file.comment, file.software, path.name)
 
 
 def missing_samples(file: Any, came: int) -> str:

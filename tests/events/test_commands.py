@@ -6,6 +6,8 @@ import jsonschema
 import pytest
 import soundfile
 
+from amt_stream.calibration import told_by
+from amt_stream.cli.command import run_command
 from tests.events.conftest import BURSTS, FS, FULL_SCALE_DB, bursts
 from tests.service.served import ROOT, Served, is_row
 
@@ -93,11 +95,53 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
     ],
 )
 def test_what_cannot_be_done_is_said(capsys, typed, words):
-    from amt_stream.cli.command import run_command
-
     try:
         status = run_command(["meter", "--source", "demo", "--format", "csv", *typed])
     except SystemExit as ended:
         status = ended.code
     assert status != 0
     assert words in capsys.readouterr().err
+
+
+def test_a_file_of_an_event_is_measured_with_its_own_calibration(sound, tmp_path, capsys):
+    """Its rows are those of its trace, once what came before it is forgotten."""
+    folder = tmp_path / "sounds"
+    asked = ["--source", str(sound), "--full-scale-db", "97.5", "--calibration-uncertainty", "0.3"]
+    asked += ["--fast", "--columns", "laf_db", "--event", "laf_db>80", "--event-folder", folder]
+    assert run_command(["meter", "--format", "csv", *map(str, asked)]) == 0
+    capsys.readouterr()
+    path = min(folder.iterdir())
+    about = json.loads(soundfile.SoundFile(path).comment)
+    columns = about["trace"]["columns"]
+    trace = [dict(zip(columns, row, strict=True)) for row in about["trace"]["rows"]]
+    typed = ["--model", "spl", "--columns", "laf_db", "--format", "jsonl"]
+    for command in (["analyze", str(path)], ["meter", "--fast", "--source", str(path)]):
+        assert run_command([*command, *typed]) == 0
+        done = capsys.readouterr()
+        assert f"{path} is calibrated as its comment says" in done.err
+        header, *rows, _ = map(json.loads, done.out.splitlines())
+        for one in header["header"]["calibration"]:
+            assert (one["full_scale_db_spl"], one["calibrated"]) == (97.5, True)
+            assert one["calibration_uncertainty_db"] == 0.3
+            assert one["origin"] == f"as {path.name} says: given by the user"
+        begin_s = about["sample"] / FS
+        late = {round(r["time_s"] + begin_s, 6): r["laf_db"] for r in rows if r["time_s"] > 1.5}
+        same = [(late[row["time_s"]], row["laf_db"]) for row in trace if row["time_s"] in late]
+        assert len(same) > 60
+        for own, told in same:
+            assert own == pytest.approx(told, abs=0.01)
+    # What is typed counts, and what another program has written says nothing.
+    assert run_command(["analyze", str(path), *typed, "--full-scale-db", "100"]) == 0
+    assert '"full_scale_db_spl": 100.0' in capsys.readouterr().out
+    assert run_command(["analyze", str(sound), *typed]) == 0
+    assert "uncalibrated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["", "{", "[]", "3", '{"header": 3}', '{"header": {"calibration": [{"channel": 1}]}}',
+     '{"calibration": [{"full_scale_db_spl": NaN, "calibrated": true, "date": null}]}', "[" * 9999],
+)  # fmt: skip
+def test_a_comment_that_says_nothing_is_heeded_in_nothing(comment):
+    assert told_by(comment, "amt_stream (libsndfile)", "a file") == {}
+    assert told_by('{"calibration": []}', "another", "a file") == {}
