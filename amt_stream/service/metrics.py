@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
 from amt_stream.limits import COLORS, STATE
-from amt_stream.metering.sound_level import WEIGHTINGS
+from amt_stream.metering.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.rows.block import kind_of
 from amt_stream.service.message import MAIN, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
@@ -111,8 +111,8 @@ class Metrics(Unhindered):
                 labels = [weighting.upper(), row or MAIN, CHANNELS[channel]]
                 exposure.add_metric(labels, float(value))
         measured = _counter("sound_measured_seconds", "Time that sound exposure is of", "row")
-        for row, seconds in totals.measured_s.items():
-            measured.add_metric([row or MAIN], seconds)
+        for row, frames in totals.measured.items():
+            measured.add_metric([row or MAIN], frames * FRAME_S)
         yield from (exposure, measured)
         from prometheus_client.core import HistogramMetricFamily
 

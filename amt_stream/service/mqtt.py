@@ -155,7 +155,7 @@ class Mqtt:
                     self._connected, self.note, wait_s = True, "", FIRST_S
                     await self._talk(client)
                 return
-            except (MqttError, OSError) as error:
+            except (MqttError, OSError, ValueError) as error:  # ValueError: of a name that is none
                 why = str(error) or "it takes too long"
                 self.note = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
             finally:
@@ -225,6 +225,7 @@ class Mqtt:
             # What is not sent stays, for the next connection.
             await client.publish(post.topic, post.text, int(post.sure), retain=post.kept)
             self._waiting.popleft()
+            await asyncio.sleep(0)  # the library may not have waited for anything
 
     async def _hear(self, client: "Client") -> None:
         """Answer commands; one that the broker has kept would be done at every start."""

@@ -26,14 +26,14 @@ class Totals:
     that begins anew goes on with what the one before had. Paused time does not count.
 
     exposure: by row and channel ("left", "right", or "" of one), of A, C and Z in Pa^2 s (3,)
-    measured_s: by row, what time that is of
+    measured: by row, of how many frames that is, of 10 ms
     loudness: by row and model, long-term loudness or that of Zwicker, of the higher channel: how
         many frames are in each class (50,), the last one above all edges, and their sum in sone
     """
 
     def __init__(self) -> None:
         self.exposure: Mapping[tuple[str, str], Values] = {}
-        self.measured_s: Mapping[str, float] = {}
+        self.measured: Mapping[str, int] = {}
         self.loudness: Mapping[tuple[str, str], tuple[NDArray[np.int64], float]] = {}
 
     def take(self, frames: Frames, readings: Readings) -> None:
@@ -54,12 +54,10 @@ class Totals:
         exposure, row = dict(self.exposure), frames.row
         for side, of_one in zip(SIDES if len(of_each) == 2 else ("",), of_each, strict=True):
             exposure[row, side] = exposure.get((row, side), np.zeros(len(WEIGHTINGS))) + of_one
-        before_s = self.measured_s.get(row, 0.0)
+        measured = self.measured.get(row, 0) + int(np.count_nonzero(counts))
         # Replaced, as another thread may be reading them.
         self.exposure = exposure
-        self.measured_s = {
-            **self.measured_s, row: before_s + np.count_nonzero(counts) * FRAME_S,
-        }  # fmt: skip
+        self.measured = {**self.measured, row: measured}
 
     def _sort(self, frames: Frames, readings: Readings, sone: NDArray[np.floating]) -> None:
         there = sone[readings.counted(frames) & np.isfinite(sone)]

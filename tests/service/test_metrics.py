@@ -119,6 +119,25 @@ def _dashboard_asks_for_what_there_is(names):
         assert one in names, one
 
 
+def test_each_row_has_numbers_of_its_own(tmp_path):
+    path, sine = tmp_path / "tone.wav", np.sin(2 * np.pi * 1000 * np.arange(FS * 30) / FS)
+    soundfile.write(path, np.stack([sine / 10, sine / 20], 1), FS, subtype="FLOAT")
+    rows = ["-c", "desk=1", "-c", "door=2", "--full-scale-db", "94"]
+    asked = ["--model", "spl", "--source", str(path), "--columns", "laeq_db", *rows]
+    with Served(*asked, "--web", "0") as served:
+        address = served.address
+        served.until(lambda m: is_row(m) and m["time_s"] > 1)
+        scrape = Scrape(address)
+    for row, level_db in (("desk", 74), ("door", 68)):
+        assert scrape("amt_sound_laeq_db", row=row, channel="") == pytest.approx(level_db, abs=0.1)
+        assert scrape("amt_valid", row=row) == 1
+        labels = {"row": row, "channel": "", "weighting": "C"}
+        energy = scrape("amt_sound_exposure_pascal2_seconds_total", **labels)
+        seconds = scrape("amt_sound_measured_seconds_total", row=row)
+        lceq_db = 10 * math.log10(energy / seconds / 4e-10)
+        assert lceq_db == pytest.approx(level_db, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("column", "unit", "named"),
     [
