@@ -22,7 +22,7 @@ from amt_stream.rows import limit_words, reading_text
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
 
-NAME, CELL, STATE = 11, 30, 14
+NAME, CELL, STATE = 13, 30, 14
 COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"}
 """Of a state's word; of those that are none, as of other warnings."""
 
