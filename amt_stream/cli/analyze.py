@@ -17,7 +17,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.options import EACH, chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import part_of, settings_of, sorted_out
 from amt_stream.cli.table import table_of
@@ -68,7 +68,8 @@ def run_analyze(args: argparse.Namespace) -> int:
             failed = True
             continue
         failed |= "cut_off" in outcome.summary
-        limits += [(outcome.summary["name"], one) for one in outcome.summary.get("limits", ())]
+        whose = _whose(args, outcome.summary)
+        limits += [(whose, one) for one in outcome.summary.get("limits", ())]
         if told_in_file(args):
             summaries.append(outcome.summary)
         elif args.summary:
@@ -78,6 +79,12 @@ def run_analyze(args: argparse.Namespace) -> int:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return judged(1 if failed else 0, limits, args)
+
+
+def _whose(args: argparse.Namespace, summary: Mapping[str, Any]) -> str:
+    """What a summary is of, in words."""
+    of_one = f", channel {summary['channels'][0]}" if args.channels == EACH else ""
+    return f"{summary['name']}{of_one}"
 
 
 def _say_where(preset: Preset) -> None:

@@ -76,8 +76,8 @@ def judged(
         words = _words(limit)
         if words:
             say(f"{whose}: {words}" if whose else words)
-            found = UNJUDGED if limit["exceeded"] is None else EXCEEDED
-            worst = found if worst == 0 else max(worst, found)
+        if limit["exceeded"] is not False:
+            worst = max(worst, EXCEEDED if limit["exceeded"] else UNJUDGED)
     return status or (worst if args.fail_above else 0)
 
 
@@ -88,10 +88,11 @@ def _words(limit: Mapping[str, Any]) -> str:
     if limit["exceeded"] is None:
         why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
         return f"{name}: {column} was never known{why}"
-    if not limit["exceeded"]:
-        return ""
     from amt_stream.rows import reading_text
 
+    if not limit["exceeded"]:
+        early = not limit["whole"] and limit["amber_s"] > 0
+        return f"{name}: amber, and the window of {column} was never whole" if early else ""
     worst = f"{reading_text(column, limit['worst'])} at worst, at {limit['worst_s']:g} s"
     if limit.get("at_end"):
         return f"{name}: {column} ended {side} {limit[side]:g} ({worst})"

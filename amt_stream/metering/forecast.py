@@ -54,8 +54,8 @@ class Forecasts(Resumable):
     levels: those that there are forecasts of; the rolling ones among them are `rolling`
 
     Both are renewed every second of sound, and held between; of a window they are within 0.005 dB
-    and 0.1 % of its length. What stood before the start is taken
-    as silence, and what was not heard since is left out.
+    and 0.1 % of its length. What stood before the start is taken as silence, and what was not heard
+    since is left out.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_held", "_present")

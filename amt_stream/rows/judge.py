@@ -17,7 +17,9 @@ class Stood:
     times: how often it turned red
     seconds: in each of STATES
     row: of which microphone, where several are heard, each by itself
-    worst, worst_s: the highest value, or the lowest where that is worse, and when that was
+    worst, worst_s: the highest value, or the lowest where that is worse, and when that was; of a
+        window that is not whole, what its level will at least be
+    whole: whether the window of a rolling column was whole at any time; of others, true
     """
 
     limit: Limit
@@ -26,6 +28,7 @@ class Stood:
     seconds: Mapping[str, float]
     worst: float | None
     worst_s: float | None
+    whole: bool = True
     row: str = ""
 
     @property
@@ -46,6 +49,7 @@ class Stood:
             **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
             "worst": self.worst,
             "worst_s": self.worst_s,
+            "whole": self.whole,
         }
 
 
@@ -65,7 +69,7 @@ class Judge(Resumable):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
-    kept += ("_times", "_rows", "_worst", "_worst_s")
+    kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s")
 
     def __init__(
         self, limit: Limit, step_s: float, window_s: float = 0.0, adds_up: bool = False
@@ -75,7 +79,7 @@ class Judge(Resumable):
         self._adds_up = adds_up and not limit.below
         self._top = limit.sign * limit.threshold
         self._warn = self._top if limit.amber is None else limit.sign * limit.amber
-        self._began_s = math.nan
+        self._began_s, self._heard_s = math.nan, 0.0
         self.reset()
 
     def reset(self) -> None:
@@ -102,18 +106,23 @@ class Judge(Resumable):
         else:
             if math.isnan(self._began_s):
                 self._began_s = time_s
-            self._turn(time_s, self.limit.sign * value)
+            self._heard_s = time_s - self._began_s
+            signed = self.limit.sign * value
+            sure = self._sure(signed)
+            self._turn(time_s, signed, sure)
             told = UNKNOWN if clipped and self._level < RED else self._level
+            if not self.paused:
+                self._compare(time_s, sure)
         self._last = told
-        if not self.paused:
-            self._rows[told] += 1
-            if known and not self.limit.sign * (value - self._worst) <= 0:
-                self._worst, self._worst_s = value, time_s
+        self._rows[told] += not self.paused
         return told
 
-    def _turn(self, time_s: float, signed: float) -> None:
+    def _compare(self, time_s: float, sure: float) -> None:
+        if sure > -math.inf and not sure <= self.limit.sign * self._worst:
+            self._worst, self._worst_s = self.limit.sign * sure, time_s
+
+    def _turn(self, time_s: float, signed: float, sure: float) -> None:
         """Take a value into account, of which higher is worse."""
-        sure = self._sure(time_s, signed)
         now = self._rank(signed, sure, 0.0)
         if now >= self._level:
             self._times += now == RED != self._level and not self.paused
@@ -136,14 +145,17 @@ class Judge(Resumable):
             return RED
         return AMBER if signed > self._warn - back else GREEN
 
-    def _sure(self, time_s: float, signed: float) -> float:
+    @property
+    def _whole(self) -> bool:
+        return self._heard_s >= self._window_s
+
+    def _sure(self, signed: float) -> float:
         """What the column will at least have been over its whole window."""
-        heard_s = time_s - self._began_s
-        if heard_s >= self._window_s:
+        if self._whole:
             return signed
-        if not self._adds_up or heard_s <= 0:
+        if not self._adds_up or self._heard_s <= 0:
             return -math.inf
-        return signed + 10 * math.log10(heard_s / self._window_s)
+        return signed + 10 * math.log10(self._heard_s / self._window_s)
 
     @property
     def stood(self) -> Stood:
@@ -156,4 +168,5 @@ class Judge(Resumable):
             {name: n * self._step_s for name, n in zip(STATES, self._rows, strict=True)},
             self._worst if there else None,
             self._worst_s if there else None,
+            self._whole,
         )

@@ -66,6 +66,7 @@ def test_rows_of_both_commands_have_the_same_states(printed, stepping):
         ("laf_db>81", 0, ""),
         ("laf_db>79", 4, "laf_79: laf_db was above 79 for 1.9 s, 80.0 at worst, at "),
         ("laeq_db>79,name=whole", 0, ""),
+        ("laeq_1min_db>70", 0, "laeq_1min_70: amber, and the window of laeq_1min_db was never wh"),
     ],
 )
 def test_what_was_exceeded_is_said_and_is_the_exit_status(said, stepping, limit, status, words):
@@ -80,7 +81,7 @@ def test_what_was_exceeded_is_said_and_is_the_exit_status(said, stepping, limit,
         ended, _, told = said(*command, *asked, "--fail-above")
         assert ended == status, command
         assert words in told
-        assert bool(words) == (" above " in told)
+        assert bool(status) == (" above " in told)
     assert said(*commands[0], *asked)[0] == 0
 
 
@@ -158,9 +159,19 @@ def test_a_limit_that_was_never_known_is_no_pass(said, sound_file):
     assert said("analyze", path, *asked)[0] == 0
 
 
+def test_each_channel_is_told_by_itself(said, sound_file, tone):
+    both = np.stack([tone(60.0, 1.0)[:, 0], tone(80.0, 1.0)[:, 0]], axis=1).astype(np.float32)
+    asked = ("--limit", "laf_db>70", "--full-scale-db", 100, "--summary", "-c", "each")
+    ended, _, told = said("analyze", sound_file(both), *asked, "--fail-above")
+    assert ended == 4
+    (line,) = told.splitlines()
+    assert "sound.wav, channel 2: laf_70: laf_db was above 70 for " in line
+
+
 def test_an_error_is_worse_than_a_limit():
     args = build_parser().parse_args(["analyze", "x.wav", "--fail-above"])
     limit = {"name": "a", "column": "b", "above": 1, "worst": 2, "worst_s": 0, "red_s": 1}
+    limit |= {"whole": True, "amber_s": 0}
     assert judged(0, [("", limit | {"exceeded": True})], args) == 4
     assert judged(1, [("", limit | {"exceeded": True})], args) == 1
     assert judged(0, [("", limit | {"exceeded": False})], args) == 0

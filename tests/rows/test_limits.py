@@ -132,6 +132,8 @@ def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
     for level, first_red_s in ((99.9, None), (100.2, 900 * 10**-0.02), (110.0, 90.0)):
         judge = Judge(Limit("laeq_15min_db", 100.0), 0.1, window_s=900.0, adds_up=True)
         told = judged(judge, np.full(9000, level), time_s)
+        assert judge.stood.worst == pytest.approx(level, abs=0.001)
+        assert not judge.stood.whole
         if first_red_s is None:
             assert set(told) == {"green"}
             continue
