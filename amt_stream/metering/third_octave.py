@@ -73,7 +73,11 @@ class ThirdOctaveMeter(Meter):
         self.bands = {band_name(f): k for k, f in enumerate(self.nominal)}
         self.rolling: dict[str, RollingLevel] = {}
         whats = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
-        known = {f"{what}_{band}_db": (what, k) for band, k in self.bands.items() for what in whats}
+        known = {
+            f"{what}_{band}_db": (place, k)
+            for band, k in self.bands.items()
+            for place, what in enumerate(whats)
+        }
         for name in self.columns:
             match = NAME.fullmatch(name)
             if (
@@ -83,9 +87,12 @@ class ThirdOctaveMeter(Meter):
                 and match["band"] in self.bands
             ):
                 self.rolling[name] = RollingLevel(window_s(match["window"]), FRAME_S)
-                known[name] = name, self.bands[match["band"]]
-        self.refuse_unknown(known)
-        self._parts = [known[name] for name in self.columns]
+        self.refuse_unknown([*known, *self.rolling])
+        # Which columns are of bands, and of each the kind of level and the band.
+        self._of_bands = [k for k, name in enumerate(self.columns) if name in known]
+        parts = [known[self.columns[k]] for k in self._of_bands]
+        self._parts = np.array(parts, np.int64).reshape(-1, 2).T
+        self._of_windows = [self.columns.index(name) for name in self.rolling]
         midbands = np.array(self.nominal)
         memory, forgotten = forgotten_s(midbands)
         self._memory, self._forgotten = (
@@ -139,20 +146,21 @@ class ThirdOctaveMeter(Meter):
         self._taken += count
         if not self.paused:
             self._excluded += count - int(np.count_nonzero(valid))
-        found = {
-            "lzeq": self._equivalent(mean_square, there & (not self.paused)),
-            **self._maxima(highest, settled & (not self.paused)),
-            **dict(zip(LEVELS, level_db(np.where(valid, power, np.nan)), strict=True)),
-        }
-        for name, level in self.rolling.items():
+        powers = np.concatenate(
+            [
+                np.where(valid, power, np.nan),
+                self._equivalent(mean_square, there & (not self.paused))[None],
+                self._maxima(highest, settled & (not self.paused)),
+            ],
+            dtype=np.float64,
+        )
+        told = np.empty((len(self.columns), count))
+        told[self._of_bands] = level_db(powers[*self._parts])
+        for place, (name, level) in zip(self._of_windows, self.rolling.items(), strict=True):
             band = self.bands[NAME.fullmatch(name)["band"]]  # type: ignore[index]
-            told = level.add(np.where(there[band], mean_square[band], np.nan))
-            self._rolled[name] = float(told[-1])
-            found[name] = np.broadcast_to(told, (len(self.nominal), count))
-        rows = np.empty((len(self.columns), count))
-        for row, (what, band) in zip(rows, self._parts, strict=True):
-            row[:] = found[what][band]
-        return rows
+            told[place] = level.add(np.where(there[band], mean_square[band], np.nan))
+            self._rolled[name] = float(told[place, -1])
+        return told
 
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
@@ -172,19 +180,19 @@ class ThirdOctaveMeter(Meter):
         return np.asarray(number - last, np.float64)
 
     def _equivalent(self, mean_square: Powers, measured: NDArray[np.bool_]) -> Values:
-        """Levels (band, n) of all that was `measured` up to each frame."""
+        """Mean squares (band, n) of all that was `measured` up to each frame."""
         sums = np.where(measured, mean_square, 0.0).astype(np.float64).cumsum(1)
         sums += self._sums[:, None]
         counts = self._counts[:, None] + measured.cumsum(1)
         self._sums, self._counts = sums[:, -1].copy(), counts[:, -1].copy()
-        return level_db(sums / np.where(counts > 0, counts, np.nan))
+        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
-    def _maxima(self, highest: Powers, settled: NDArray[np.bool_]) -> dict[str, Values]:
-        """Highest levels (band, n) up to each frame, of those that have `settled`, by name."""
+    def _maxima(self, highest: Powers, settled: NDArray[np.bool_]) -> Values:
+        """The highest powers (2, band, n) up to each frame, of those that have `settled`."""
         so_far = np.maximum.accumulate(np.where(settled, highest, 0.0).astype(np.float64), -1)
         so_far = np.maximum(so_far, self._highest[..., None])
         self._highest = so_far[..., -1].copy()
-        return {f"{level}max": v for level, v in zip(LEVELS, level_db(so_far), strict=True)}
+        return np.asarray(so_far)
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence.
