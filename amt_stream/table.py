@@ -93,7 +93,8 @@ class Table:
 
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
-            besides = [*rows.columns_of(preset.limits), *(one.column for one in self.triggers)]
+            besides = rows.columns_of(preset.limits)
+            besides += [one.column for one in self.triggers if not one.is_alarm]
             if columns is not None or besides:
                 rows.choose(readings, columns, besides)
             return rows.JoinedRows(
@@ -113,6 +114,10 @@ class Table:
         else:
             self.rows = joined(len(sound.channels))
         for trigger in self.triggers:
+            if trigger.is_alarm:
+                if not self.rows.limits:
+                    raise ValueError("an event of limits needs one: there are none")
+                continue
             if trigger.column not in self.rows.names or self.rows.gives_cells:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
 

@@ -19,6 +19,9 @@ BEFORE_S, AFTER_S, LONGEST_S = 5.0, 2.0, 600.0
 
 OVER = "over_background"
 
+LIMITS = "limits"
+"""In place of a column: an event lasts as long as any limit is red."""
+
 _BACKGROUND = re.compile(r">\s*background\s*\+\s*(?=[\d.])")
 
 
@@ -47,8 +50,15 @@ class Trigger:
         return self.limit.column
 
     @property
+    def is_alarm(self) -> bool:
+        """Whether it begins where a limit turns red, and not by a column of its own."""
+        return self.column == LIMITS
+
+    @property
     def words(self) -> str:
         """As it is written in one line."""
+        if self.is_alarm:
+            return "a limit is red"
         if not self.over_background:
             return self.limit.words
         return f"{self.column} > background + {self.limit.threshold:g}"
@@ -56,6 +66,8 @@ class Trigger:
     def to_dict(self) -> dict[str, Any]:
         """As a table of TOML says it, and a header tells it."""
         limit = self.limit
+        if self.is_alarm:
+            return {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
         told = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
         return told | ({OVER: True} if self.over_background else {})
 
@@ -63,6 +75,10 @@ class Trigger:
 def trigger_of(table: Mapping[str, Any]) -> Trigger:
     """The trigger that a table of TOML, or of JSON, describes; raises TriggerError."""
     given = {"hysteresis": HYSTERESIS, "hold_s": HOLD_S, **table}
+    if table.get("column") == LIMITS:
+        given = {"name": LIMITS, **_ANY_RED, "hold_s": HOLD_S, **table}
+        if not table.keys() <= {"column", "name", "hold_s"}:
+            raise TriggerError(f"an event of {LIMITS} has a name and hold_s, and no other key")
     over = given.pop(OVER, False)
     if not isinstance(over, bool):
         raise TriggerError(f"{OVER} is {brief(over)!r}: give true or false")
@@ -75,11 +91,17 @@ def trigger_of(table: Mapping[str, Any]) -> Trigger:
         raise TriggerError(f"an event: {refusal}") from refusal
 
 
+_ANY_RED = {"column": LIMITS, "above": 0.5}
+"""Of 1 where a limit is red, and 0 where none is."""
+
+
 def trigger_from_text(text: str) -> Trigger:
     """The trigger in a line as "laf_db>85,hysteresis=3,hold=1" or "stl_phon>background+15".
 
-    Raises TriggerError for what is none.
+    "limits" is an event where a limit is red. Raises TriggerError for what is none.
     """
+    if text.strip() == LIMITS:
+        return trigger_of({"column": LIMITS})
     line, count = _BACKGROUND.subn(">", text)
     try:
         typed = [part.partition("=")[0].strip() for part in line.split(",")[1:]]
@@ -89,8 +111,8 @@ def trigger_from_text(text: str) -> Trigger:
     except LimitError as refusal:
         others = ", ".join(f"{key}=" for key in OF_TEXT if key != "amber")
         raise TriggerError(
-            f"{brief(text)!r} begins no event: write it as laf_db>85 or laf_db>background+15, or "
-            f"with a comma before each of {others}"
+            f"{brief(text)!r} begins no event: write it as laf_db>85 or laf_db>background+15, "
+            f"{LIMITS} where a limit is red, or with a comma before each of {others}"
         ) from refusal
     typed_too = {"hysteresis": limit.hysteresis, "hold": limit.hold_s}
     ways = {"hysteresis": HYSTERESIS, "hold": HOLD_S}

@@ -46,7 +46,7 @@ def chosen_preset(args: argparse.Namespace) -> Preset:
     """The preset, with what was typed besides."""
     limits, triggers = typed_limits(args), tuple(getattr(args, "event", ()))
     if args.preset is None:
-        typed = [*limits, *(trigger.limit for trigger in triggers)]
+        typed = [*limits, *(one.limit for one in triggers if not one.is_alarm)]
         preset = _preset_of(args.model or models_with(typed) or (DEFAULT,))
     else:
         preset = load_preset(args.preset)
@@ -427,8 +427,8 @@ def _events(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="'COLUMN>VALUE'",
         help="tell when a sound begins and when it has ended: 'laf_db>85', or "
-        "'stl_phon>background+15', above what was exceeded for 90 %% of the last 5 minutes. It "
-        f"ends {HYSTERESIS:g} below, for {HOLD_S:g} s: other values as "
+        "'stl_phon>background+15', above what was exceeded for 90 %% of the last 5 minutes; or "
+        f"limits, while one is red. It ends {HYSTERESIS:g} below, for {HOLD_S:g} s: otherwise as "
         "'laf_db>85,hysteresis=6,hold=3'. Again for others",
     )
     parser.add_argument(

@@ -230,7 +230,8 @@ class SoundKeeper:
         event: dict[str, Any] = {**began.trigger.to_dict(), "part": running.part}
         event |= {"row": began.row} if began.row else {}
         event |= {"begin_sample": began.sample, "end_sample": None if end is None else end.sample}
-        event["value"] = began.worst if end is None else end.worst
+        worst = began.worst if end is None else end.worst
+        event |= {"red": began.red} if began.red else {"value": worst}
         running.part += 1
         self._write(began.trigger.name, stretch, {"event": event})
 

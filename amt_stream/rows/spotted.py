@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from amt_stream.frames import Event
-from amt_stream.limits import RED, STATES
+from amt_stream.limits import RED, STATE, STATES
 from amt_stream.rows.background import Background
 from amt_stream.rows.block import ROW, Rows
 from amt_stream.rows.judge import Judge
@@ -29,6 +30,7 @@ class Spotted:
     samples: how long it was, of an end
     worst: the value of the column at the beginning; of an end the highest, or the lowest where that
         is what began it
+    red: names of the limits that were red where it began, of an event of limits
     """
 
     trigger: Trigger
@@ -39,17 +41,25 @@ class Spotted:
     worst: float
     samples: int = 0
     row: str = ""
+    red: str = ""
 
     def event(self, fs: float) -> Event:
         """As it is told."""
-        column, value = self.trigger.column, reading_text(self.trigger.column, self.worst)
-        text = f"{self.trigger.name} begins: {column} is {value}, {self.trigger.words}"
-        if not self.is_begin:
+        if self.is_begin:
+            text = f"{self.trigger.name} begins: {self._reading('is')}"
+            text += "" if self.red else f", {self.trigger.words}"
+        else:
+            text = f"{self.trigger.name} has ended after {self.samples / fs:.2f} s: "
+            text += self._reading("was")
             most = "at least" if self.trigger.limit.below else "at most"
-            text = f"{self.trigger.name} has ended after {self.samples / fs:.2f} s: {column} was "
-            text += f"{value} {most}"
+            text += "" if self.red else f" {most}"
         kind = SOUND_BEGIN if self.is_begin else SOUND_END
         return Event(kind, self.sample, self.time_s, self.utc, self.samples, text, self.row)
+
+    def _reading(self, verb: str) -> str:
+        if self.red:
+            return f"{self.red} {verb} red"
+        return f"{self.trigger.column} {verb} {reading_text(self.trigger.column, self.worst)}"
 
 
 class Spotter:
@@ -91,10 +101,11 @@ class _Watch:
         self._background = Background() if trigger.over_background else None
         self._began: Spotted | None = None
         self._worst = math.nan
+        self._red_then = ""
 
     def __call__(self, rows: Rows) -> Iterator[Spotted]:
         limit, time_s = self._trigger.limit, rows["time_s"]
-        values = rows[limit.column]
+        values = self._values(rows)
         seen = values - (0.0 if self._background is None else self._background(time_s, values))
         seen = np.where(np.isfinite(seen), seen, -limit.sign * FAR)
         # Whether or not a value is calibrated or clipped, something sounds.
@@ -105,6 +116,7 @@ class _Watch:
             inside = state == STATES[RED]
             if inside and self._began is None:
                 self._worst = float(values[at])
+                self._red_then = self._red(rows, at) if self._trigger.is_alarm else ""
                 self._began = self._spotted(rows, at, 0.0, True)
                 yield self._began
             elif inside and limit.sign * values[at] > limit.sign * self._worst:
@@ -112,6 +124,18 @@ class _Watch:
             elif not inside and self._began is not None:
                 yield self._spotted(rows, at, limit.hold_s, False)
                 self._began = None
+
+    def _values(self, rows: Rows) -> NDArray[np.float64]:
+        if not self._trigger.is_alarm:
+            return rows[self._trigger.column]
+        names = [name for name in rows.columns if name.startswith(STATE)]
+        return np.array([rows[name] == STATES[RED] for name in names]).any(axis=0).astype(float)
+
+    def _red(self, rows: Rows, at: int) -> str:
+        """Names of the limits that are red in a row."""
+        names = [name for name in rows.columns if name.startswith(STATE)]
+        red = [name.removeprefix(STATE) for name in names if rows[name][at] == STATES[RED]]
+        return " and ".join(red)
 
     def _spotted(self, rows: Rows, at: int, ago_s: float, is_begin: bool) -> Spotted:
         utc = rows["utc"][at]
@@ -126,4 +150,5 @@ class _Watch:
             self._worst,
             0 if is_begin else sample - began,
             self._row,
+            self._red_then,
         )

@@ -30,6 +30,7 @@ def test_they_are_told_to_everybody_and_kept_with_what_is_known(sound, tmp_path)
     folder, log = tmp_path / "sounds", tmp_path / "log"
     asked = ["--source", str(sound), "--full-scale-db", str(FULL_SCALE_DB), "--fast"]
     asked += ["--event", "laf_db>85,name=loud", "--event-folder", str(folder)]
+    asked += ["--limit", "laf_db>90,name=hall", "--event", "limits"]
     asked += ["--columns", "laf_db", "--log", str(log), "--log-format", "jsonl"]
     with Served(*asked, "--keep-sound", "20") as served:
         status, last = served.end(close=False)
@@ -39,6 +40,10 @@ def test_they_are_told_to_everybody_and_kept_with_what_is_known(sound, tmp_path)
     assert header["kept_sound_s"] == 20
     assert header["models"] == [{"name": "spl"}]
     told = events(last, "sound_begin", "sound_end")
+    alarms = [one for one in told if one["text"].startswith("limits")]
+    assert [one["text"].partition(": ")[2] for one in alarms] == ["hall is red", "hall was red"] * 3
+    assert len(list(folder.glob("*-limits.flac"))) == len(BURSTS)
+    every, told = told, [one for one in told if one not in alarms]
     assert [one["kind"] for one in told] == ["sound_begin", "sound_end"] * len(BURSTS)
     for (begin, end), first, second in zip(BURSTS, told[::2], told[1::2], strict=True):
         assert begin < first["time_s"] < begin + 0.2
@@ -47,7 +52,7 @@ def test_they_are_told_to_everybody_and_kept_with_what_is_known(sound, tmp_path)
     (part,) = log.glob("events-*.jsonl")
     logged = [json.loads(line) for line in part.read_text().splitlines()]
     same = ("kind", "sample", "samples", "text")
-    assert [[one[key] for key in same] for one in told] == [
+    assert [[one[key] for key in same] for one in every] == [
         [one[key] for key in same] for one in logged if one["kind"] in ("sound_begin", "sound_end")
     ]
     assert len(list(folder.glob("*-loud.flac"))) == len(BURSTS)
@@ -90,6 +95,7 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
         (["--keep-sound", "10"], "--keep-sound is of files of sound: add --event-folder PATH"),
         (["--event", "laf_db"], "'laf_db' begins no event: write it as laf_db>85"),
         (["--event", "laf_dc>85"], "laf_dc > 85: no column is called 'laf_dc': did you mean laf"),
+        (["--event", "limits"], "an event of limits needs one: there are none"),
         (["--event", "laf_db>1", "--event", "laf_db>1"], "two events are called laf_1"),
         (["--event-folder", "/dev/null/x"], "/dev/null/x cannot be written: Not a directory"),
     ],

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from amt_stream.engine import Engine, PushSource
 from amt_stream.events import SoundKeeper
 from amt_stream.events.memory import SoundMemory
 from amt_stream.frames import Chunk
 from amt_stream.session import SessionError
+from amt_stream.stages import SoundLevel
 from tests.events.conftest import BURSTS, FS, FULL_SCALE_DB, bursts, in_24_bits, read
 
 STEP = FS // 100
@@ -141,6 +143,16 @@ def test_what_cannot_be_a_folder_is_refused(tmp_path):
         SoundKeeper(tmp_path / "new", None, fs=FS, channels=9)
     with pytest.raises(SessionError, match=r"70 s before an event are to be kept, and .* 60 s"):
         SoundKeeper(tmp_path / "new", None, fs=FS, channels=2, before_s=70)
+
+
+def test_the_window_says_that_sound_is_kept(heard):
+    from amt_monitor.status import status_text
+
+    keeper, _ = heard(bursts(0.1))
+    engine = Engine(PushSource(FS, 2), SoundLevel(FS), [keeper])
+    words = "|   the last 60 s of sound are kept in memory   |"
+    assert words in status_text(engine, "running")
+    assert words not in status_text(Engine(PushSource(FS, 2), SoundLevel(FS)), "running")
 
 
 def chunks(x, size):

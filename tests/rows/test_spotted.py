@@ -76,10 +76,26 @@ def test_the_background_is_what_was_exceeded_most_of_the_time():
     assert found[0].event(FS).text.endswith("laf_db > background + 20")
 
 
+def test_an_alarm_lasts_as_long_as_any_limit_is_red():
+    rows = rows_of(np.zeros(30))
+    venue, night = np.full(30, "green", object), np.full(30, "unknown", object)
+    venue[3:6], night[5:9], night[25:] = "red", "red", "red"
+    rows = Rows({name: rows[name] for name in rows.columns} | {"limit_venue": venue})
+    rows = Rows({name: rows[name] for name in rows.columns} | {"limit_night": night})
+    spot = Spotter([trigger_from_text("limits")], 0.1, FS)
+    events = [one.event(FS) for one in spot(rows)]
+    assert [(round(10 * one.time_s), one.text) for one in events] == [
+        (3, "limits begins: venue is red"),
+        (9, "limits has ended after 0.60 s: venue was red"),
+        (25, "limits begins: night is red"),
+    ]
+
+
 def test_what_is_typed_is_what_a_file_says():
     for text, name in (
         ("laf_db>85", "laf_85"),
         ("laf_db > background + 12.5,hold=3", "laf_background_12_5"),
+        ("limits", "limits"),
         ("laf_db<30,hysteresis=0,hold=0,name=calm", "calm"),
     ):
         trigger = trigger_from_text(text)
@@ -104,6 +120,7 @@ def test_what_begins_nothing_is_refused(text):
         ({"column": "laf_db", "above": 3, "amber": 2}, "amber is of limits alone"),
         ({"column": "laf_db", "above": 3, "over_background": 1}, "give true or false"),
         ({"column": "laf_db", "below": 3, "over_background": True}, "over the background is above"),
+        ({"column": "limits", "above": 3}, "an event of limits has a name and hold_s, and no oth"),
         ({"column": "laf_db"}, "an event: a limit has a column, and either above or below"),
     ],
 )
