@@ -151,11 +151,16 @@ LSL_PORTS = range(16572, 16605)
 
 
 def places_of(process):
-    """Protocol, address and port of each socket of a process, those of connections apart."""
+    """Protocol, address and port of each socket of a process and of those that it started.
+
+    Those of connections apart.
+    """
+    started = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     held = set()
-    for one in Path(f"/proc/{process.pid}/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed meanwhile
-            held.add(str(one.readlink()))
+    for pid in (process.pid, *started):
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # closed meanwhile
+                held.add(str(one.readlink()))
     for protocol in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/net/{protocol}").read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
@@ -185,6 +190,7 @@ ASKED = [
     ({"command": "calibrate", "full_scale_db": 101}, "calibrated"),
     ({"command": "swap", "settings": {"field": "diffuse"}}, "swapped"),
     ({"command": "status"}, None),
+    ({"command": "replay"}, None),
     ({"command": "mark"}, None),
     ({"command": "swap", "settings": {"field": "moon"}}, None),
     ({"command": "start"}, None),
@@ -209,5 +215,5 @@ def test_a_command_does_the_same_over_each(all_of_them, way):
         if kind:
             event = served.until(lambda m, kind=kind: m.get("event", {}).get("kind") == kind)
             assert event["event"]["text"] or kind in ("paused", "continued", "cleared")
-    assert [done for _, done, *_ in replies].count(False) == 4
+    assert [done for _, done, *_ in replies].count(False) == 5
     assert replies == REPLIES.setdefault("first", replies)
