@@ -44,8 +44,8 @@ def limit_words(limit: Limit, row: Mapping[str, Any]) -> str:
     names = _forecasts(limit)
     if names and row.get(names[0]) is not None:
         words += f"; allowed from now on {row[names[0]]:.1f}"
-    if names and row.get(names[1]) is not None:
-        words += f"; {_duration(row[names[1]])} as it is now"
+    if names and row.get(names[1]):
+        words += f"; {_duration(row[names[1]])} left as it is now"
     return words
 
 
