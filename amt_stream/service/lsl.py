@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amt_stream.limits import COLORS, STATE
 from amt_stream.rows.block import FAULTS_OF, kind_of
 from amt_stream.service.message import Message
 from amt_stream.service.transport import ServiceError, Unhindered, Wire
@@ -29,6 +30,7 @@ level=-2
 """
 """Configuration of liblsl: it announces, and can be found, on this computer alone."""
 
+LIMIT_UNIT = "0 green, 1 amber, 2 red"
 MARKS = ("valid", "settling", "calibrated", "fault")
 MARK_UNIT = "0 or 1"
 YOUNGEST_S, OLDEST_S = -1.0, 60.0
@@ -90,7 +92,7 @@ class Lsl(Unhindered):
         if message.kind == "header":
             self._header = message.content
             channels = [one["name"] for one in message.content["columns"]]
-            channels = [name for name in channels if kind_of(name) == "float64"]
+            channels = [n for n in channels if kind_of(n) == "float64" or n.startswith(STATE)]
             if channels != self._channels:
                 self._channels, self._outlets = channels, {}
         elif message.kind == "row":
@@ -101,8 +103,7 @@ class Lsl(Unhindered):
 
     def _values(self, row: Mapping[str, Any]) -> list[float]:
         told = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
-        numbers = [float(one) if isinstance(one, int | float) else math.nan for one in told]
-        return [*numbers, float(FAULTS_OF[row["fault"]])]
+        return [*map(_number, told), float(FAULTS_OF[row["fault"]])]
 
     async def close(self) -> None:
         """Without outlets, what has not left yet is lost."""
@@ -133,7 +134,8 @@ class Lsl(Unhindered):
                 one, {"unit": "bits" if one == "fault" else MARK_UNIT, "quantity": one}
             )
             channel = channels.append_child("channel").append_child_value("label", one)
-            channel.append_child_value("unit", column["unit"])
+            unit = LIMIT_UNIT if one.startswith(STATE) else column["unit"]
+            channel.append_child_value("unit", unit)
             channel.append_child_value("type", column["quantity"])
         info.desc().append_child_value("header", Message("header", self._header).text)
         self._outlets[row] = self._outlet(info)
@@ -148,6 +150,13 @@ class Lsl(Unhindered):
             for fd in _open_to_all() - before:
                 _keep_to_loopback(fd)
         return outlet
+
+
+def _number(value: Any) -> float:
+    """A reading, or the state of a limit, as LSL has it."""
+    if value in COLORS:
+        return float(COLORS.index(value))
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 class _Clock:

@@ -66,10 +66,11 @@ def test_a_clock_that_was_set_moves_no_time_stamp():
 
 def test_a_reading_that_is_not_there_is_nan_and_faults_are_a_sum():
     lsl = Lsl()
-    lsl._channels = ["a_db", "b_db"]
+    lsl._channels = ["a_db", "b_db", "limit_c", "limit_d"]
     marks = {"valid": False, "settling": True, "calibrated": True, "fault": "gap clip"}
-    a, b, *others = lsl._values({"a_db": 1.5, "b_db": None, **marks})
-    assert (a, math.isnan(b)) == (1.5, True)
+    states = {"limit_c": "red", "limit_d": "unknown"}
+    a, b, c, d, *others = lsl._values({"a_db": 1.5, "b_db": None, **states, **marks})
+    assert (a, math.isnan(b), c, math.isnan(d)) == (1.5, True, 2.0, True)
     assert others == [0, 1, 1, Fault.GAP + Fault.CLIP]
 
 
