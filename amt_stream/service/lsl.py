@@ -96,7 +96,11 @@ class Lsl(Unhindered):
             if channels != self._channels:
                 self._channels, self._outlets = channels, {}
         elif message.kind == "row":
-            outlet = self._outlets.get(message.row) or self._begun(message.row)
+            try:
+                outlet = self._outlets.get(message.row) or self._begun(message.row)
+            except (OSError, RuntimeError) as error:
+                self.note, self.missed = f"LSL has no stream for rows: {error}", self.missed + 1
+                return
             outlet.push_sample(self._values(message.content), self._clock.of(message.content))
         elif message.kind == "event":
             self._events.push_sample([message.text], self._clock.of(message.content))

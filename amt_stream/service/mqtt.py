@@ -83,6 +83,11 @@ class Mqtt:
             raise ServiceError(
                 'MQTT needs aiomqtt, which is not installed: pip install "amt_stream[serve]"'
             ) from error
+        if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
+            raise ServiceError(
+                "MQTT does not run in the event loop that Python has on Windows: take another "
+                "transport, as --udp to a program that publishes"
+            )
         self._wire = wire
         self._run = asyncio.create_task(self._go_on(), name="MQTT")
 

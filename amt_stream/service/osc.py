@@ -36,8 +36,8 @@ class Osc(Udp):
         if message.kind == "row":
             return _bundle(told)
         if message.kind == "event":
-            texts = (told[key] for key in ("kind", "text", "sample", "utc"))
-            return packed("/amt/event", *map(str, texts), message.row)
+            texts = (told["kind"], told["text"], str(told["sample"]), told["utc"] or "")
+            return packed("/amt/event", *texts, message.row)
         if message.kind == "state":
             return packed("/amt/state", told["state"], told["error"], json.dumps(told))
         return packed(f"/amt/{message.kind}", json.dumps(told))
