@@ -1,10 +1,11 @@
 """A measurement that is commanded from afar, and the transports that carry what it gives."""
 
 import asyncio
+import logging
 import math
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -17,7 +18,7 @@ from amt_stream.events import SoundKeeper, keeper_in
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
-from amt_stream.service.message import Message
+from amt_stream.service.message import Message, overloaded
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from amt_stream.engine.outlet import Sink
     from amt_stream.engine.runner import Engine
 
+log = logging.getLogger("amt_stream")
+
 STATE_S = 1.0
 """Between two messages of how it stands; each change is told at once besides."""
 
@@ -37,6 +40,9 @@ LAST_S = 2.0
 LATE_S = 5.0
 """Without a row for so long it is not well; steps of rows that are longer count by threes."""
 DISK_S = 10.0
+MOST_ON_WAY = 2000
+"""Messages that may be on their way from the sound to the transports."""
+
 
 RUNNING = ("measuring", "paused")
 
@@ -83,6 +89,10 @@ class Station:
         """What else is not well, in one sentence."""
         self._live = True
         self._heard_at = math.inf
+        self._failed: dict[str, str] = {}
+        # Each is counted by one thread alone.
+        self._posted = self._taken = self._left_out = 0
+        self._hole = False
         self._order = asyncio.Lock()
 
     @property
@@ -130,7 +140,7 @@ class Station:
         late_s = time.monotonic() - self._heard_at
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
             found.append(f"no row has come for {late_s:.0f} s")
-        found += [one.note for one in self._transports if one.note]
+        found += [note for one in self._transports if (note := self._note_of(one))]
         found += [self.trouble] if self.trouble else []
         return list(dict.fromkeys(found))
 
@@ -361,13 +371,31 @@ class Station:
         self._state, self._since = state, utc_now()
         self._send(self.state)
 
+    def _note_of(self, transport: Transport) -> str:
+        return self._failed.get(transport.name) or transport.note
+
     def _post(self, loop: asyncio.AbstractEventLoop, messages: Sequence[Message]) -> None:
         """Have messages sent by the loop; waits where the sound can [sink-thread]."""
         waits = not self._live
+        if not waits:
+            messages = [*self._in_time(messages)]
         sent = asyncio.run_coroutine_threadsafe(self._take(messages, waits), loop)
         if waits:
             with suppress(CancelledError):
                 sent.result()
+
+    def _in_time(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """All but rows for which the loop is too slow; the next one says so [sink-thread]."""
+        for message in messages:
+            if message.kind == "row":
+                if self._posted - self._taken >= MOST_ON_WAY:
+                    self._left_out += 1
+                    self._hole = True
+                    continue
+                if self._hole:
+                    message, self._hole = overloaded(message), False
+            self._posted += 1
+            yield message
 
     async def _take(self, messages: Sequence[Message], drain: bool) -> None:
         for message in messages:
@@ -377,13 +405,19 @@ class Station:
                 self._rows[message.row] = message
                 self._heard_at = time.monotonic()
             self._send(message)
+            self._taken += 0 if drain else 1
             if drain:
                 for transport in self._transports:
                     await transport.drain()
 
     def _send(self, message: Message) -> None:
         for transport in self._transports:
-            transport.send(message)
+            try:
+                transport.send(message)
+            except Exception as error:  # the others go on
+                if transport.name not in self._failed:
+                    log.exception("%s cannot send", transport.name)
+                self._failed[transport.name] = f"{transport.name} cannot send: {error}"
 
     @property
     def state(self) -> Message:
@@ -396,7 +430,8 @@ class Station:
         content |= {"logs": [] if engine is None else _logs(engine)}
         content |= {"kept_sound": None if engine is None else _kept_sound(engine)}
         content["transports"] = {
-            one.name: {"note": one.note, "missed_rows": one.missed} for one in self._transports
+            one.name: {"note": self._note_of(one), "missed_rows": one.missed + self._left_out}
+            for one in self._transports
         }
         return Message("state", content)
 
