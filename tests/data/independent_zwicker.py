@@ -135,16 +135,16 @@ def sharpness(level_db):
     """Sharpness in acum of 28 third-octave levels, by weighting: din, aures and bismarck."""
     limits = [*published_table("zwicker_bands")["zup_bark"], 24.0]
     lines = list(_lines([*_cores(level_db, "free"), 0.0], limits))
-    total, moments = 0.0, dict.fromkeys(("din", "aures", "bismarck"), 0.0)
+    total = sum((n + end) / 2 * (to - z) for z, to, n, end in lines)
+    moments = dict.fromkeys(("din", "aures", "bismarck"), 0.0)
     for k in range(1, 241):
         z = k / 10
         start, stop, first, last = next(line for line in lines if line[0] < z <= line[1])
         n = first + (last - first) * (z - start) / (stop - start)
-        total += n / 10
         moments["din"] += n * z * (1 if z <= 15.8 else 0.15 * math.exp(0.42 * (z - 15.8)) + 0.85)
         moments["bismarck"] += n * z * (1 if z <= 15 else 0.2 * math.exp(0.308 * (z - 15)) + 0.8)
         moments["aures"] += n * 0.078 * math.exp(0.171 * z)
-    found = {weighting: 0.111 * moment / 10 / total for weighting, moment in moments.items()}
+    found = {weighting: 0.1115 * moment / 10 / total for weighting, moment in moments.items()}
     # By loudness over a logarithm, and not alone.
     found["aures"] *= total / math.log(0.05 * total + 1)
     return found

@@ -104,7 +104,7 @@ CONSTANTS = {
             "np.array([0.0035, 0.07])",
         ),
         "stages/sharpness.py": (
-            "SCALE = 0.111",
+            "SCALE = 0.1115",
             "0.078 * np.exp(0.171 * z)",
             "0.2 * np.exp(0.308 * (z - 15)) + 0.8)",
             "0.15 * np.exp(0.42 * (z - 15.8)) + 0.85)",
