@@ -70,7 +70,8 @@ class SharpnessMeter(Meter):
     def _mean(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
         """That of all so far after each of `acum` (n,); NaN where there was none yet."""
         there = ~np.isnan(acum)
-        sums = self._sum + np.cumsum(np.where(there, acum, 0.0))
+        # One frame after another, however they are cut into blocks.
+        sums = np.append(self._sum, np.where(there, acum, 0.0)).cumsum()[1:]
         counts = self._count + np.cumsum(there)
         if len(acum):
             self._sum, self._count = float(sums[-1]), int(counts[-1])

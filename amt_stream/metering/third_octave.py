@@ -181,8 +181,9 @@ class ThirdOctaveMeter(Meter):
 
     def _equivalent(self, mean_square: Powers, measured: NDArray[np.bool_]) -> Values:
         """Mean squares (band, n) of all that was `measured` up to each frame."""
-        sums = np.where(measured, mean_square, 0.0).astype(np.float64).cumsum(1)
-        sums += self._sums[:, None]
+        # One frame after another, however they are cut into blocks.
+        squares = np.where(measured, mean_square, 0.0)
+        sums = np.concatenate([self._sums[:, None], squares], 1, dtype=np.float64).cumsum(1)[:, 1:]
         counts = self._counts[:, None] + measured.cumsum(1)
         self._sums, self._counts = sums[:, -1].copy(), counts[:, -1].copy()
         return np.asarray(sums / np.where(counts > 0, counts, np.nan))

@@ -64,3 +64,13 @@ def test_pause_and_reset():
 def test_a_column_that_there_is_not():
     with pytest.raises(ValueError, match="SharpnessMeter has no reading 's5_sone': the nearest is"):
         SharpnessMeter(("s5_sone",))
+
+
+@pytest.mark.parametrize("size", [1, 7, 441])
+def test_the_cut_into_blocks_changes_no_digit(size):
+    time_s, acum = walk(4)
+    whole, cut = SharpnessMeter(), SharpnessMeter()
+    whole.update(time_s, acum)
+    for at in range(0, len(acum), size):
+        cut.update(time_s[at : at + size], acum[at : at + size])
+    assert cut.reading() == whole.reading()

@@ -101,3 +101,13 @@ def test_pause_and_reset():
 def test_a_column_that_there_is_not(name):
     with pytest.raises(ValueError, match=f"ThirdOctaveMeter has no reading '{name}': the nearest"):
         ThirdOctaveMeter(NOMINAL, (name,))
+
+
+@pytest.mark.parametrize("size", [1, 7, 441])
+def test_the_cut_into_blocks_changes_no_digit(size):
+    given, valid = frames(900), np.ones(900, bool)
+    whole, cut = ThirdOctaveMeter(NOMINAL, COLUMNS), ThirdOctaveMeter(NOMINAL, COLUMNS)
+    told = fed(whole, given, 900, valid)
+    for name, values in fed(cut, given, size, valid).items():
+        np.testing.assert_array_equal(values, told[name], err_msg=name)
+    assert cut.reading() == whole.reading()
