@@ -11,6 +11,9 @@ FAULT_WORDS = {bit: name.replace("_", " ") for bit, name in FAULT_NAMES.items()}
 
 HIGHEST_PHON = 120.0
 
+SMALLEST_SONE = 5e-4
+"""What is less is shown as none."""
+
 
 def fault_words(fault: int) -> list[str]:
     """The faults of a frame, in words."""
@@ -21,7 +24,9 @@ def reading_text(name: str, value: float | None) -> str:
     """A reading by the name of its column: three digits of sone, tenths of anything else."""
     if value is None:
         return "---"
-    return f"{value:.3g}" if name.endswith("_sone") else f"{value:.1f}"
+    if not name.endswith("_sone"):
+        return f"{value:.1f}"
+    return "0" if abs(value) < SMALLEST_SONE else f"{value:.3g}"
 
 
 def phon_text(sone: float) -> str:

@@ -79,7 +79,8 @@ export class Connection extends EventTarget {
 export function words(column, value) {
   if (value === null || value === undefined) return "---";
   if (typeof value === "string") return value;
-  return column.unit === "sone" ? String(Number(value.toPrecision(3))) : value.toFixed(1);
+  if (column.unit !== "sone") return value.toFixed(1);
+  return Math.abs(value) < 5e-4 ? "0" : String(Number(value.toPrecision(3)));
 }
 
 // Why a reading is not to be trusted as it stands, a word each.
@@ -155,8 +156,9 @@ class AmtMeter extends HTMLElement {
 
 // What a column is, in words.
 export function caption(column) {
-  const statistic = column.statistic === "instantaneous" ? "" : `, ${column.statistic}`;
-  return column.quantity + statistic;
+  const quantity = column.quantity.replace(/, higher of both channels$/, "");
+  const told = quantity.startsWith("equivalent") ? column.statistic.replace(/^equivalent(, )?/, "") : column.statistic;
+  return told === "" || told === "instantaneous" || told === "forecast" ? quantity : `${quantity}, ${told}`;
 }
 
 customElements.define("amt-meter", AmtMeter);

@@ -18,7 +18,7 @@ const points = new Map(); // of each row and column: times and values, the newes
 let columns = [];
 let drawn = [];
 let whose = asked.get("row") || "";
-let latest = null;
+let limits = [];
 let patterns = [];
 
 document.body.classList.toggle("view", view.length > 0);
@@ -63,10 +63,49 @@ function showKeys() {
   at("legend").textContent = drawn.length ? `${unit}; click a reading to add it or take it away` : "click a reading to see it here";
 }
 
+function showLimits() {
+  at("limits").hidden = limits.length === 0;
+  at("limits").replaceChildren(...limits.map((limit) => {
+    const made = document.createElement("span");
+    made.className = "limit";
+    made.title = limit.source || "";
+    for (const name of ["light", "words", "quiet"]) {
+      const part = document.createElement("span");
+      part.className = name;
+      made.append(part);
+    }
+    limit.parts = [...made.children];
+    return made;
+  }));
+}
+
+// The state of each, its reading, and how loud it may still be.
+function drawLimits(row) {
+  for (const limit of limits) {
+    const [light, said, more] = limit.parts;
+    const column = connection.column(limit.column) || { unit: "", name: limit.column };
+    const state = row ? row[`limit_${limit.name}`] || "unknown" : "unknown";
+    const bound = limit.above === undefined ? `not below ${limit.below}` : `limit ${limit.above}`;
+    light.textContent = state;
+    light.dataset.state = state;
+    said.textContent = `${limit.name.replaceAll("_", " ")}: ${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
+    const stem = limit.column.replace(/_db$/, "");
+    const allowed = row && row[`${stem}_allowed_${limit.above}_db`];
+    const left = row && row[`${stem}_until_${limit.above}_s`];
+    const told = [];
+    if (typeof allowed === "number") told.push(`allowed from now on ${allowed.toFixed(1)}`);
+    if (typeof left === "number" && left > 0) told.push(`as it is now ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
+    more.textContent = told.join("; ");
+  }
+}
+
 connection.addEventListener("header", ({ detail: header }) => {
   points.clear();
   const keys = new Set(["row", "ear", "channel"]);
-  const numbers = header.columns.filter((one) => one.unit !== "" || !keys.has(one.name));
+  limits = header.limits || [];
+  const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
+  const numbers = header.columns.filter((one) => !ofLimits.has(one.name) && one.statistic !== "forecast" && (one.unit !== "" || !keys.has(one.name)));
+  showLimits();
   const chosen = view.length ? numbers.filter((one) => view.some((name) => [name, `${name}_${one.unit.toLowerCase()}`].includes(one.name))) : numbers.slice(0, MOST);
   columns = chosen.map(button);
   at("numbers").replaceChildren(...columns.map((one) => one.made));
@@ -175,6 +214,7 @@ function showNumbers() {
     value.textContent = text;
     made.classList.toggle("doubtful", doubts(row, column).length > 0);
   }
+  drawLimits(row);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
   const found = doubts(row, null).filter((word) => word !== "uncalibrated" && word !== "settling");
