@@ -390,6 +390,7 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
         return None
     view = VIEWS[preset.view]
     seen: list[Sink | None] = []
+    engines: list[Engine] = []
 
     def engine_for(device: str | int | None) -> "Engine":
         if device is None:
@@ -398,10 +399,13 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
             given, blocksize = input_from_window(device, args, preset), None
         engine, sink = _engine_to_see(args, preset, given, blocksize, view.asks)
         seen[:] = [sink]
+        engines.append(engine)
         ending.hold()
         return engine
 
     status = run_window(engine_for, view.load_window(), duration=args.duration)
+    for engine in engines:
+        close_keeper(engine, DISK_S)
     return _judged(args, status, seen[0] if seen else None)
 
 

@@ -49,7 +49,6 @@ class _Running:
 
     began: Spotted
     start: int
-    first: int
     part: int = 1
     end: Spotted | None = None
 
@@ -197,7 +196,7 @@ class SoundKeeper:
 
     def _begin(self, spotted: Spotted) -> None:
         start = max(spotted.sample - self._before, self._memory.first)
-        self._running.append(_Running(spotted, start, start))
+        self._running.append(_Running(spotted, start))
 
     def _stop(self, running: _Running) -> int:
         """Where the sound of an event ends in files, as far as is known."""
@@ -230,8 +229,7 @@ class SoundKeeper:
         event: dict[str, Any] = {**began.trigger.to_dict(), "part": running.part}
         event |= {"row": began.row} if began.row else {}
         event |= {"begin_sample": began.sample, "end_sample": None if end is None else end.sample}
-        worst = began.worst if end is None else end.worst
-        event |= {"red": began.red} if began.red else {"value": worst}
+        event |= {"red": began.red} if began.red else {"value": None if end is None else end.worst}
         running.part += 1
         self._write(began.trigger.name, stretch, {"event": event})
 

@@ -81,12 +81,6 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
         told = served.until(lambda message: events([message], "sound_kept"))["event"]
         assert told["text"].endswith(reply["path"])
         assert told["samples"] == FS
-    with Served(*asked) as served:
-        header = served.until(lambda message: "header" in message)["header"]
-        assert "kept_sound_s" not in header
-        refused = served.ask("replay")
-        assert refused["error"] == "no sound is kept: begin with --event-folder PATH"
-        assert served.ask("status")["kept_sound"] is None
 
 
 @pytest.mark.parametrize(

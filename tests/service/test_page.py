@@ -16,8 +16,10 @@ from tests.service.served import Served, is_row
 
 
 @pytest.fixture(scope="module")
-def served():
-    with Served("--web", "0", "--source", "demo", "--model", "moore2016") as one:
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sounds")
+    asked = ["--web", "0", "--source", "demo", "--model", "moore2016"]
+    with Served(*asked, "--event-folder", str(folder)) as one:
         one.url = one.address
         one.until(is_row)
         yield one
@@ -78,6 +80,16 @@ def test_buttons_command_the_measurement(served):
         browser.evaluate(press("pause"))
         browser.until(f"{text('state')} === 'measuring'")
         browser.until("document.querySelectorAll('#events li').length >= 2")
+
+
+def test_that_sound_is_kept_is_said_and_a_button_writes_it(served):
+    with Browser() as browser:
+        browser.open(served.url)
+        browser.until(f"{text('kept')} === 'keeps 60 s of sound'")
+        browser.until("!document.getElementById('replay').hidden")
+        browser.evaluate(press("replay"))
+        told = served.until(lambda m: m.get("event", {}).get("kind") == "sound_kept")["event"]
+        assert told["text"].endswith("-replay.flac")
 
 
 @pytest.mark.parametrize("dark", [False, True])

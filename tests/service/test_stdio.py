@@ -32,6 +32,7 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
         for message in ({"header": header}, columns_of(first)):
             jsonschema.validate(message, SCHEMA)
         assert [one["name"] for one in header["columns"]] == ["laf_db", "lafmax_db"]
+        assert "kept_sound_s" not in header
 
         assert served.ask("mark", text="door") == {
             "command": "mark", "id": "x", "done": True, "error": "", "state": "measuring",
@@ -84,6 +85,8 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
         assert "2 is no setting" in served.ask("swap", settings={"2": "3"})["error"]
         assert "no row is called 'door'" in served.ask("reset", row="door")["error"]
         assert served.ask("start")["error"] == "a measurement runs: send stop first"
+        assert served.ask("status")["kept_sound"] is None
+        assert "no sound is kept: begin with --event-folder" in served.ask("replay")["error"]
         served.until(is_row)
 
 

@@ -114,6 +114,8 @@ connection.addEventListener("header", ({ detail: header }) => {
   drawn = numbers.filter((one) => first && one.unit === first.unit && one.statistic === "instantaneous").slice(0, 2).map((one) => one.name);
   at("source").textContent = header.source.name;
   document.title = `${header.source.name}: amt_stream`;
+  at("kept").textContent = header.kept_sound_s ? `keeps ${header.kept_sound_s} s of sound` : "";
+  at("replay").hidden = !header.kept_sound_s;
   const rows = Object.keys(header.source.rows || {});
   at("whose").hidden = rows.length === 0;
   const select = at("whose").querySelector("select");
