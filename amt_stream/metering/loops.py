@@ -126,10 +126,16 @@ def measure(
                     highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
                     if i < 6:
                         lowest[i, 0] = min(lowest[i, 0], frames[11 + i, k])
+        # Number by number: slices of arrays take seconds to compile.
         for i in range(3):
             told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
-        told[3, k], told[4:11, k], told[11:17, k] = peak[0] * peak[0], highest[:, 0], lowest[:, 0]
-        told[18, k], told[19, k] = sums[0, 0], counts[0]
+        told[3, k] = peak[0] * peak[0]
+        for i in range(7):
+            told[4 + i, k] = highest[i, 0]
+        for i in range(6):
+            told[11 + i, k] = lowest[i, 0]
+        told[18, k] = sums[0, 0]
+        told[19, k] = counts[0]
 
 
 def make_ready() -> None:
