@@ -24,6 +24,11 @@ def typed_limits(args: argparse.Namespace) -> tuple[Limit, ...]:
     return limits_of(args.limit or ())
 
 
+def with_typed(preset: "Preset", args: argparse.Namespace) -> "Preset":
+    """A preset that may have come later, with the limits of --limit, which are of the place."""
+    return preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
+
+
 def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
     """The models that give the columns of these limits, the first of each."""
     if not limits:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import refuse_event_options
+from amt_stream.cli.limits import with_typed
 from amt_stream.cli.log import refuse_log_options
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.meter import (
@@ -55,7 +56,7 @@ class Plan:
 
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
         """A new engine, not yet started, and its rows."""
-        args = self.args
+        args, preset = self.args, with_typed(preset, self.args)
         given = metered_input(args, preset)
         # Only a page shows it.
         models = make_models(given, preset, asks() if args.web is not None else {})

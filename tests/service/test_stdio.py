@@ -130,3 +130,22 @@ def test_a_limit_is_told_in_rows_and_when_it_turns(tmp_path):
     red = next(one for one in rows if one["limit_loud"] == "red")
     assert (red["sample"], red["utc"]) == (turned["sample"], turned["utc"])
     assert summary["summary"]["limits"][0]["exceeded"]
+
+
+def test_limits_that_were_typed_hold_for_another_preset_too(tmp_path):
+    tone = tmp_path / "tone.wav"
+    soundfile.write(tone, 0.1 * np.sin(2 * np.pi * np.arange(48000 * 60) / 48), 48000)
+    asked = ["--source", str(tone), "--full-scale-db", "100", "--limit", "laf_db>70"]
+
+    def has_header(message):
+        return "header" in message
+
+    with Served(*asked) as served:
+        first = served.until(has_header)["header"]
+        assert served.ask("stop")["done"]
+        refused = served.ask("start", preset="broadcast")
+        assert "no column is called 'laf_db'" in refused["error"]
+        assert served.ask("start", preset="noise-control")["done"]
+        second = served.until(has_header)["header"]
+    assert [one["name"] for one in second["models"]] == ["spl", "zwicker"]
+    assert second["limits"] == first["limits"]
