@@ -1,3 +1,4 @@
+import json
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,9 @@ from amt_stream.presets import (
     Preset,
     PresetError,
     load_preset,
+    preset_of,
     presets_folder,
+    read_preset,
     rules,
     shipped_presets,
 )
@@ -44,6 +47,22 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
         # They know of no microphones, and of no place.
         settings -= {"meter.rows", "limits", "events", "run"}
         assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
+
+
+def test_events_are_tables_or_lines(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'events = ["laf_db>85,hold=2", "limits"]\n[model]\nname = "spl"\n'
+        '[[limits]]\ncolumn = "laeq_db"\nabove = 80\n'
+    )
+    by_line = read_preset(path)
+    assert [one.words for one in by_line.triggers] == ["laf_db > 85", "a limit is red"]
+    path.write_text(
+        '[model]\nname = "spl"\n[[limits]]\ncolumn = "laeq_db"\nabove = 80\n'
+        '[[events]]\ncolumn = "laf_db"\nabove = 85\nhold_s = 2\n[[events]]\ncolumn = "limits"\n'
+    )
+    assert read_preset(path) == by_line
+    assert preset_of(json.loads(json.dumps(by_line.tables)), path) == by_line
 
 
 def test_the_default_preset_is_the_model_as_it_stands():

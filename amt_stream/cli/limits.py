@@ -25,8 +25,9 @@ def typed_limits(args: argparse.Namespace) -> tuple[Limit, ...]:
 
 
 def with_typed(preset: "Preset", args: argparse.Namespace) -> "Preset":
-    """A preset that may have come later, with the limits of --limit, which are of the place."""
-    return preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
+    """A preset that may have come later, with --limit and --event, which are of the place."""
+    preset = preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
+    return preset.with_triggers([one for one in args.event if one not in preset.triggers])
 
 
 def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:

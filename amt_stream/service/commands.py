@@ -67,7 +67,12 @@ _ROW = Argument("name of one row, where several are heard; by default all of the
 COMMANDS = {
     "start": Command(
         "begin a measurement, where none runs",
-        {"preset": Argument("name of a preset to go on with, in place of the present one")},
+        {
+            "preset": Argument(
+                "name of a preset to go on with, in place of the present one; limits and events "
+                "that were typed hold for it too"
+            )
+        },
     ),
     "stop": Command("end the measurement: its last rows and its summary are sent", {}),
     "pause": Command("averages, maxima and percentiles stand still; sound is heard, rows come", {}),

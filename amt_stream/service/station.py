@@ -234,8 +234,12 @@ class Station:
         try:
             given = understood(asked)
             reply["command"] = given.command
-            async with self._order:
-                reply |= await self._do(given)
+            if given.command == "replay":
+                # It waits for a disk, and nothing else is to.
+                reply["path"] = str(await self._replay(given.arguments.get("seconds")))
+            else:
+                async with self._order:
+                    await self._do(given)
             reply["done"] = True
         except Refusal as refusal:
             reply["error"] = str(refusal)
@@ -244,15 +248,12 @@ class Station:
         state = self.state.content if reply["command"] == "status" else {"state": self._state}
         return Message("reply", {**reply, **state, "error": reply["error"]})
 
-    async def _do(self, asked: Asked) -> dict[str, Any]:
-        """Gives what the reply tells besides."""
+    async def _do(self, asked: Asked) -> None:
         given, row = asked.arguments, asked.arguments.get("row")
         if asked.command == "start":
             await self._start(given.get("preset"))
         elif asked.command == "status":
-            pass
-        elif asked.command == "replay":
-            return {"path": str(await self._replay(given.get("seconds")))}
+            return
         elif asked.command == "stop":
             self._running()
             await self._end("stopped")
@@ -268,7 +269,6 @@ class Station:
             self._calibrate(float(given["full_scale_db"]), row)
         else:
             await self._swap(given["settings"])
-        return {}
 
     def _running(self) -> "Engine":
         if self._engine is None or self._state not in RUNNING:
@@ -344,7 +344,8 @@ class Station:
         engine, table = self._running(), self._table
         assert table is not None
         calibration = Calibration(full_scale_db, "given over the wire", utc_now())
-        table.calibrate(calibration, row)
+        for one in (table, *_tables_of_files(engine)):
+            one.calibrate(calibration, row)
         engine.calibrate(calibration, row=row)
 
     async def _replay(self, seconds: float | None) -> Path:
@@ -362,7 +363,8 @@ class Station:
             models = preset.models(engine.source.fs, table.ears)
             for name, model in models.items():
                 engine.swap(model, name)
-            table.swap(preset, models)
+            for one in (table, *_tables_of_files(engine)):
+                one.swap(preset, models)
 
         await asyncio.to_thread(swap)
         self._preset = preset
@@ -451,6 +453,12 @@ def _logs(engine: "Engine") -> list[dict[str, Any]]:
         for sink in engine.sinks
         if isinstance(sink, SessionLog)
     ]
+
+
+def _tables_of_files(engine: "Engine") -> list[Table]:
+    """Those whose headers stand in files of sound."""
+    keeper = keeper_in(engine.sinks)
+    return [] if keeper is None else [keeper.table]
 
 
 def _kept_sound(engine: "Engine") -> dict[str, Any] | None:

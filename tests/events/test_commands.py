@@ -81,6 +81,11 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
         told = served.until(lambda message: events([message], "sound_kept"))["event"]
         assert told["text"].endswith(reply["path"])
         assert told["samples"] == FS
+        # What is known of the sound by then is in the next file.
+        assert served.ask("calibrate", full_scale_db=121.5)["done"]
+        comment = json.loads(soundfile.SoundFile(served.ask("replay")["path"]).comment)
+        assert comment["header"]["calibration"][0]["full_scale_db_spl"] == 121.5
+        assert comment["samples"] >= 1.5 * FS
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ def test_limits_that_were_typed_hold_for_another_preset_too(tmp_path):
     tone = tmp_path / "tone.wav"
     soundfile.write(tone, 0.1 * np.sin(2 * np.pi * np.arange(48000 * 60) / 48), 48000)
     asked = ["--source", str(tone), "--full-scale-db", "100", "--limit", "laf_db>70"]
+    asked += ["--event", "laf_db>75"]
 
     def has_header(message):
         return "header" in message
@@ -149,3 +150,4 @@ def test_limits_that_were_typed_hold_for_another_preset_too(tmp_path):
         second = served.until(has_header)["header"]
     assert [one["name"] for one in second["models"]] == ["spl", "zwicker"]
     assert second["limits"] == first["limits"]
+    assert second["events"] == first["events"]
