@@ -33,7 +33,7 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "bench", "replay", "verify", "log", "events", "analyze", "meter"]
+CLI_RANK += ["selftest", "bench", "replay", "verify", "export", "log", "events", "analyze", "meter"]
 CLI_RANK += ["serve", "run", "command"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}

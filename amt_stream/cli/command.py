@@ -145,6 +145,14 @@ COMMANDS = {
         "amt_stream.cli.selftest:run_selftest",
         options.selftest_options,
     ),
+    "export": Command(
+        "write a model or a stage, with its state, as a program of torch (experimental)",
+        "Write a stream as torch.export has it: a program that takes blocks of one length and "
+        "carries its state from one to the next, for whatever runs such programs. Experimental: "
+        "the format is torch's, and a program is loaded by the same version of both.",
+        "amt_stream.cli.export:run_export",
+        options.export_options,
+    ),
     "bench": Command(
         "time the models on this machine",
         "Time models and their stages on this machine, in blocks of one length or another, for one "

@@ -647,6 +647,45 @@ def selftest_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite what --report names")
 
 
+def export_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `export`."""
+    parser.add_argument(
+        "what", metavar="STAGE|PRESET", help="the name of a stage, or a preset with one model"
+    )
+    parser.add_argument("out", metavar="FILE", help="to write, as moore2016.pt2")
+    parser.add_argument("--force", action="store_true", help="overwrite it")
+    parser.add_argument(
+        "-r",
+        "--samplerate",
+        dest="fs",
+        type=number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
+        default=PCM_FS,
+        metavar="HZ",
+        help=f"of the sound (default: {PCM_FS})",
+    )
+    parser.add_argument(
+        "-c",
+        "--channels",
+        type=number(1, 64, "channels", whole=True),
+        default=2,
+        metavar="N",
+        help="ears, or channels (default: 2)",
+    )
+    parser.add_argument(
+        "--shape",
+        type=listed(number(1, 1e6, "", whole=True)),
+        metavar="LIST",
+        help="of what a stage takes, without time, as 1,2,31 (default: 1 and the channels)",
+    )
+    parser.add_argument(
+        "--block-ms",
+        type=number(0.01, 1000, "ms"),
+        default=10.0,
+        metavar="MS",
+        help="length of a block, brought to a whole number of the stage's own (default: 10)",
+    )
+
+
 def bench_options(parser: argparse.ArgumentParser) -> None:
     """Those of `bench`."""
     parser.add_argument(

@@ -1,0 +1,112 @@
+"""`amt-stream export`: a stream with its state as a program of torch, for other programs to run."""
+
+import argparse
+import inspect
+import io
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amt_stream import __version__
+from amt_stream.cli.messages import Mistake, say
+from amt_stream.presets import load_preset, stage_types
+from amt_stream.settings import PresetError
+
+if TYPE_CHECKING:
+    from amt_stream.streaming import Stage
+
+ABOUT = "amt_stream.json"
+"""What is known of the program, beside it in the file."""
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Write the program; says how it is loaded."""
+    import torch
+
+    from amt_stream.streaming import Stream
+
+    out = Path(args.out)
+    if out.exists() and not args.force:
+        raise Mistake(f"{out} is there already: give another name, or --force")
+    shape = args.shape or (1, args.channels)
+    try:
+        stage = _stage(args.what, args.fs)
+        live = Stream(stage, shape)
+        block = _block(stage, args.fs, args.block_ms)
+        sound = torch.zeros(*_with_time(stage, shape, block))
+        with torch.no_grad():
+            outputs = live(sound)
+            live.reset()
+            program = torch.export.export(live, (sound,), strict=False)
+    except (TypeError, ValueError) as error:
+        raise Mistake(f"{args.what} cannot be exported: {error}") from error
+    about = _about(args.what, stage, args.fs, tuple(sound.shape), outputs)
+    whole = io.BytesIO()
+    torch.export.save(program, whole, extra_files={ABOUT: json.dumps(about, indent=1)})
+    draft = out.with_name(f"{out.name}.{os.getpid()}.draft")
+    try:
+        draft.write_bytes(whole.getvalue())
+        draft.replace(out)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise Mistake(f"{out} cannot be written: {error.strerror}") from error
+    say(
+        f"{out}: {about['stage']} in blocks of {block} samples, {about['shape']}; experimental. "
+        "Load it with torch.export.load after import amt_stream.stages"
+    )
+    return 0
+
+
+def _stage(what: str, fs: int) -> "Stage":
+    """The stage of that name with what it is made with by default, or the one model of a preset."""
+    kind = stage_types().get(what)
+    if kind is not None:
+        given = {"fs": fs} if "fs" in inspect.signature(kind).parameters else {}
+        try:
+            stage: Any = kind(**given)
+        except TypeError as error:
+            raise Mistake(f"{error}: a preset with a chain of it says how it is made") from error
+        return stage
+    try:
+        preset = load_preset(what)
+    except PresetError as error:
+        raise Mistake(f"{what} is neither a stage nor a preset: {error}") from error
+    if len(preset.names) > 1:
+        raise Mistake(f"{what} has several models, {preset.where}: export each by itself")
+    return preset.model(fs)
+
+
+def _block(stage: "Stage", fs: int, block_ms: float) -> int:
+    """So many samples, a whole number of the stage's blocks."""
+    return stage.block_size * max(1, round(block_ms * 1e-3 * fs / stage.block_size))
+
+
+def _with_time(stage: "Stage", shape: tuple[int, ...], block: int) -> list[int]:
+    """The shape with the time axis in its place."""
+    whole = list(shape)
+    whole.insert(len(shape) + 1 + stage.time_dim, block)
+    return whole
+
+
+def _about(
+    what: str, stage: "Stage", fs: int, shape: tuple[int, ...], outputs: Any
+) -> dict[str, Any]:
+    fields = getattr(outputs, "_fields", ("value",))
+    values = outputs if hasattr(outputs, "_fields") else (outputs,)
+    return {
+        "program": "amt_stream",
+        "version": __version__,
+        "exported": what,
+        "stage": type(stage).__name__,
+        "fs": fs,
+        "shape": list(shape),
+        "input_unit": getattr(stage, "input_unit", None),
+        "ratio": str(Fraction(stage.ratio)),
+        "latency": str(Fraction(stage.latency)),
+        "outputs": {
+            name: None if value is None else list(value.shape)
+            for name, value in zip(fields, values, strict=True)
+        },
+    }
