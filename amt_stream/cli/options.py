@@ -293,6 +293,11 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         const="network",
         help="give them to the whole network, to anybody, as liblsl is configured",
     )
+    parser.add_argument(
+        "--lsl-name",
+        metavar="NAME",
+        help="what their names begin with (default: amt_stream); another one for each station",
+    )
     _mqtt(parser)
     parser.add_argument(
         "--check-every",

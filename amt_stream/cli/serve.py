@@ -24,7 +24,7 @@ from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.page.entrance import token_in
 from amt_stream.presets import Preset
 from amt_stream.service.broker import Broker
-from amt_stream.service.lsl import Lsl
+from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
 from amt_stream.service.mqtt import Mqtt
 from amt_stream.service.osc import Osc, OscIn
@@ -124,8 +124,15 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []
-    found += [Lsl(network=args.lsl == "network")] if args.lsl else []
-    return [*found, *_mqtt(args)]
+    return [*found, *_lsl(args), *_mqtt(args)]
+
+
+def _lsl(args: argparse.Namespace) -> list[Transport]:
+    if args.lsl is None:
+        if args.lsl_name is not None:
+            raise WrongUsage("--lsl-name is of LSL: add --lsl or --lsl-network")
+        return []
+    return [Lsl(args.lsl == "network", args.lsl_name or NAME)]
 
 
 def _mqtt(args: argparse.Namespace) -> list[Transport]:

@@ -1,6 +1,7 @@
 """Rows as streams of the lab streaming layer, in which recorders keep them beside other signals."""
 
 import asyncio
+import contextlib
 import math
 import os
 import socket
@@ -44,12 +45,13 @@ class Lsl(Unhindered):
 
     network: found by whoever is on the network, as the user's configuration of liblsl says; else
         it is kept to this computer, also where that says otherwise
+    named: what the names of streams begin with; another one for each station on a network
     """
 
     name = "lsl"
 
-    def __init__(self, network: bool = False) -> None:
-        self._network = network
+    def __init__(self, network: bool = False, named: str = NAME) -> None:
+        self._network, self._named = network, named
         self._clock = _Clock()
         self._outlets: dict[str, StreamOutlet] = {}
         self._events: StreamOutlet | None = None
@@ -72,7 +74,7 @@ class Lsl(Unhindered):
                 "as on ARM: conda install -c conda-forge liblsl, or name its file in PYLSL_LIB"
             ) from error
         info = pylsl.StreamInfo(
-            f"{NAME} events",
+            f"{self._named} events",
             "Markers",
             1,
             pylsl.IRREGULAR_RATE,
@@ -118,12 +120,12 @@ class Lsl(Unhindered):
 
     def _id(self, what: str) -> str:
         """By which a recorder knows the stream again after a new start."""
-        return f"{NAME} {socket.gethostname()} {what}"
+        return f"{self._named} {socket.gethostname()} {what}"
 
     def _begun(self, row: str) -> "StreamOutlet":
         import pylsl
 
-        name = f"{NAME} {row}".strip()
+        name = f"{self._named} {row}".strip()
         rate = 1000 / self._header["step_ms"]
         # With a row for each of several cells there are more.
         rate = pylsl.IRREGULAR_RATE if "modulation_hz" in self._channels else rate
@@ -186,12 +188,12 @@ def _open_to_all() -> set[int]:
     """Numbers of this process's sockets that listen on all addresses; on Linux only."""
     found = set()
     for one in Path("/proc/self/fd").iterdir() if sys.platform == "linux" else ():
-        try:
-            with socket.socket(fileno=os.dup(int(one.name))) as held:
-                if held.family == socket.AF_INET and held.getsockname()[0] == "0.0.0.0":
-                    found.add(int(one.name))
-        except OSError:  # no socket, or closed meanwhile
-            continue
+        # What is no socket would be left open here, as a pipe whose end somebody waits for.
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if one.is_socket():
+                with socket.socket(fileno=os.dup(int(one.name))) as held:
+                    if held.family == socket.AF_INET and held.getsockname()[0] == "0.0.0.0":
+                        found.add(int(one.name))
     return found
 
 

@@ -1,6 +1,7 @@
-"""A recorder: finds the streams, says so, and prints what comes until a marker "end"."""
+"""A recorder: finds the streams of a name, says so, and prints what comes until a marker "end"."""
 
 import json
+import sys
 import time
 
 import pylsl
@@ -8,9 +9,7 @@ import pylsl
 from amt_stream.service.lsl import LOOPBACK
 
 pylsl.set_config_content(LOOPBACK)
-found = []
-while len(found) < 2:
-    found = pylsl.resolve_streams(1.0)
+found = pylsl.resolve_bypred(f"starts-with(name, '{sys.argv[1]}')", 2, 20)
 rows, events = sorted(found, key=lambda info: info.type())
 inlets = [pylsl.StreamInlet(rows), pylsl.StreamInlet(events)]
 info = inlets[0].info(20)
@@ -25,8 +24,8 @@ described = {
 for inlet in inlets:
     inlet.open_stream(20)
 print(json.dumps(described), flush=True)
-heard = [[], []]
-while not any('"text":"end"' in sample[0] for sample, _ in heard[1]):
+heard, until_s = [[], []], time.monotonic() + 30
+while time.monotonic() < until_s and not any('"text":"end"' in one[0] for one, _ in heard[1]):
     for of_stream, inlet in zip(heard, inlets, strict=True):
         samples, times = inlet.pull_chunk(timeout=0.05)
         of_stream += zip(samples, times, strict=True)

@@ -22,8 +22,9 @@ COLUMNS = ("laf_db", "lafmax_db")
 
 def test_a_recorder_gets_what_others_get():
     asked = ["--model", "spl", "--source", "am-tone", "--columns", ",".join(COLUMNS)]
-    reader = [sys.executable, str(Path(__file__).with_name("lsl_reader.py"))]
-    with Served(*asked, "--lsl") as served:
+    name = f"of test {os.getpid()}"  # another test may have streams too
+    reader = [sys.executable, str(Path(__file__).with_name("lsl_reader.py")), name]
+    with Served(*asked, "--lsl", "--lsl-name", name) as served:
         served.until(is_row)
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with subprocess.Popen(reader, stdout=subprocess.PIPE, text=True, env=environment) as peer:
@@ -90,6 +91,17 @@ def test_nobody_beyond_this_computer_gets_through():
     found = asyncio.run(ports())
     assert len(found) >= 2
     assert {one.rstrip(b"\0") for one in found} == {b"lo"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has open")
+def test_looking_for_sockets_leaves_nothing_open():
+    ours, theirs = os.pipe()
+    before = sorted(Path("/proc/self/fd").iterdir())
+    _open_to_all()
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
+    os.close(theirs)
+    assert os.read(ours, 1) == b""  # nobody else holds the other end
+    os.close(ours)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import socket
 import struct
 import sys
@@ -218,3 +219,12 @@ def test_a_command_does_the_same_over_each(all_of_them, way):
             assert event["event"]["text"] or kind in ("paused", "continued", "cleared")
     assert [done for _, done, *_ in replies].count(False) == 4
     assert replies == REPLIES.setdefault("first", replies)
+
+
+def test_all_of_it_ends_in_order(all_of_them):
+    """The last test here: it ends what the others share."""
+    process = all_of_them.served.process
+    process.terminate()
+    assert process.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
+    with pytest.raises(AssertionError, match="it has ended without"):
+        all_of_them.served.said("(could not end in order)")
