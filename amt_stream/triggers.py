@@ -17,12 +17,15 @@ KEPT_S = 60.0
 BEFORE_S, AFTER_S, LONGEST_S = 5.0, 2.0, 600.0
 """Of the sound of events, by default: what is in memory, and what a file of one holds."""
 
-OVER = "over_background"
+OVER, FOR = "over_background", "for_s"
+
+LONGEST_FOR_S = 600.0
 
 LIMITS = "limits"
 """In place of a column: an event lasts as long as any limit is red."""
 
 _BACKGROUND = re.compile(r">\s*background\s*\+\s*(?=[\d.])")
+_FOR = re.compile(r",\s*for\s*=\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
 
 
 class TriggerError(Refusal, ValueError):
@@ -36,10 +39,12 @@ class Trigger:
     The end is where the column went back by the hysteresis, once it has stayed there for `hold_s`.
 
     over_background: the threshold is so far above what was exceeded for 90 % of the last minutes
+    for_s: what does not last for so long is none
     """
 
     limit: Limit
     over_background: bool = False
+    for_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -67,9 +72,11 @@ class Trigger:
         """As a table of TOML says it, and a header tells it."""
         limit = self.limit
         if self.is_alarm:
-            return {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
-        told = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
-        return told | ({OVER: True} if self.over_background else {})
+            told = {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
+        else:
+            told = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
+        told |= {OVER: True} if self.over_background else {}
+        return told | ({FOR: self.for_s} if self.for_s else {})
 
 
 def trigger_of(table: Mapping[str, Any]) -> Trigger:
@@ -77,16 +84,20 @@ def trigger_of(table: Mapping[str, Any]) -> Trigger:
     given = {"hysteresis": HYSTERESIS, "hold_s": HOLD_S, **table}
     if table.get("column") == LIMITS:
         given = {"name": LIMITS, **_ANY_RED, "hold_s": HOLD_S, **table}
-        if not table.keys() <= {"column", "name", "hold_s"}:
-            raise TriggerError(f"an event of {LIMITS} has a name and hold_s, and no other key")
-    over = given.pop(OVER, False)
+        if not table.keys() <= {"column", "name", "hold_s", FOR}:
+            raise TriggerError(
+                f"an event of {LIMITS} has a name, hold_s and {FOR}, and no other key"
+            )
+    over, for_s = given.pop(OVER, False), given.pop(FOR, 0.0)
     if not isinstance(over, bool):
         raise TriggerError(f"{OVER} is {brief(over)!r}: give true or false")
+    if type(for_s) not in (int, float) or not 0 <= for_s <= LONGEST_FOR_S:
+        raise TriggerError(f"{FOR} is {brief(for_s)}: give 0 to {LONGEST_FOR_S:g} seconds")
     try:
         for key in ("amber", "at_end"):
             if key in given:
                 raise LimitError(f"{key} is of limits alone: leave it out")
-        return _named(limit_of(given), over, "name" in table)
+        return Trigger(_named(limit_of(given), over, "name" in table), over, for_s)
     except LimitError as refusal:
         raise TriggerError(f"an event: {refusal}") from refusal
 
@@ -103,13 +114,15 @@ def trigger_from_text(text: str) -> Trigger:
     if text.strip() == LIMITS:
         return trigger_of({"column": LIMITS})
     line, count = _BACKGROUND.subn(">", text)
+    lasting = _FOR.search(line)
+    line = _FOR.sub("", line)
     try:
         typed = [part.partition("=")[0].strip() for part in line.split(",")[1:]]
         if "amber" in typed:
             raise LimitError("amber is of limits alone")
         limit = limit_from_text(line)
     except LimitError as refusal:
-        others = ", ".join(f"{key}=" for key in OF_TEXT if key != "amber")
+        others = ", ".join(f"{key}=" for key in (*OF_TEXT, "for") if key != "amber")
         raise TriggerError(
             f"{brief(text)!r} begins no event: write it as laf_db>85 or laf_db>background+15, "
             f"{LIMITS} where a limit is red, or with a comma before each of {others}"
@@ -120,17 +133,18 @@ def trigger_from_text(text: str) -> Trigger:
     table = limit.to_dict() | {OF_TEXT[key]: value for key, value in ways.items()}
     if "name" not in typed:
         del table["name"]
-    return trigger_of({**table, OVER: bool(count)})
+    for_s = float(lasting[1]) if lasting else 0.0
+    return trigger_of({**table, OVER: bool(count), FOR: for_s})
 
 
-def _named(limit: Limit, over_background: bool, has_name: bool) -> Trigger:
+def _named(limit: Limit, over_background: bool, has_name: bool) -> Limit:
     if over_background and limit.below:
         raise LimitError(f"{limit.words}: what is over the background is above it")
     if over_background and not has_name:
         stem = limit.column.rpartition("_")[0] or limit.column
         name = f"{stem}_background_{limit.threshold:g}".replace(".", "_")
-        limit = replace(limit, name=name)
-    return Trigger(limit, over_background)
+        return replace(limit, name=name)
+    return limit
 
 
 def refuse_same(triggers: Iterable[Trigger]) -> None:

@@ -120,9 +120,11 @@ def open_input(
     else:
         heard = channel_slice(pick, opened.channels, source, most)
         channels = tuple(range(1, opened.channels + 1)[heard])
-    return Input(
-        opened, channels, _calibrations(opened, source, full_scale_db, channels), pick, rows
-    )
+    if hasattr(args, "full_scale_db"):
+        known = _calibrations(opened, source, full_scale_db, channels)
+    else:  # it is to be measured
+        known = [opened.calibration or UNCALIBRATED]
+    return Input(opened, channels, known, pick, rows)
 
 
 def _calibrations(

@@ -434,7 +434,7 @@ def _events(parser: argparse.ArgumentParser) -> None:
         help="tell when a sound begins and when it has ended: 'laf_db>85', or "
         "'stl_phon>background+15', above what was exceeded for 90 %% of the last 5 minutes; or "
         f"limits, while one is red. It ends {HYSTERESIS:g} below, for {HOLD_S:g} s: otherwise as "
-        "'laf_db>85,hysteresis=6,hold=3'. Again for others",
+        "'laf_db>85,hysteresis=6,hold=3', and with for=2 only what lasts 2 s. Again for others",
     )
     parser.add_argument(
         "--event-folder",

@@ -106,7 +106,9 @@ class SoundKeeper:
         self._before, self._after, self._longest, self._most = (
             round(seconds * fs) for seconds in (before_s, after_s, longest_s, keep_s)
         )
-        self._memory = SoundMemory(fs, channels, keep_s + (LAG_S if table.triggers else 0.0))
+        # By the time that an event is known to be one, what came before it has to be there.
+        lags = [LAG_S + trigger.for_s for trigger in table.triggers]
+        self._memory = SoundMemory(fs, channels, keep_s + max(lags, default=0.0))
         self._rows: deque[Rows] = deque()
         self._spot = Spotter(table.triggers, table.rows.step_ms / 1000, fs)
         self._running: list[_Running] = []

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,7 @@ class _Watch:
         self._began: Spotted | None = None
         self._worst = math.nan
         self._red_then = ""
+        self._told = False
 
     def __call__(self, rows: Rows) -> Iterator[Spotted]:
         limit, time_s = self._trigger.limit, rows["time_s"]
@@ -113,17 +114,22 @@ class _Watch:
             (*row, True, False) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
         )
         for at, state in enumerate(states):
-            inside = state == STATES[RED]
-            if inside and self._began is None:
+            if state != STATES[RED]:
+                if self._told:
+                    yield self._spotted(rows, at, limit.hold_s, False)
+                self._began, self._told = None, False
+                continue
+            if self._began is None:
                 self._worst = float(values[at])
                 self._red_then = self._red(rows, at) if self._trigger.is_alarm else ""
                 self._began = self._spotted(rows, at, 0.0, True)
-                yield self._began
-            elif inside and limit.sign * values[at] > limit.sign * self._worst:
+            elif limit.sign * values[at] > limit.sign * self._worst:
                 self._worst = float(values[at])
-            elif not inside and self._began is not None:
-                yield self._spotted(rows, at, limit.hold_s, False)
-                self._began = None
+            still = limit.sign * (seen[at] - limit.threshold) > -limit.hysteresis
+            lasted_s = time_s[at] - self._began.time_s
+            if still and not self._told and lasted_s >= self._trigger.for_s - 1e-6:
+                self._told = True
+                yield replace(self._began, worst=self._worst)
 
     def _values(self, rows: Rows) -> NDArray[np.float64]:
         if not self._trigger.is_alarm:

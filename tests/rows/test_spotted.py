@@ -76,6 +76,16 @@ def test_the_background_is_what_was_exceeded_most_of_the_time():
     assert found[0].event(FS).text.endswith("laf_db > background + 20")
 
 
+def test_what_does_not_last_is_none():
+    # A click; what dips, and lasts; what goes on.
+    values = [20, 90, *[20] * 12, 90, 83, 90, 91, 86, 90, *[20] * 12, *[90] * 9]
+    places, found = spotted("laf_db>85,for=0.5,hold=0.3", values, size=2)
+    assert places == [(14, True, 91), (20, False, 91), (32, True, 90)]
+    assert found[1].samples == round(0.6 * FS)
+    assert spotted("laf_db>85,for=0.5,hold=5", values[:14])[0] == []
+    assert spotted("laf_db>85,for=0.6,hold=0.3", values[:20])[0] == []
+
+
 def test_an_alarm_lasts_as_long_as_any_limit_is_red():
     rows = rows_of(np.zeros(30))
     venue, night = np.full(30, "green", object), np.full(30, "unknown", object)
@@ -96,6 +106,7 @@ def test_what_is_typed_is_what_a_file_says():
         ("laf_db>85", "laf_85"),
         ("laf_db > background + 12.5,hold=3", "laf_background_12_5"),
         ("limits", "limits"),
+        ("laf_db>85 , for = 2.5, hold=3,name=a", "a"),
         ("laf_db<30,hysteresis=0,hold=0,name=calm", "calm"),
     ):
         trigger = trigger_from_text(text)
@@ -120,7 +131,8 @@ def test_what_begins_nothing_is_refused(text):
         ({"column": "laf_db", "above": 3, "amber": 2}, "amber is of limits alone"),
         ({"column": "laf_db", "above": 3, "over_background": 1}, "give true or false"),
         ({"column": "laf_db", "below": 3, "over_background": True}, "over the background is above"),
-        ({"column": "limits", "above": 3}, "an event of limits has a name and hold_s, and no oth"),
+        ({"column": "limits", "above": 3}, "of limits has a name, hold_s and for_s, and no oth"),
+        ({"column": "laf_db", "above": 3, "for_s": -1}, "for_s is -1: give 0 to 600 seconds"),
         ({"column": "laf_db"}, "an event: a limit has a column, and either above or below"),
     ],
 )
