@@ -190,8 +190,9 @@ def build_parser() -> argparse.ArgumentParser:
         if command.lists_models:
             own.formatter_class = argparse.RawDescriptionHelpFormatter
             own.description = textwrap.fill(command.description, 79)
+            wide = max(map(len, catalog.names()))
             own.epilog = "models:\n" + "\n".join(
-                f"  {entry.name:<10}  {entry.method}" for entry in catalog.entries().values()
+                f"  {entry.name:<{wide}}  {entry.method}" for entry in catalog.entries().values()
             )
     return parser
 
