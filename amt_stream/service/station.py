@@ -39,10 +39,10 @@ LOOK_S = 0.05
 LAST_S = 2.0
 LATE_S = 5.0
 """Without a row for so long it is not well; steps of rows that are longer count by threes."""
+
 DISK_S = 10.0
 MOST_ON_WAY = 2000
 """Messages that may be on their way from the sound to the transports."""
-
 
 RUNNING = ("measuring", "paused")
 
@@ -96,24 +96,9 @@ class Station:
         self._order = asyncio.Lock()
 
     @property
-    def engine(self) -> "Engine | None":
-        """The one that runs, or ran last."""
-        return self._engine
-
-    @property
     def error(self) -> str:
         """Why the measurement failed, if it did."""
         return self._error
-
-    @property
-    def rows(self) -> Mapping[str, Message]:
-        """The newest row of each that is heard, of one alone by the name ""."""
-        return self._rows
-
-    @property
-    def header(self) -> Message | None:
-        """That of the measurement that runs, or ran last."""
-        return self._header
 
     @property
     def newest(self) -> tuple[Message, ...]:
@@ -245,6 +230,9 @@ class Station:
             reply["error"] = str(refusal)
         except (TypeError, ValueError) as error:
             reply["error"] = str(error)
+        except Exception as error:  # whoever asked is told, and all goes on
+            log.exception("%s has failed", reply["command"])
+            reply["error"] = f"it has failed: {error}"
         state = self.state.content if reply["command"] == "status" else {"state": self._state}
         return Message("reply", {**reply, **state, "error": reply["error"]})
 
