@@ -33,6 +33,7 @@ GAP_S = 1.0
 """A gap that is longer ends a file: no file is mostly silence."""
 
 PATIENCE_S = 10.0
+TOLD = 100
 
 REPLAY = "replay"
 SOUND_KEPT = "sound_kept"
@@ -102,6 +103,8 @@ class SoundKeeper:
         self.tell = tell
         self.files = 0
         """How many were written [any-thread]."""
+        self.told: deque[Event] = deque(maxlen=TOLD)
+        """The last events of files: an engine that is over tells no more of them."""
         self._fs = fs
         self._before, self._after, self._longest, self._most = (
             round(seconds * fs) for seconds in (before_s, after_s, longest_s, keep_s)
@@ -261,7 +264,9 @@ class SoundKeeper:
         at_s = stretch.start / self._fs
         text = f"the sound from {at_s:.2f} s on, {len(stretch) / self._fs:.2f} s, is in "
         text += str(written.result())
-        self.tell(Event(SOUND_KEPT, stretch.start, at_s, stretch.utc, len(stretch), text))
+        event = Event(SOUND_KEPT, stretch.start, at_s, stretch.utc, len(stretch), text)
+        self.told.append(event)
+        self.tell(event)
 
 
 def _fit(name: str) -> str:

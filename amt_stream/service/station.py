@@ -18,7 +18,7 @@ from amt_stream.events import SoundKeeper, keeper_in
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
-from amt_stream.service.message import Message, overloaded
+from amt_stream.service.message import Message, event_message, overloaded
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
@@ -313,6 +313,10 @@ class Station:
                     sink.close(DISK_S)
 
         await asyncio.to_thread(stop)
+        keeper, told = keeper_in(engine.sinks), engine.events
+        for event in () if keeper is None else keeper.told:
+            if event not in told:
+                self._send(event_message(event))
         self._enter(state)
 
     @property

@@ -43,6 +43,8 @@ def test_they_are_told_to_everybody_and_kept_with_what_is_known(sound, tmp_path)
     alarms = [one for one in told if one["text"].startswith("limits")]
     assert [one["text"].partition(": ")[2] for one in alarms] == ["hall is red", "hall was red"] * 3
     assert len(list(folder.glob("*-limits.flac"))) == len(BURSTS)
+    kept = [one["text"].rpartition(" ")[2] for one in events(last, "sound_kept")]
+    assert sorted(kept) == sorted(map(str, folder.iterdir()))
     every, told = told, [one for one in told if one not in alarms]
     assert [one["kind"] for one in told] == ["sound_begin", "sound_end"] * len(BURSTS)
     for (begin, end), first, second in zip(BURSTS, told[::2], told[1::2], strict=True):
