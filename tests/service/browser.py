@@ -4,6 +4,8 @@ import base64
 import contextlib
 import itertools
 import json
+import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -21,10 +23,17 @@ class Browser:
     def __init__(self, width=1280, height=800, dark=False):
         self._folder = tempfile.TemporaryDirectory(prefix="browser", ignore_cleanup_errors=True)
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        options += ["--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-port=0"]
+        options += [
+            "--disable-breakpad",
+            "--disable-crash-reporter",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            "--remote-debugging-port=0",
+        ]
         options += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}"]
         self._process = subprocess.Popen(
             ["chromium", *options, "about:blank"],
+            start_new_session=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -88,6 +97,6 @@ class Browser:
 
     def __exit__(self, *error):
         self._open.close()
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._folder.cleanup()

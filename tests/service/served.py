@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -53,8 +54,9 @@ class Served:
 
     def until(self, wanted):
         """The next message that is wanted."""
+        end = time.monotonic() + PATIENCE_S
         while True:
-            message = self.messages.get(timeout=PATIENCE_S)
+            message = self.messages.get(timeout=max(0.0, end - time.monotonic()))
             assert message is not None, list(self._said.queue)
             self.past.append(message)
             if wanted(message):
