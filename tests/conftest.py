@@ -5,14 +5,17 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.forks import Forks
+from tests.service.served import forks as forks_of_served
 
-VIRTUAL_MIC = Path(__file__).parent / "tools" / "virtual_mic.sh"
+ROOT = Path(__file__).parents[1]
+VIRTUAL_MIC = ROOT / "tests" / "tools" / "virtual_mic.sh"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,6 +43,26 @@ def pytest_configure(config):
         import torch
 
         torch.set_num_threads(1)  # the workers share the cores
+    elif config.getoption("numprocesses", None):
+        compile_kernels()
+
+
+# Models whose kernels are compiled side by side, about as long for each.
+COMPILED = ("moore2016,gm2002", "zwicker,bs1770,spl,third_octave", "king2019")
+
+
+def compile_kernels():
+    """Fill the cache of kernels, which each worker would otherwise compile for itself."""
+    asked = ["meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv"]
+    command = [sys.executable, "-m", "amt_stream", *asked, "--model"]
+    running = [
+        subprocess.Popen(
+            [*command, models], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for models in COMPILED
+    ]
+    for one in running:
+        one.wait()
 
 
 # Files whose tests share what takes seconds to make: one worker runs all of a file.
@@ -220,12 +243,11 @@ def xvfb() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
+def forks() -> Forks:
     """The process in whose forks commands run."""
     if not hasattr(os, "fork"):
         pytest.skip("commands run in forks, which are POSIX")
-    with Forks() as forks:
-        yield forks
+    return forks_of_served()
 
 
 @pytest.fixture(scope="session")

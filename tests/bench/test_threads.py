@@ -14,7 +14,7 @@ from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
 
-SECONDS, RUNS, BUSY = 3, 3, 2
+SECONDS, RUNS, BUSY = 3, 5, 2
 
 PROGRAM = f"""
 import json, sys, time
@@ -73,6 +73,7 @@ def test_threads(neighbors):
         counts, cpu, wall = zip(*done, strict=True)
         print(f"  {counts[0]} threads   CPU {summary(np.ravel(cpu))}")
         print(f"  {'':9}   wall {summary(np.ravel(wall))}")
-    one, default = (np.median([sum(cpu) for _, cpu, _ in done]) for done in runs.values())
+    # The least of several: neighbors, and those of this computer, only ever add to it.
+    one, default = (min(sum(cpu) for _, cpu, _ in done) for done in runs.values())
     print(f"  ratio of the CPU time {default / one:.3f}")
     assert default < 1.1 * one

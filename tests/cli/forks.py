@@ -74,14 +74,22 @@ class Command:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None and self.poll() is None:
-            self.send_signal(signal.SIGKILL)
+        if kind is not None:
+            self.kill()
         self.wait()
         self.stdout.close()
         self.stderr.close()
 
     def send_signal(self, number: int) -> None:
         os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once, where it has not ended."""
+        if self.poll() is None:
+            self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
 
     def poll(self) -> int | None:
         with contextlib.suppress(TimeoutError):

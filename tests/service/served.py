@@ -1,32 +1,40 @@
 """A running `amt-stream serve`, as another program starts it: real pipes, real sockets."""
 
+import atexit
 import contextlib
+import functools
 import json
+import os
 import queue
 import re
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+
+from tests.cli.forks import Forks
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "amt_stream"]
 PATIENCE_S = 60
 
 
+@functools.cache
+def forks():
+    """The process in whose forks they run, so that none has to import all over again."""
+    one = Forks()
+    atexit.register(one.__exit__)
+    return one.__enter__()
+
+
 class Served:
     """What it says line by line, as messages; `address` is that of its page."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--stdio", *arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        reading, writing = os.pipe()
+        self._commands = os.fdopen(writing, "w", encoding="utf-8")
+        self.process = forks().begin("serve", "--stdio", *arguments, stdin=reading)
+        os.close(reading)
         self.messages, self.past, self._said = queue.Queue(), [], queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -68,13 +76,13 @@ class Served:
         return self.until(lambda message: "reply" in message)["reply"]
 
     def tell(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        self._commands.write(line + "\n")
+        self._commands.flush()
 
     def end(self, close=True):
         """Close its input, or wait for the end of the sound; gives its status, and the rest."""
         if close:
-            self.process.stdin.close()
+            self._commands.close()
         last = list(iter(lambda: self.messages.get(timeout=PATIENCE_S), None))
         return self.process.wait(timeout=PATIENCE_S), last
 
@@ -84,7 +92,7 @@ class Served:
     def __exit__(self, *error):
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for pipe in (self._commands, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 pipe.close()
 
