@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import soundfile
 from websockets.sync.client import connect
 
+from amt_stream.cli.run import options_of
 from amt_stream.presets import load_preset, shipped_presets
 from amt_stream.service.reference import read_tone
 from amt_stream.session.verify import verify
@@ -167,8 +169,6 @@ def test_what_is_wrong_in_a_preset_is_said_in_one_sentence(tmp_path, lines, said
 
 
 def test_the_station_that_ships_has_options_that_serve_knows():
-    from amt_stream.cli.run import options_of
-
     assert "station" in shipped_presets()
     asked = options_of("station", ["--web", "9000", "--source", "demo"])
     assert (asked.web, asked.source, asked.log, asked.check_every) == (
@@ -178,6 +178,14 @@ def test_the_station_that_ships_has_options_that_serve_knows():
         3600,
     )
     assert options_of("moore2016", []).check_every == 3600
+
+
+def test_the_preset_that_the_document_shows_is_one(tmp_path):
+    text = (ROOT / "docs" / "unattended.md").read_text()
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "own.toml").write_text(block)
+    asked = options_of(str(tmp_path / "own.toml"), [])
+    assert (asked.device, asked.wait, asked.web, asked.log_sound) == ("USB", True, 8765, "flac")
 
 
 @pytest.mark.parametrize(
