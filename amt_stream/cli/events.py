@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from amt_stream.cli.messages import WrongUsage, say
+from amt_stream.cli.messages import refuse_without, say
 from amt_stream.events import SoundKeeper, keeper_in
 from amt_stream.table import Table
 from amt_stream.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
@@ -21,9 +21,7 @@ def refuse_event_options(args: argparse.Namespace) -> None:
         "--event-after": args.event_after,
         "--event-longest": args.event_longest,
     }
-    for name, value in typed.items():
-        if value is not None and args.event_folder is None:
-            raise WrongUsage(f"{name} is of files of sound: add --event-folder PATH")
+    refuse_without(args.event_folder, "files of sound: add --event-folder PATH", typed)
 
 
 def kept_s(args: argparse.Namespace) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import __version__
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.presets import load_preset, stage_types
+from amt_stream.session.files import drafted
 from amt_stream.settings import PresetError
 
 if TYPE_CHECKING:
@@ -45,12 +46,10 @@ def run_export(args: argparse.Namespace) -> int:
     about = _about(args.what, stage, args.fs, tuple(sound.shape), outputs)
     whole = io.BytesIO()
     torch.export.save(program, whole, extra_files={ABOUT: json.dumps(about, indent=1)})
-    draft = out.with_name(f"{out.name}.{os.getpid()}.draft")
     try:
-        draft.write_bytes(whole.getvalue())
-        draft.replace(out)
+        with drafted(out.with_name(f"{out.name}.{os.getpid()}.draft"), whole.getvalue()) as draft:
+            draft.replace(out)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise Mistake(f"{out} cannot be written: {error.strerror}") from error
     say(
         f"{out}: {about['stage']} in blocks of {block} samples, {about['shape']}; experimental. "

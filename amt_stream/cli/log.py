@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.cli.inputs import Input
-from amt_stream.cli.messages import WrongUsage, say
+from amt_stream.cli.messages import WrongUsage, refuse_without, say
 from amt_stream.engine.sources import FileSource
 from amt_stream.session import LOG_FORMATS, SessionLog, SoundLog
 from amt_stream.session.folder import refuse_no_session
@@ -21,9 +21,7 @@ def refuse_log_options(args: argparse.Namespace) -> None:
         "--quiet": args.quiet or None,
         "--resume": args.resume or None,
     }
-    for name, value in typed.items():
-        if value is not None and args.log is None:
-            raise WrongUsage(f"{name} is of a log: add --log PATH")
+    refuse_without(args.log, "a log: add --log PATH", typed)
     if args.quiet and (args.format or args.terminal):
         shown = "--terminal" if args.terminal else "--format"
         raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")

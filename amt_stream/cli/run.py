@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import choose_rows, chosen_preset, serve_options
-from amt_stream.cli.serve import Plan, serve
+from amt_stream.cli.options import serve_options
+from amt_stream.cli.serve import Plan, asked_preset, serve
 from amt_stream.plain import brief, sentence
-from amt_stream.presets import Preset, load_preset
+from amt_stream.presets import load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.station import Station
 
@@ -25,7 +25,7 @@ def run_station(args: argparse.Namespace) -> int:
     SIGHUP reads the preset again: where it can be used, a new measurement begins by it.
     """
     typed = options_of(args.preset, args.more)
-    plan = Plan(typed, _preset(typed))
+    plan = Plan(typed, asked_preset(typed))
     asked = [0]
 
     def hung_up() -> None:
@@ -76,18 +76,12 @@ def _words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _preset(typed: argparse.Namespace) -> Preset:
-    preset = chosen_preset(typed)
-    choose_rows(typed, preset)
-    return preset
-
-
 async def reload(args: argparse.Namespace, plan: Plan, station: Station) -> None:
     """Go on as the preset says now; where that cannot be, say why, and go on as before."""
     before = plan.args
     try:
         typed = await asyncio.to_thread(options_of, args.preset, args.more)
-        preset = _preset(typed)
+        preset = asked_preset(typed)
         changed = {k: v for k, v in vars(typed).items() if v != vars(before)[k]}
         kept = sorted(changed.keys() - MEASURED)
         if kept:

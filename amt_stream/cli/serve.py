@@ -11,7 +11,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.events import refuse_event_options
 from amt_stream.cli.limits import with_typed
 from amt_stream.cli.log import refuse_log_options
-from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.messages import Mistake, WrongUsage, refuse_without, say
 from amt_stream.cli.meter import (
     make_engine,
     make_models,
@@ -69,11 +69,16 @@ class Plan:
         return make_engine(given, preset, models, sinks, args.blocksize), table
 
 
-def run_serve(args: argparse.Namespace) -> int:
-    """Measure until the sound ends, or somebody stops it from here or from afar."""
+def asked_preset(args: argparse.Namespace) -> Preset:
+    """That of a command that is served; rows that it has are then among the arguments."""
     preset = chosen_preset(args)
     choose_rows(args, preset)
-    return serve(Plan(args, preset))
+    return preset
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    """Measure until the sound ends, or somebody stops it from here or from afar."""
+    return serve(Plan(args, asked_preset(args)))
 
 
 def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
@@ -128,19 +133,16 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
 
 
 def _lsl(args: argparse.Namespace) -> list[Transport]:
+    refuse_without(args.lsl, "LSL: add --lsl or --lsl-network", {"--lsl-name": args.lsl_name})
     if args.lsl is None:
-        if args.lsl_name is not None:
-            raise WrongUsage("--lsl-name is of LSL: add --lsl or --lsl-network")
         return []
     return [Lsl(args.lsl == "network", args.lsl_name or NAME)]
 
 
 def _mqtt(args: argparse.Namespace) -> list[Transport]:
-    typed = {name: getattr(args, name) for name in vars(args) if name.startswith("mqtt_")}
+    typed = {f"--{k.replace('_', '-')}": v for k, v in vars(args).items() if k.startswith("mqtt_")}
+    refuse_without(args.mqtt, "MQTT: add --mqtt BROKER", typed)
     if args.mqtt is None:
-        for name, value in typed.items():
-            if value is not None:
-                raise WrongUsage(f"--{name.replace('_', '-')} is of MQTT: add --mqtt BROKER")
         return []
     every_s, found_at = args.mqtt_every, args.mqtt_discovery
     return [
@@ -165,10 +167,8 @@ def _stdio(args: argparse.Namespace) -> Stdio | None:
 def _web(args: argparse.Namespace, metrics: Metrics | None) -> Web | None:
     typed = {"--listen": args.listen, "--token-file": args.token_file}
     typed |= {"--allow-origin": args.allow_origin, "--share": args.share or None}
+    refuse_without(args.web, "the page: add --web", typed)
     if args.web is None:
-        for name, value in typed.items():
-            if value is not None:
-                raise WrongUsage(f"{name} is of the page: add --web")
         return None
     host = args.listen or "127.0.0.1"
     token = None if args.token_file is None else token_in(args.token_file)

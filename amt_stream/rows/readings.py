@@ -105,6 +105,11 @@ class Readings(Resumable, ABC):
         return self.rise_s if self.from_s is None else self.from_s
 
     @property
+    def burst(self) -> bool:
+        """Whether the sound comes after silence, so that its levels are right from the first on."""
+        return self.from_s is not None and self.from_s <= 0
+
+    @property
     def without(self) -> str:
         """What no statistic counts, in words."""
         return "lost and invalid samples, and what settles after them"

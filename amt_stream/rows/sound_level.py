@@ -89,11 +89,6 @@ class SoundLevelReadings(Readings):
         super().__init__("spl", offered, usual)
 
     @property
-    def burst(self) -> bool:
-        """Whether the sound comes after silence, so that its levels are right from the first on."""
-        return self.from_s is not None and self.from_s <= 0
-
-    @property
     def without(self) -> str:
         rise = "" if self.burst else ", and of time-weighted levels their first 5 time constants"
         return super().without + rise

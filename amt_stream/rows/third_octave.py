@@ -44,11 +44,6 @@ class ThirdOctaveReadings(Readings):
         super().__init__("third_octave", offered, [f"lzf_{band}_db" for band in self._hz])
 
     @property
-    def burst(self) -> bool:
-        """Whether the sound comes after silence, so that its levels are right from the first on."""
-        return self.from_s is not None and self.from_s <= 0
-
-    @property
     def without(self) -> str:
         rise = "" if self.burst else ", and of maxima the rise of filter and time weighting"
         return super().without + rise

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from amt_stream.files import NotThatFile, small_text
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transport import ServiceError, host_and_port
 
 USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"
 """Variables of the environment."""
@@ -23,8 +23,7 @@ class Broker:
     password: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return host_and_port(self.host, self.port)
 
     def with_login(self, path: str | None) -> Self:
         """By a file with the user on its first line and the password on its second.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.limits import COLORS, STATE
 from amt_stream.rows.block import FAULTS_OF, kind_of
 from amt_stream.service.message import Message
-from amt_stream.service.transport import ServiceError, Unhindered, Wire
+from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
 
 if TYPE_CHECKING:
     from pylsl import StreamInfo, StreamOutlet
@@ -65,9 +65,7 @@ class Lsl(Unhindered):
             if not self._network:
                 pylsl.set_config_content(LOOPBACK)
         except ModuleNotFoundError as error:
-            raise ServiceError(
-                'LSL needs pylsl, which is not installed: pip install "amt_stream[lsl]"'
-            ) from error
+            raise missing("LSL needs pylsl", "lsl") from error
         except RuntimeError as error:  # also of a liblsl that is too old, NotImplementedError
             raise ServiceError(
                 "LSL needs liblsl 1.17.7 or newer, which does not come with pylsl for this system, "

@@ -14,6 +14,9 @@ from amt_stream.rows.block import ROW, in_utc, told
 
 Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"]
 
+RUNNING = ("measuring", "paused")
+"""States in which there is a measurement."""
+
 INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
 """Faults after which readings are not all of the sound that there was."""
 
@@ -48,8 +51,25 @@ def row_message(row: Mapping[str, Any]) -> Message:
     return Message("row", {**row, "valid": whole})
 
 
-def overloaded(message: Message) -> Message:
-    """The same row, marked as the first after rows that were left out."""
+class LeftOut:
+    """How many rows were left out, and whether the next one has still to say so."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._untold = False
+
+    def add(self) -> None:
+        """One more."""
+        self.count += 1
+        self._untold = True
+
+    def before(self, row: Message) -> Message:
+        """A row that goes out, marked where it is the first after those."""
+        told, self._untold = self._untold, False
+        return _overloaded(row) if told else row
+
+
+def _overloaded(message: Message) -> Message:
     words = {*message.content["fault"].split(), FAULT_NAMES[Fault.OVERLOAD]}
     fault = " ".join(word for word in FAULT_NAMES.values() if word in words)
     return Message("row", {**message.content, "fault": fault})

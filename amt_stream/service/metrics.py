@@ -10,15 +10,14 @@ from amt_stream import __version__
 from amt_stream.limits import COLORS, STATE
 from amt_stream.metering.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.rows.block import kind_of
-from amt_stream.service.message import MAIN, Message
+from amt_stream.service.message import MAIN, RUNNING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
-from amt_stream.service.transport import ServiceError, Unhindered, Wire
+from amt_stream.service.transport import Unhindered, Wire, missing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-RUNNING = ("measuring", "paused")
 STATES = ("starting", *RUNNING, "stopped", "ended", "failed")
 MARKS = ("valid", "settling", "calibrated")
 CHANNELS = {"": "", "left": "L", "right": "R"}
@@ -67,10 +66,7 @@ class Metrics(Unhindered):
         try:
             from prometheus_client import CollectorRegistry
         except ModuleNotFoundError as error:
-            raise ServiceError(
-                "metrics need prometheus-client, which is not installed: "
-                'pip install "amt_stream[serve]"'
-            ) from error
+            raise missing("metrics need prometheus-client") from error
         self._registry = CollectorRegistry()
         self._registry.register(self)
 

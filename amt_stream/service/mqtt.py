@@ -15,7 +15,7 @@ from amt_stream.service.broker import Broker
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import MAIN, Message, Thinned
 from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import ServiceError, Wire
+from amt_stream.service.transport import ServiceError, Wire, missing
 
 if TYPE_CHECKING:
     from aiomqtt import Client
@@ -80,9 +80,7 @@ class Mqtt:
         try:
             import aiomqtt  # noqa: F401
         except ModuleNotFoundError as error:
-            raise ServiceError(
-                'MQTT needs aiomqtt, which is not installed: pip install "amt_stream[serve]"'
-            ) from error
+            raise missing("MQTT needs aiomqtt") from error
         if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
             raise ServiceError(
                 "MQTT does not run in the event loop that Python has on Windows: take another "

@@ -12,7 +12,7 @@ from typing import Any
 from amt_stream.rows.block import AFTER, BEFORE, ROW
 from amt_stream.service.message import MAIN, Message
 from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import ServiceError, Unhindered, Wire
+from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
 from amt_stream.service.udp import Udp
 
 COMMAND = "/amt/command/"
@@ -62,10 +62,7 @@ class OscIn(Unhindered):
         try:
             import pythonosc  # noqa: F401
         except ModuleNotFoundError as error:
-            raise ServiceError(
-                "commands by OSC need python-osc, which is not installed: "
-                'pip install "amt_stream[serve]"'
-            ) from error
+            raise missing("commands by OSC need python-osc") from error
         self._wire = wire
         try:
             self._way, _ = await asyncio.get_running_loop().create_datagram_endpoint(

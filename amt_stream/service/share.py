@@ -2,7 +2,7 @@
 
 import io
 
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transport import missing
 
 
 def square(address: str) -> str:
@@ -10,9 +10,7 @@ def square(address: str) -> str:
     try:
         import segno
     except ModuleNotFoundError as error:
-        raise ServiceError(
-            '--share needs segno, which is not installed: pip install "amt_stream[serve]"'
-        ) from error
+        raise missing("--share needs segno") from error
     lines = io.StringIO()
     segno.make(address, micro=False).terminal(lines, compact=True, border=2)
     return lines.getvalue()

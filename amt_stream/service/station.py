@@ -18,7 +18,7 @@ from amt_stream.events import SoundKeeper, keeper_in
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
-from amt_stream.service.message import Message, event_message, overloaded
+from amt_stream.service.message import RUNNING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
@@ -44,8 +44,6 @@ DISK_S = 10.0
 MOST_ON_WAY = 2000
 """Messages that may be on their way from the sound to the transports."""
 
-RUNNING = ("measuring", "paused")
-
 Made = tuple["Engine", Table]
 Make = Callable[[Preset, Callable[[Table], "Sink"]], Made]
 """Makes an engine and its rows, by a preset; the sink of those rows is to be one of its own."""
@@ -61,7 +59,6 @@ class Station:
     ended in threads, so that nobody on the wire waits for them.
 
     make: a new engine and its table each time, by a preset
-    stays: goes on after the end of a sound that has one, until it is told to end
     opened: called once all transports are open
     tap: is handed all frames [sink-thread]
     """
@@ -72,12 +69,11 @@ class Station:
         preset: Preset,
         transports: Sequence[Transport],
         *,
-        stays: bool = False,
         opened: Callable[[], None] = lambda: None,
         tap: Tap | None = None,
     ) -> None:
         self._make, self._preset, self._transports = make, preset, tuple(transports)
-        self._stays, self._opened, self._tap = stays, opened, tap
+        self._opened, self._tap = opened, tap
         self._engine: Engine | None = None
         self._table: Table | None = None
         self._publisher: Publisher | None = None
@@ -91,8 +87,8 @@ class Station:
         self._heard_at = math.inf
         self._failed: dict[str, str] = {}
         # Each is counted by one thread alone.
-        self._posted = self._taken = self._left_out = 0
-        self._hole = False
+        self._posted = self._taken = 0
+        self._left_out = LeftOut()
         self._order = asyncio.Lock()
 
     @property
@@ -110,14 +106,13 @@ class Station:
         """Specific loudness of the newest frames, of each model that gives it."""
         return [] if self._engine is None or self._state not in RUNNING else specific(self._engine)
 
-    def complaints(self) -> list[str]:
+    def _complaints(self, health: "Health | None") -> list[str]:
         """Why it is not well, in sentences."""
         found = []
         if self._state not in (*RUNNING, "starting"):
             found.append(f"nothing is measured: {self._state}")
         found += [self._error] if self._error else []
-        if self._engine is not None and self._state in RUNNING:
-            health = self._engine.health
+        if self._engine is not None and health is not None and self._state in RUNNING:
             found += [health.note] if health.note else []
             if health.device_state != "running":
                 found.append(f"the input is {health.device_state}")
@@ -162,8 +157,7 @@ class Station:
             if self._state in RUNNING and self._is_over():
                 async with self._order:
                     await self._end("failed" if self._failure else "ended")
-                if not self._stays:
-                    return
+                return
             if time.monotonic() > told + STATE_S:
                 told = time.monotonic()
                 self._send(self.state)
@@ -383,11 +377,9 @@ class Station:
         for message in messages:
             if message.kind == "row":
                 if self._posted - self._taken >= MOST_ON_WAY:
-                    self._left_out += 1
-                    self._hole = True
+                    self._left_out.add()
                     continue
-                if self._hole:
-                    message, self._hole = overloaded(message), False
+                message = self._left_out.before(message)
             self._posted += 1
             yield message
 
@@ -419,12 +411,16 @@ class Station:
         engine = self._engine
         health = None if engine is None else engine.health
         content: dict[str, Any] = {"state": self._state, "since_utc": self._since}
-        content |= {"error": self._error, "why": self.complaints(), "preset": self._preset.where}
+        content |= {
+            "error": self._error,
+            "why": self._complaints(health),
+            "preset": self._preset.where,
+        }
         content |= {"health": None if health is None else told(health)}
         content |= {"logs": [] if engine is None else _logs(engine)}
         content |= {"kept_sound": None if engine is None else _kept_sound(engine)}
         content["transports"] = {
-            one.name: {"note": self._note_of(one), "missed_rows": one.missed + self._left_out}
+            one.name: {"note": self._note_of(one), "missed_rows": one.missed + self._left_out.count}
             for one in self._transports
         }
         return Message("state", content)

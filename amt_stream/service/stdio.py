@@ -7,7 +7,7 @@ import queue
 import threading
 from typing import BinaryIO, TextIO
 
-from amt_stream.service.message import Message, overloaded
+from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transport import Wire
 
 ROWS_WAIT = 1000
@@ -29,11 +29,14 @@ class Stdio:
 
     def __init__(self, commands: BinaryIO, messages: TextIO) -> None:
         self.ended = threading.Event()
-        self.missed = 0
         self._commands, self._messages = commands, messages
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._left_out = False
+        self._left_out = LeftOut()
         self._writer = threading.Thread(target=self._write, name="stdio out", daemon=True)
+
+    @property
+    def missed(self) -> int:
+        return self._left_out.count
 
     async def open(self, wire: Wire) -> None:
         """Read and write in threads of their own: both may stand still for long."""
@@ -47,11 +50,9 @@ class Stdio:
     def send(self, message: Message) -> None:
         if message.kind == "row":
             if self._waiting.qsize() >= ROWS_WAIT:
-                self.missed += 1
-                self._left_out = True
+                self._left_out.add()
                 return
-            if self._left_out:
-                message, self._left_out = overloaded(message), False
+            message = self._left_out.before(message)
         self._waiting.put(message.text)
 
     async def drain(self) -> None:

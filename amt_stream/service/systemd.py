@@ -6,7 +6,7 @@ import socket
 import time
 
 from amt_stream.plain import plain
-from amt_stream.service.message import Message
+from amt_stream.service.message import RUNNING, Message
 from amt_stream.service.transport import Unhindered, Wire
 
 ALIVE_S = 1.0
@@ -36,7 +36,7 @@ class Manager(Unhindered):
     def send(self, message: Message) -> None:
         if message.kind == "state":
             state, error = message.content["state"], message.content["error"]
-            ready = ["READY=1"] if state in ("measuring", "paused") else []
+            ready = ["READY=1"] if state in RUNNING else []
             words = plain(": ".join(filter(None, (state, error))))
             self._tell(*ready, f"STATUS={words}")
             # Nobody measures, and somebody wants it so.

@@ -10,21 +10,24 @@ class ServiceError(Refusal):
     """A transport cannot be opened: an address in use, a library that is missing."""
 
 
+def missing(needed: str, extra: str = "serve") -> ServiceError:
+    """What is raised where a library is not there; `needed` is who needs which."""
+    return ServiceError(f'{needed}, which is not installed: pip install "amt_stream[{extra}]"')
+
+
+def host_and_port(host: str, port: int) -> str:
+    """An address as it is typed: HOST:PORT, or [HOST]:PORT of one with colons."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Wire(Protocol):
     """What a transport sees of the station that it belongs to [loop-thread]."""
 
     async def answer(self, asked: object) -> Message:
         """Do what a command asks for; the reply says so, or in a sentence why it was not done."""
 
-    @property
-    def state(self) -> Message:
-        """How it stands."""
-
     def specific(self) -> list[Message]:
         """Specific loudness of the newest frames, of each model that gives it."""
-
-    def complaints(self) -> list[str]:
-        """Why it is not well, in sentences."""
 
     @property
     def newest(self) -> tuple[Message, ...]:

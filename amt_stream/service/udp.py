@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 from amt_stream.service.message import Message
-from amt_stream.service.transport import ServiceError, Unhindered, Wire
+from amt_stream.service.transport import ServiceError, Unhindered, Wire, host_and_port
 
 LONGEST = 65_507
 """Bytes that a datagram can carry."""
@@ -52,8 +52,7 @@ class Datagrams:
         self._socket: socket.socket | None = None
 
     def __str__(self) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._port}"
+        return host_and_port(self._host, self._port)
 
     @property
     def note(self) -> str:

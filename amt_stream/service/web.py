@@ -12,9 +12,8 @@ from amt_stream.page.entrance import Entrance, PageError
 from amt_stream.page.pipe import LONGEST, line, parts
 from amt_stream.service.message import Message
 from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import Unhindered, Wire
+from amt_stream.service.transport import Unhindered, Wire, host_and_port, missing
 
-PORT = 8765
 COMMAND = [sys.executable, "-m", "amt_stream.page.server"]
 START_S = 30.0
 AGAIN_S = 1.0
@@ -63,14 +62,11 @@ class Web(Unhindered):
     @property
     def address(self) -> str:
         """Of the page."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self.port}/"
+        return f"http://{host_and_port(self._host, self.port)}/"
 
     async def open(self, wire: Wire) -> None:
         if importlib.util.find_spec("websockets") is None:
-            raise PageError(
-                'the page needs websockets, which is not installed: pip install "amt_stream[serve]"'
-            )
+            raise missing("the page needs websockets")
         self._wire = wire
         await self._start()
         self._beside = [
