@@ -67,6 +67,12 @@ class Outlets:
             self._all = tuple(one for one in self._all if one is not outlet)
         outlet.retire()
 
+    def leave(self, outlet: Outlet) -> None:
+        """Give nothing more to one; what waits for it is still delivered [any-thread]."""
+        with self._lock:
+            self._all = tuple(one for one in self._all if one is not outlet)
+        outlet.close()
+
     def end(self) -> tuple[Outlet, ...]:
         """Nothing more comes; gives those that are to be closed [engine-thread]."""
         with self._lock:

@@ -60,6 +60,12 @@ class RowOutlets:
         failed = self._outlets.failures.put
         return Outlet(sink, self._slack, self._source.live, finish=end, failed=failed)
 
+    def attach(self, sink: Sink | RowSink, begin: Callable[[float], None]) -> Outlet:
+        """That of a sink that joins while all runs [any-thread]."""
+        outlet = self.of_sink(sink)
+        self._outlets.join(outlet, lambda earliest_s, latest_s: begin(latest_s))
+        return outlet
+
     def feed(self, step_ms: int, columns: Sequence[str] | None, limits: Sequence[Limit]) -> RowFeed:
         """Rows as they come [any-thread]."""
         table = self._table(step_ms, columns, limits)

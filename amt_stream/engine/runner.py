@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -241,8 +241,9 @@ class Engine:
             slack=slack * len(self.histories),
             slack_s=slack_s,
         )
-        for sink in self.sinks:
-            self._outlets.add(self._row_outlets.of_sink(sink))
+        self._outlet_of = {id(sink): self._row_outlets.of_sink(sink) for sink in self.sinks}
+        for outlet in self._outlet_of.values():
+            self._outlets.add(outlet)
         stopped_at = self._standing.moment if self._goes_on and not source.seekable else None
         self._broken_off = BrokenOff(source.fs, stopped_at)
         self._telling = Telling(
@@ -534,6 +535,31 @@ class Engine:
         Raises ValueError where two models have the same columns, or one has a row for each cell.
         """
         return self._row_outlets.newest()
+
+    def attach(
+        self, sink: Sink | RowSink, begin: Callable[[float], None] = lambda time_s: None
+    ) -> None:
+        """Add a sink while all runs; it is told of what comes from here on [any-thread].
+
+        It is handed the last seconds of frames first, so that what rises has risen; within the
+        first seconds of sound these are all.
+
+        begin: called before those with the time in seconds at which the present begins, where
+            there was sound before them
+        """
+        _refuse_no_sinks([sink])
+        if id(sink) in self._outlet_of:
+            raise ValueError(f"the sink {sink!r} is there already: detach it first")
+        self._outlet_of[id(sink)] = self._row_outlets.attach(sink, begin)
+        self.sinks = (*self.sinks, sink)
+
+    def detach(self, sink: Sink | RowSink) -> None:
+        """Tell a sink nothing more; it ends once it has had what waits for it [any-thread]."""
+        outlet = self._outlet_of.pop(id(sink), None)
+        if outlet is None:
+            raise ValueError(f"the sink {sink!r} is not there")
+        self.sinks = tuple(one for one in self.sinks if one is not sink)
+        self._outlets.leave(outlet)
 
     @property
     def events(self) -> tuple[Event, ...]:

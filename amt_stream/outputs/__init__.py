@@ -2,7 +2,7 @@
 
 from amt_stream.outputs.csv import CsvWriter
 from amt_stream.outputs.jsonl import JsonLinesWriter
-from amt_stream.outputs.latest import LatestReadings
+from amt_stream.outputs.latest import FollowedReadings, LatestReadings
 from amt_stream.outputs.live import LiveRows, Writer
 from amt_stream.outputs.parquet import ParquetWriter
 from amt_stream.outputs.recorder import TransitionRecorder
@@ -17,6 +17,7 @@ __all__ = [
     "FORMATS",
     "WRITERS",
     "CsvWriter",
+    "FollowedReadings",
     "JsonLinesWriter",
     "LatestReadings",
     "LiveRows",

@@ -1,13 +1,16 @@
 """The readings of the moment, for whoever looks."""
 
 import threading
+from collections import deque
 from typing import Any
 
-from amt_stream.frames import Event, Frames
-from amt_stream.rows import AnyRows, Stood
+from amt_stream.frames import Event, Frames, Snapshot
+from amt_stream.rows import AnyRows, Rows, Stood
 from amt_stream.rows.readings import Summary
 
 SUMMARY_S = 0.5
+UNTAKEN = 6000
+"""Rows, ten minutes of the usual ones, that wait for a screen which does not look."""
 
 
 class LatestReadings:
@@ -21,6 +24,8 @@ class LatestReadings:
     def __init__(self, table: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
         self.totals: Summary = {}
+        self.measured_s = 0.0
+        """How long was counted since the start or the last reset, without pauses and gaps."""
         self.models, self.limits = tuple(table.readings), table.limits
         self._table = table
         self._summed_s = -SUMMARY_S
@@ -31,6 +36,9 @@ class LatestReadings:
             rows = self._table(frames)
             if not len(rows):
                 return
+            if not self._table.paused:
+                self.measured_s += len(rows) * self._table.step_ms / 1000
+            self._keep(rows)
             (self.row,) = rows.where(slice(-1, None))
             if self.row["time_s"] >= self._summed_s + SUMMARY_S:
                 self._sum_up(self.row["time_s"])
@@ -39,11 +47,17 @@ class LatestReadings:
         """Be told of a gap, or of what to count."""
         with self._lock:
             self._table.event(event)
+            if event.kind == "cleared":
+                self.measured_s = 0.0
+
+    def _keep(self, rows: Rows) -> None:
+        """These rows are new [sink-thread]."""
 
     def reset(self) -> None:
         """Forget maxima, percentiles and what else accumulated."""
         with self._lock:
             self._table.reset()
+            self.measured_s = 0.0
             self._sum_up(self._summed_s)
 
     @property
@@ -84,3 +98,32 @@ class LatestReadings:
             summary = readings.summary()
             found |= {name: summary[name] for name in readings.headlines}
         self.totals = found
+
+
+class FollowedReadings(LatestReadings):
+    """The same for a screen that draws a history: each row once, and where the measurement stands.
+
+    `standing` is the newest snapshot: an engine that resumes from it goes on with this sink.
+    """
+
+    def __init__(self, table: AnyRows) -> None:
+        super().__init__(table)
+        self.standing: Snapshot | None = None
+        self._new: deque[Rows] = deque()
+        self._waiting = 0
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """[sink-thread]"""
+        self.standing = snapshot
+
+    def take(self) -> list[Rows]:
+        """The rows since this was last called, the oldest first [any-thread]."""
+        with self._lock:
+            taken, self._new, self._waiting = [*self._new], deque(), 0
+        return taken
+
+    def _keep(self, rows: Rows) -> None:
+        self._new.append(rows)
+        self._waiting += len(rows)
+        while self._waiting > UNTAKEN:
+            self._waiting -= len(self._new.popleft())
