@@ -34,7 +34,7 @@ CLI_RANK = [
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
 CLI_RANK += ["selftest", "bench", "replay", "verify", "export", "log", "events", "analyze", "meter"]
-CLI_RANK += ["serve", "run", "command"]
+CLI_RANK += ["serve", "run", "command", "desktop", "monitor"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

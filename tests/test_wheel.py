@@ -65,6 +65,9 @@ def test_the_wheel_carries_nothing_else(installed):
     assert folders == {"amt_stream", "amt_monitor", "bin"}
     for name in ("py.typed", "__init__.pyi", "engine/__init__.pyi"):
         assert (installed / "amt_stream" / name).exists(), name
+    assert {path.stem for path in (installed / "bin").iterdir()} == {"amt-stream", "amt-monitor"}
+    for name in ("amt-monitor.png", "amt-monitor.svg"):
+        assert (installed / "amt_monitor" / "icons" / name).exists(), name
 
 
 def test_the_installed_meter_measures_the_demo_sound(run, installed):

@@ -16,3 +16,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from amt_stream.cli.command import run_command
 
     return ending.status(run_command(argv))
+
+
+def main_window(argv: Sequence[str] | None = None) -> int:
+    """The `amt-monitor` command, as `main`."""
+    from amt_stream.cli.ending import ending
+
+    ending.begin()
+    from amt_stream.cli.monitor import run_monitor
+
+    return ending.status(run_monitor(argv))

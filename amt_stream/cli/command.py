@@ -24,15 +24,21 @@ READER_LEFT = 141
 """As a shell tells of any program whose reader has left: it wrote less than there was."""
 
 
-def run_command(argv: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit status."""
+def run_command(
+    argv: Sequence[str] | None = None,
+    chosen: Callable[[Sequence[str] | None], int] | None = None,
+) -> int:
+    """Run one command; gives its exit status.
+
+    chosen: runs what the arguments say, by default a command of `amt-stream`
+    """
     _fill_closed_streams()
     # Else numba ends with an escape sequence on every terminal, also on one that knows none.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     with contextlib.redirect_stdout(Output(sys.stdout)):
         try:
             try:
-                status = _chosen_command(argv)
+                status = (chosen or _chosen_command)(argv)
             except OutputFailed:
                 raise  # a flush would hang where its reader has stopped to read
             except BaseException:
@@ -164,7 +170,7 @@ COMMANDS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """One that repeats what was typed so that it does nothing to the terminal."""
 
     def error(self, message: str) -> NoReturn:
@@ -173,7 +179,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = _Parser(
+    parser = Parser(
         prog="amt-stream",
         description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
         "LUFS, and modulation by auditory band, live or of sound files.",

@@ -377,7 +377,7 @@ def _is_message(error: BaseException | None) -> bool:
 
 def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
     """Run the window; None where there can be none, said in one line."""
-    if not _has_display():
+    if not has_display():
         say("there is no display: the meter runs in the terminal")
         return None
     try:
@@ -409,7 +409,8 @@ def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
     return _judged(args, status, seen[0] if seen else None)
 
 
-def _has_display() -> bool:
+def has_display() -> bool:
+    """Whether there is a screen for a window."""
     if sys.platform in ("win32", "darwin"):
         return True
     # QT_QPA_PLATFORM may name a screen that is no screen, such as offscreen or vnc.

@@ -5,8 +5,9 @@ import signal
 import sys
 import time
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore
 
+from amt_monitor.application import application
 from amt_monitor.loudness_window import LoudnessWindow
 from amt_monitor.meter_window import MeterWindow
 from amt_monitor.switch import MakeEngine
@@ -34,7 +35,7 @@ def run_window(
     nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second
     one of these ends the process at once.
     """
-    app = QtWidgets.QApplication.instance() or QtWidgets.QApplication(sys.argv[:1])
+    app = application()
     window = window_type(make_engine, title)
     signals: list[int] = []
     asked_at = 0.0

@@ -1,0 +1,63 @@
+"""`amt-monitor`: the meter in its window, and nowhere else."""
+
+import argparse
+from collections.abc import Sequence
+
+from amt_stream import __version__
+from amt_stream.cli import options
+from amt_stream.cli.command import Parser, run_chosen, run_command
+from amt_stream.cli.desktop import NAME, install_desktop, remove_desktop, this_program
+from amt_stream.cli.messages import Mistake, say
+
+
+def run_monitor(argv: Sequence[str] | None = None) -> int:
+    """Run it; gives its exit status."""
+    return run_command(argv, _monitor)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of `amt-monitor`, which takes what `amt-stream meter` takes."""
+    parser = Parser(
+        prog=NAME,
+        description="The loudness meter in its window. Takes the options of `amt-stream meter`.",
+        epilog="exit status: that of `amt-stream meter`",
+    )
+    parser.set_defaults(command="meter", list_devices=False)
+    parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
+    parser.add_argument(
+        "--install-desktop", action="store_true", help="put it into the desktop's menu, and end"
+    )
+    parser.add_argument(
+        "--remove-desktop", action="store_true", help="take it out of the menu again, and end"
+    )
+    options.meter_options(parser)
+    return parser
+
+
+def _monitor(argv: Sequence[str] | None) -> int:
+    args = build_parser().parse_args(argv)
+    if args.remove_desktop:
+        for path in remove_desktop():
+            say(f"removed {path}")
+        return 0
+    if args.install_desktop:
+        _refuse_without_window()
+        for path in install_desktop(this_program()):
+            say(f"wrote {path}")
+        return 0
+    if not (args.list_devices or args.terminal or args.format or args.quiet):
+        from amt_stream.cli.meter import has_display
+
+        if not has_display():
+            raise Mistake("there is no display: `amt-stream meter --terminal` needs none")
+        _refuse_without_window()
+    return run_chosen(args)
+
+
+def _refuse_without_window() -> None:
+    try:
+        import amt_monitor  # noqa: F401 (is it there?)
+    except ImportError as error:
+        raise Mistake(
+            f'the window is not installed ({error}): pip install "amt_stream[app]"'
+        ) from error
