@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 
-from amt_monitor.pane import Plot, colors
+from amt_monitor.pane import Plot
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, plain_cell
+from amt_monitor.theme import theme
 from amt_stream.catalog import Entry
 from amt_stream.metering.third_octave import NAME
 
@@ -38,7 +39,7 @@ class BandsPane(ReadingPane):
         self.bars = pg.BarGraphItem(
             x=np.arange(len(cells)), height=np.zeros(len(cells)), width=0.8, pen=None
         )
-        self.bars.setOpts(brush=colors().cool)
+        self.bars.setOpts(brush=theme.colors.accent)
         self.plot.addItem(self.bars, ignoreBounds=True)
         self.body.insertWidget(1, self.plot, 3 * FIRST)
 
@@ -51,9 +52,9 @@ class BandsPane(ReadingPane):
         levels = [found.get(name) for name in self._names]
         self.bars.setOpts(height=np.array([max(0.0, v or 0.0) for v in levels]))
 
-    def doubt(self, grey: bool, alarm: bool) -> None:
-        super().doubt(grey, alarm)
-        self.plot.set_unit("dB", alarm)
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        super().doubt(grey, uncalibrated)
+        self.plot.set_unit("dB", uncalibrated)
 
 
 def _cell(name: str) -> Cell | None:

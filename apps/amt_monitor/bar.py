@@ -1,12 +1,10 @@
 """A level as a bar along a scale."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.pane import colors
-
-Tint = Literal["cool", "warm", "alarm"]
+from amt_monitor.theme import Role, theme
 
 
 class BarScale(NamedTuple):
@@ -25,7 +23,7 @@ class BarScale(NamedTuple):
 class Bar(QtWidgets.QWidget):
     """Caption and text above, the scale below, the level between.
 
-    limit: a line is drawn there, and what is above it is painted in the tint `over`
+    limit: a line is drawn there, and what is above it is painted in the color of `over`
     """
 
     def __init__(
@@ -33,16 +31,16 @@ class Bar(QtWidgets.QWidget):
         name: str,
         caption: str,
         scale: BarScale,
-        tint: Tint = "cool",
+        role: Role = "accent",
         limit: float | None = None,
-        over: Tint = "alarm",
+        over: Role = "red",
     ) -> None:
         super().__init__()
         self.setObjectName(name)
         self.caption, self.scale = caption, scale
-        self.text, self.alarm = "-", False
+        self.text, self.uncalibrated = "-", False
         self.level, self.held = scale.low, scale.low
-        self._tint, self._limit, self._over = tint, limit, over
+        self._role, self._limit, self._over = role, limit, over
 
     def set_level(self, level: float, held: float | None = None) -> None:
         """Move the bar, and the line of what is held."""
@@ -51,9 +49,10 @@ class Bar(QtWidgets.QWidget):
             self.level, self.held = level, held
             self.update()
 
-    def set_text(self, text: str, alarm: bool) -> None:
-        if (text, alarm) != (self.text, self.alarm):
-            self.text, self.alarm = text, alarm
+    def set_text(self, text: str, uncalibrated: bool) -> None:
+        """What stands above at the right; a bar without calibration is hatched."""
+        if (text, uncalibrated) != (self.text, self.uncalibrated):
+            self.text, self.uncalibrated = text, uncalibrated
             self.update()
 
     def set_scale(self, scale: BarScale) -> None:
@@ -61,19 +60,17 @@ class Bar(QtWidgets.QWidget):
         self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        tints, align = colors(), QtCore.Qt.AlignmentFlag
+        colors, align = theme.colors, QtCore.Qt.AlignmentFlag
         painter = QtGui.QPainter(self)
         line = self.fontMetrics().height()
         head = QtCore.QRect(0, 0, self.width(), line)
         painter.setPen(self.palette().windowText().color())
         painter.drawText(head, align.AlignLeft, self.caption)
-        if self.alarm:
-            painter.setPen(QtGui.QColor(tints.alarm))
         painter.drawText(head, align.AlignRight, self.text)
         groove = QtCore.QRect(0, line + 1, self.width() - 1, max(6, self.height() - 2 * line - 4))
-        painter.fillRect(groove, QtGui.QColor(tints.ground))
+        painter.fillRect(groove, QtGui.QColor(colors.ground))
         self._paint_level(painter, groove)
-        painter.setPen(QtGui.QColor(tints.faint))
+        painter.setPen(QtGui.QColor(colors.second))
         painter.drawRect(groove)
         for tick in self.scale.ticks:
             x = self._x(tick, groove)
@@ -92,19 +89,21 @@ class Bar(QtWidgets.QWidget):
 
     def _paint_level(self, painter: QtGui.QPainter, groove: QtCore.QRect) -> None:
         pattern = QtCore.Qt.BrushStyle
-        style = pattern.BDiagPattern if self.alarm else pattern.SolidPattern
+        style = pattern.BDiagPattern if self.uncalibrated else pattern.SolidPattern
         bar = QtCore.QRect(groove)
         bar.setWidth(self._x(self.level, groove))
-        painter.fillRect(bar, QtGui.QBrush(self._color(self._tint), style))
+        painter.fillRect(bar, QtGui.QBrush(self._color(self._role), style))
         if self._limit is not None:
             x = self._x(self._limit, groove)
             if bar.width() > x:
                 bar.setLeft(x)
                 painter.fillRect(bar, QtGui.QBrush(self._color(self._over), style))
-            painter.fillRect(x - 1, groove.top(), 2, groove.height(), QtGui.QColor(colors().ink))
+            painter.fillRect(
+                x - 1, groove.top(), 2, groove.height(), QtGui.QColor(theme.colors.ink)
+            )
         if self.held > self.scale.low:
             over = self._limit is not None and self.held > self._limit
-            color = self._color(self._over if over else self._tint)
+            color = self._color(self._over if over else self._role)
             x = self._x(self.held, groove)
             painter.fillRect(x - 1, groove.top(), 3, groove.height(), color)
 
@@ -112,5 +111,5 @@ class Bar(QtWidgets.QWidget):
         return round(self.scale.place(level) * groove.width())
 
     @staticmethod
-    def _color(tint: Tint) -> QtGui.QColor:
-        return QtGui.QColor(getattr(colors(), tint))
+    def _color(role: Role) -> QtGui.QColor:
+        return QtGui.QColor(getattr(theme.colors, role))

@@ -7,7 +7,8 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.envelope import Columns, Envelope, stretches
-from amt_monitor.pane import Pane, Plot, colors, thin_pen
+from amt_monitor.pane import Pane, Plot, thin_pen
+from amt_monitor.theme import theme
 from amt_stream.rows import FAULT_WORDS
 from amt_stream.scales import sone_to_phon
 
@@ -37,7 +38,7 @@ class HistoryPane(Pane):
         self.marks = _Marks()
         self.plot.addItem(self.marks, ignoreBounds=True)
         self.curves, self._names = [], []
-        for name, color in (("STL", colors().warm), ("LTL", colors().cool)):
+        for name, color in (("STL", theme.colors.stl), ("LTL", theme.colors.ltl)):
             curve = pg.PlotCurveItem(pen=thin_pen(color), connect="finite")
             label = pg.TextItem(name, color=color, anchor=(0, 0.5))
             self.plot.addItem(curve, ignoreBounds=True)
@@ -45,17 +46,17 @@ class HistoryPane(Pane):
             self.curves.append(curve)
             self._names.append(label)
         self.body.addWidget(self.plot, 1)
-        self._alarm = False
+        self._uncalibrated = False
         self._rescale()
 
     @property
     def unit(self) -> str:
         return self.scale.currentData()
 
-    def mark(self, words: Sequence[str], alarm: bool) -> None:
-        super().mark(words, alarm)
-        if alarm != self._alarm:
-            self._alarm = alarm
+    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
+        super().mark(words, uncalibrated)
+        if uncalibrated != self._uncalibrated:
+            self._uncalibrated = uncalibrated
             self._rescale()
 
     def draw(self) -> None:
@@ -85,7 +86,7 @@ class HistoryPane(Pane):
         ticks = SCALES[self.unit]
         self.plot.set_grid([*TIMES, NAMES_S], ticks)
         self.plot.getAxis("left").setTicks([[(v, str(v)) for v in ticks]])
-        self.plot.set_unit(self.unit, self._alarm)
+        self.plot.set_unit(self.unit, self._uncalibrated)
         if self.envelope.now_s:
             self.draw()
 
@@ -134,7 +135,7 @@ class _Marks(pg.GraphicsObject):
             area = QtCore.QRectF(start, view.top(), end - start, view.height())
             box = to_screen.mapRect(area.intersected(view))
             box.setWidth(max(box.width(), 2.0))
-            color = QtGui.QColor(colors().alarm if lane else colors().faint)
+            color = QtGui.QColor(theme.colors.ink if lane else theme.colors.second)
             pattern = QtCore.Qt.BrushStyle
             hatch = pattern.FDiagPattern if lane else pattern.BDiagPattern
             color.setAlphaF(0.5)
@@ -143,7 +144,7 @@ class _Marks(pg.GraphicsObject):
                 color.setAlphaF(1.0)
                 wide = painter.fontMetrics().horizontalAdvance(word) + 8
                 tag = QtCore.QRectF(box.left(), box.top() + 2 + lane * (height + 2), wide, height)
-                painter.fillRect(tag, QtGui.QColor(colors().ground))
+                painter.fillRect(tag, QtGui.QColor(theme.colors.paper))
                 painter.setPen(color)
                 painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, word)
                 free[lane] = tag.right()

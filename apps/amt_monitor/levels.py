@@ -18,7 +18,10 @@ class LevelPane(Pane):
 
     def __init__(self, beside: bool = False) -> None:
         super().__init__("levels", "Input", "dB SPL")
-        left, right = Bar("level_left", "left", SPL), Bar("level_right", "right", SPL, "warm")
+        left, right = (
+            Bar("level_left", "left", SPL, "left"),
+            Bar("level_right", "right", SPL, "right"),
+        )
         self._bars = [left, right]
         self.setMinimumWidth(240)
         bars = QtWidgets.QHBoxLayout() if beside else self.body
@@ -34,9 +37,9 @@ class LevelPane(Pane):
         for bar, level in zip(self._bars, level_db, strict=True):
             bar.set_level(float(level))
 
-    def show_numbers(self, level_db: np.ndarray, alarm: bool) -> None:
+    def show_numbers(self, level_db: np.ndarray, uncalibrated: bool) -> None:
         for bar, level in zip(self._bars, level_db, strict=True):
-            bar.set_text("silence" if level <= SILENCE_DB else f"{level:.1f}", alarm)
+            bar.set_text("silence" if level <= SILENCE_DB else f"{level:.1f}", uncalibrated)
 
     def texts(self) -> tuple[str, ...]:
         return tuple(bar.text for bar in self._bars)

@@ -48,13 +48,13 @@ class LoudnessWindow(MeterWindow):
             low, high = (getattr(values, f"{name}_{edge}") for edge in ("low", "high"))
             band = None if low is None else (float(low[-1]), float(high[-1]))
             pane.show_sone(float(getattr(values, name)[-1]), band)
-        self.levels.show_numbers(frames.level_db[:, -1], alarm=not frames.calibrated)
+        self.levels.show_numbers(frames.level_db[:, -1], uncalibrated=not frames.calibrated)
         return {pane.objectName(): pane.texts() for pane in self.panes[:3]}
 
     def mark(self, doubts: Doubts) -> None:
         words = doubts.words(self.history.recent_fault())
         for pane in (self.ltl, self.stl, self.history, self.spectrum):
-            pane.mark(words, doubts.alarm)
-        self.levels.mark([*doubts.calibration, *doubts.held], doubts.alarm)
+            pane.mark(words, doubts.uncalibrated)
+        self.levels.mark([*doubts.calibration, *doubts.held], doubts.uncalibrated)
         for pane in (self.ltl, self.stl):
-            pane.doubt(grey=bool(doubts.settling or doubts.held), alarm=doubts.alarm)
+            pane.doubt(grey=bool(doubts.settling or doubts.held), uncalibrated=doubts.uncalibrated)

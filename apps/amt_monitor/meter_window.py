@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.device_choice import DeviceChoice
-from amt_monitor.pane import colors
 from amt_monitor.status import status_text
 from amt_monitor.switch import MakeEngine, Switch
 from amt_stream.plain import plain
@@ -32,13 +31,13 @@ class Shown:
 class Doubts:
     """Why readings are to be doubted, in words: their calibration, the model, the input, the state.
 
-    `alarm` where they have no calibration.
+    `uncalibrated` where they have no calibration.
     """
 
     calibration: Sequence[str]
     settling: Sequence[str]
     held: Sequence[str]
-    alarm: bool
+    uncalibrated: bool
 
     @classmethod
     def of(cls, frames: "Frames", held: Sequence[str]) -> Self:
@@ -47,7 +46,7 @@ class Doubts:
             calibration=[] if frames.calibrated else ["uncalibrated"],
             settling=["settling"] if frames.settling[-1] else [],
             held=held,
-            alarm=not frames.calibrated,
+            uncalibrated=not frames.calibrated,
         )
 
     def words(self, fault: int) -> list[str]:
@@ -102,7 +101,9 @@ class MeterWindow(QtWidgets.QWidget):
         self.device = DeviceChoice()
         self.device.chosen.connect(self._listen_to_choice)
         self.message = plain_label("message")
-        self.message.setStyleSheet(f"color: {colors().alarm}; font-weight: bold")
+        bold = self.message.font()
+        bold.setBold(True)
+        self.message.setFont(bold)
         self.bar = QtWidgets.QHBoxLayout()
         for widget in (self.start_button, self.reset_button, self.freeze_button):
             self.bar.addWidget(widget)

@@ -7,8 +7,8 @@ from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
 from amt_monitor.numbers import sone_text
-from amt_monitor.pane import colors
-from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, plain_cell, tenths, tint
+from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, Row, plain_cell, tenths
+from amt_monitor.theme import tint
 from amt_stream.catalog import Entry
 from amt_stream.metering import EBU_9, EBU_18
 from amt_stream.rows import HIGHEST_PHON, band_texts
@@ -181,7 +181,7 @@ class ProgrammePane(ReadingPane):
         self.scale.currentTextChanged.connect(self._rescale)
         self.head.addWidget(self.scale)
         first = EBU_SCALES[self.scale.currentText()]
-        self.momentary = Bar("bar_momentary", "M in LU", first, limit=0.0, over="warm")
+        self.momentary = Bar("bar_momentary", "M in LU", first, limit=0.0, over="amber")
         self.peak = Bar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
         for bar in (self.momentary, self.peak):
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 10)
@@ -208,10 +208,10 @@ class ProgrammePane(ReadingPane):
         limit = f"limit {PEAK_LIMIT_DBTP:g} dBTP"
         self.peak.set_text(f"over the {limit}" if self._over else limit, False)
 
-    def doubt(self, grey: bool, alarm: bool) -> None:
-        super().doubt(grey, alarm)
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        super().doubt(grey, uncalibrated)
         if self._over and not grey:
-            tint(self._peak_number, colors().alarm)
+            tint(self._peak_number, "red", hatched=uncalibrated)
 
     def _rescale(self, name: str) -> None:
         self.momentary.set_scale(EBU_SCALES[name])

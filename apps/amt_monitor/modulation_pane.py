@@ -6,7 +6,8 @@ import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.pane import Pane, Plot, colors, thin_pen
+from amt_monitor.pane import Pane, Plot, thin_pen
+from amt_monitor.theme import theme
 from amt_stream.rows import RANGE_DB, hz_text
 
 HZ_TICKS = (100, 200, 500, 1000, 2000, 5000, 10000)
@@ -25,8 +26,10 @@ class ModulationPane(Pane):
         self.plot = Plot(f"modulation_{ear}_plot")
         self.plot.hideAxis("top")
         self.plot.getAxis("left").setWidth(64)
-        self.plot.getAxis("left").setLabel("modulation frequency, Hz", color=colors().ink)
-        self.plot.getAxis("bottom").setLabel("center of the auditory band, Hz", color=colors().ink)
+        self.plot.getAxis("left").setLabel("modulation frequency, Hz", color=theme.colors.ink)
+        self.plot.getAxis("bottom").setLabel(
+            "center of the auditory band, Hz", color=theme.colors.ink
+        )
         self.image = pg.ImageItem(axisOrder="col-major", levels=(-RANGE_DB, 0.0))
         self.image.setColorMap(COLORS)
         self.frame = QtWidgets.QGraphicsRectItem()
@@ -62,9 +65,9 @@ class ColorScale(pg.GraphicsLayoutWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("color_scale")
-        self.setBackground(colors().ground)
+        self.setBackground(theme.colors.paper)
         self.setFixedWidth(92)
         bar = pg.ColorBarItem(values=(-RANGE_DB, 0.0), colorMap=COLORS, interactive=False)
-        bar.getAxis("left").setLabel("dB relative to the strongest", color=colors().ink)
-        bar.axis.setTextPen(colors().ink)
+        bar.getAxis("left").setLabel("dB relative to the strongest", color=theme.colors.ink)
+        bar.axis.setTextPen(theme.colors.ink)
         self.addItem(bar)

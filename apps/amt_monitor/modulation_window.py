@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.levels import LevelPane
 from amt_monitor.meter_window import Doubts, MeterWindow
 from amt_monitor.modulation_pane import ColorScale, ModulationPane
-from amt_monitor.pane import Pane, colors
+from amt_monitor.pane import Pane
+from amt_monitor.theme import tint
 from amt_stream.rows import EARS, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
@@ -46,14 +47,9 @@ class StrongestPane(Pane):
     def texts(self) -> tuple[str, str]:
         return self.where.text(), self.about.text()
 
-    def doubt(self, grey: bool, alarm: bool) -> None:
-        """Grey words are not to be relied on; red ones have no calibration."""
-        palette = QtGui.QPalette(QtWidgets.QApplication.palette())
-        if grey or alarm:
-            color = QtGui.QColor(colors().faint if grey else colors().alarm)
-            palette.setColor(QtGui.QPalette.ColorRole.WindowText, color)
-        if self.where.palette() != palette:
-            self.where.setPalette(palette)
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        """Grey words are not to be relied on; hatched ones have no calibration."""
+        tint(self.where, "second" if grey else None, hatched=uncalibrated)
 
 
 class ModulationWindow(MeterWindow):
@@ -91,7 +87,7 @@ class ModulationWindow(MeterWindow):
         model: Any = engine.model
         cell = strongest(frames.values.rms[:, -1], *self._named(engine))
         self.strongest.show_cell(cell, model.model)
-        self.levels.show_numbers(frames.level_db[:, -1], alarm=not frames.calibrated)
+        self.levels.show_numbers(frames.level_db[:, -1], uncalibrated=not frames.calibrated)
         rows = engine.history.read(RECENT_S)
         self._fault = int(np.bitwise_or.reduce(rows.fault))
         return {pane.objectName(): pane.texts() for pane in self.panes[:2]}
@@ -99,9 +95,11 @@ class ModulationWindow(MeterWindow):
     def mark(self, doubts: Doubts) -> None:
         words = doubts.words(self._fault)
         for pane in (self.strongest, *self.maps):
-            pane.mark(words, doubts.alarm)
-        self.levels.mark([*doubts.calibration, *doubts.held], doubts.alarm)
-        self.strongest.doubt(grey=bool(doubts.settling or doubts.held), alarm=doubts.alarm)
+            pane.mark(words, doubts.uncalibrated)
+        self.levels.mark([*doubts.calibration, *doubts.held], doubts.uncalibrated)
+        self.strongest.doubt(
+            grey=bool(doubts.settling or doubts.held), uncalibrated=doubts.uncalibrated
+        )
 
     def _named(self, engine: "Engine") -> tuple[np.ndarray, np.ndarray]:
         """Centers of auditory and of modulation bands, which the maps then name."""

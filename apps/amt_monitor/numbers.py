@@ -2,7 +2,8 @@
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.pane import Pane, colors
+from amt_monitor.pane import Pane
+from amt_monitor.theme import tint
 from amt_stream.rows import band_texts, phon_text
 
 
@@ -63,15 +64,12 @@ class NumberPane(Pane):
         sone, phon = (number.text() for number, _ in self._numbers)
         return sone, phon
 
-    def doubt(self, grey: bool, alarm: bool) -> None:
-        """Grey numbers are not to be read off; red ones have no calibration."""
-        palette = QtGui.QPalette(QtWidgets.QApplication.palette())
-        if grey or alarm:
-            color = QtGui.QColor(colors().faint if grey else colors().alarm)
-            palette.setColor(QtGui.QPalette.ColorRole.Text, color)
-        for label in (*(number for number, _ in self._numbers), *self._bands):
-            if label.palette() != palette:
-                label.setPalette(palette)
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        """Grey numbers are not to be read off; hatched ones have no calibration."""
+        for number, _ in self._numbers:
+            tint(number, "second" if grey else None, hatched=uncalibrated)
+        for band in self._bands:
+            tint(band, "second" if grey else None)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         # "0.052" and its unit, twice, are nine times as wide as the digits are high.

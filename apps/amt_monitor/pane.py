@@ -1,55 +1,38 @@
-"""What the parts of the window have in common: colors, a title, and the mark of doubt."""
+"""What the parts of the window have in common: a title, and the mark of doubt."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-
-class Colors(NamedTuple):
-    """Colors that the color-blind tell apart (Okabe & Ito 2008), on a light or a dark ground."""
-
-    ground: str
-    ink: str
-    faint: str
-    grid: str
-    cool: str
-    warm: str
-    alarm: str
-
-
-LIGHT = Colors("#ffffff", "#202020", "#767676", "#dcdcdc", "#0072b2", "#d55e00", "#b00020")
-DARK = Colors("#161616", "#e8e8e8", "#9a9a9a", "#383838", "#56b4e9", "#e69f00", "#ff7b72")
-
-
-def colors() -> Colors:
-    """The set that fits the desktop's palette."""
-    return DARK if QtWidgets.QApplication.palette().base().color().lightness() < 128 else LIGHT
+from amt_monitor.theme import hatching, theme, tint
 
 
 class Badge(QtWidgets.QWidget):
-    """Words on a hatched ground: hatching is seen where color is not."""
+    """Words in a frame with hatched ends: hatching is seen where color is not.
+
+    The frame of what has no calibration is amber.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("badge")
         self.text = ""
-        self._alarm = False
+        self._uncalibrated = False
 
-    def show_words(self, words: Sequence[str], alarm: bool) -> None:
+    def show_words(self, words: Sequence[str], uncalibrated: bool) -> None:
         text = " · ".join(words)
-        if (text, alarm) != (self.text, self._alarm):
-            self.text, self._alarm = text, alarm
+        if (text, uncalibrated) != (self.text, self._uncalibrated):
+            self.text, self._uncalibrated = text, uncalibrated
             self.setAccessibleName(text)
             self.updateGeometry()
             self.update()
 
     def sizeHint(self) -> QtCore.QSize:
         metrics = self.fontMetrics()
-        wide = metrics.horizontalAdvance(self.text) + 2 * metrics.height() if self.text else 0
-        return QtCore.QSize(wide, metrics.height() + 4)
+        wide = metrics.horizontalAdvance(self.text) + 3 * metrics.height() if self.text else 0
+        return QtCore.QSize(wide, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QtCore.QSize:
         return self.sizeHint()
@@ -57,13 +40,17 @@ class Badge(QtWidgets.QWidget):
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.text:
             return
-        color = QtGui.QColor(colors().alarm if self._alarm else colors().faint)
+        colors = theme.colors
+        color = colors.amber if self._uncalibrated else colors.second
         painter = QtGui.QPainter(self)
-        painter.fillRect(self.rect(), QtGui.QBrush(color, QtCore.Qt.BrushStyle.BDiagPattern))
-        inset = self.fontMetrics().height() // 2
-        painter.fillRect(self.rect().adjusted(inset, 0, -inset, 0), self.palette().base())
-        painter.setPen(color)
-        painter.drawText(self.rect(), QtCore.Qt.AlignmentFlag.AlignCenter, self.text)
+        frame = self.rect().adjusted(0, 0, -1, -1)
+        inset = self.fontMetrics().height()
+        painter.fillRect(frame, hatching(color))
+        painter.fillRect(frame.adjusted(inset, 0, -inset, 0), QtGui.QColor(colors.paper))
+        painter.setPen(QtGui.QPen(QtGui.QColor(color), 1))
+        painter.drawRect(frame)
+        painter.setPen(QtGui.QColor(colors.ink))
+        painter.drawText(frame, QtCore.Qt.AlignmentFlag.AlignCenter, self.text)
 
 
 class Pane(QtWidgets.QWidget):
@@ -78,10 +65,12 @@ class Pane(QtWidgets.QWidget):
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.badge = Badge()
-        heading = QtWidgets.QLabel(f"<b>{title}</b>&nbsp; {about}")
+        heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
         heading.setObjectName(f"{name}_title")
+        tint(self.about, "second")
         self.head = QtWidgets.QHBoxLayout()
         self.head.addWidget(heading)
+        self.head.addWidget(self.about)
         self.head.addStretch(1)
         self.head.addWidget(self.badge)
         self.body = QtWidgets.QVBoxLayout(self)
@@ -89,16 +78,16 @@ class Pane(QtWidgets.QWidget):
         self.body.setSpacing(2)
         self.body.addLayout(self.head)
 
-    def mark(self, words: Sequence[str], alarm: bool) -> None:
+    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
         """Say why these readings are to be doubted; no words, no doubt."""
-        self.badge.show_words(words, alarm)
+        self.badge.show_words(words, uncalibrated)
 
 
 class Plot(pg.PlotWidget):
     """A plot whose ranges only the program changes: fixed ranges are what keeps painting cheap."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(background=colors().ground)
+        super().__init__(background=theme.colors.paper)
         self.setObjectName(name)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.setMouseEnabled(False, False)
@@ -107,13 +96,13 @@ class Plot(pg.PlotWidget):
         self.showAxis("top")
         for side in ("left", "bottom", "top"):
             axis = self.getAxis(side)
-            axis.setPen(colors().faint)
-            axis.setTextPen(colors().ink)
+            axis.setPen(theme.colors.second)
+            axis.setTextPen(theme.colors.ink)
             axis.setStyle(hideOverlappingLabels=False)
         self.getAxis("left").setWidth(40)
         self.plotItem.setContentsMargins(0, 8, 24, 0)
         # The axes' own grid would be painted anew with every frame, at twice the cost of all else.
-        self._grid = pg.PlotCurveItem(pen=thin_pen(colors().grid), connect="pairs")
+        self._grid = pg.PlotCurveItem(pen=thin_pen(theme.colors.grid), connect="pairs")
         self._unit = pg.TextItem()
         for item in (self._grid, self._unit):
             self.addItem(item, ignoreBounds=True)
@@ -131,10 +120,10 @@ class Plot(pg.PlotWidget):
     def unit_text(self) -> str:
         return self._unit.toPlainText()
 
-    def set_unit(self, unit: str, alarm: bool) -> None:
+    def set_unit(self, unit: str, uncalibrated: bool) -> None:
         """Name the unit of the readings in the plot, and that they are uncalibrated."""
-        self._unit.setText(f"{unit}, uncalibrated" if alarm else unit)
-        self._unit.setColor(colors().alarm if alarm else colors().ink)
+        self._unit.setText(f"{unit}, uncalibrated" if uncalibrated else unit)
+        self._unit.setColor(theme.colors.ink)
 
 
 def thin_pen(color: str, dashed: bool = False) -> QtGui.QPen:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.pane import Pane, colors
+from amt_monitor.pane import Pane
+from amt_monitor.theme import Colors, Role, ThemedLabel, tint
 from amt_stream import catalog
 from amt_stream.catalog import Entry
 
@@ -124,11 +126,13 @@ class ReadingPane(Pane):
         if name in self._bands:
             self._bands[name].setText(text and f"± {text}")
 
-    def doubt(self, grey: bool, alarm: bool) -> None:
-        """Grey numbers are not to be read off; red ones have no calibration."""
-        color = colors().faint if grey else colors().alarm if alarm else None
-        for label in (*(number for _, number in self._numbers), *self._bands.values()):
-            tint(label, color)
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        """Grey numbers are not to be read off; hatched ones have no calibration."""
+        role: Role | None = "second" if grey else None
+        for _, number in self._numbers:
+            tint(number, role, hatched=uncalibrated)
+        for band in self._bands.values():
+            tint(band, role)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         for row in self._rows:
@@ -167,10 +171,8 @@ class _LargeRow(QtWidgets.QWidget):
         super().__init__()
         self._largest, self._widest_step = largest, 0
         self._parts = []
-        faint = colors().faint
         for cell in cells:
-            heading = f'<b>{cell.caption}</b> <span style="color: {faint}">{cell.about}</span>'
-            caption = QtWidgets.QLabel(heading if cell.caption else "")
+            caption = ThemedLabel(partial(_heading, cell))
             band = QtWidgets.QLabel()
             band.setObjectName(f"{cell.name}_band")
             band.setToolTip("as far as the uncertainty of the level goes, k = 2")
@@ -239,13 +241,10 @@ class _LargeRow(QtWidgets.QWidget):
         return 1 + (following.index(True) if True in following else len(following))
 
 
-def tint(label: QtWidgets.QLabel, color: str | None) -> None:
-    """Write in a color; None is that of the desktop."""
-    palette = QtGui.QPalette(QtWidgets.QApplication.palette())
-    if color is not None:
-        palette.setColor(label.foregroundRole(), QtGui.QColor(color))
-    if label.palette() != palette:
-        label.setPalette(palette)
+def _heading(cell: Cell, colors: Colors) -> str:
+    if not cell.caption:
+        return ""
+    return f'<b>{cell.caption}</b> <span style="color: {colors.second}">{cell.about}</span>'
 
 
 def _number(cell: Cell) -> QtWidgets.QLabel:

@@ -8,8 +8,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.levels import LevelPane
 from amt_monitor.meter_window import Doubts, MeterWindow, button
-from amt_monitor.pane import colors
 from amt_monitor.reading_pane import ReadingPane, pane_of
+from amt_monitor.theme import theme
 from amt_stream.contract import takes_pascal
 from amt_stream.outputs import LatestReadings
 from amt_stream.rows import limit_words
@@ -71,7 +71,7 @@ class ReadingsWindow(MeterWindow):
         texts = {name: pane.texts() for name, pane in self.panes.items()}
         heard = self._heard(engine)
         if self.levels is not None and heard is not None:
-            self.levels.show_numbers(heard.level_db[:, -1], alarm=not heard.calibrated)
+            self.levels.show_numbers(heard.level_db[:, -1], uncalibrated=not heard.calibrated)
             texts["levels"] = self.levels.texts()
         if self.limits is not None and readings:
             texts["limits"] = states(self._follow(engine))
@@ -85,10 +85,10 @@ class ReadingsWindow(MeterWindow):
             if frames is None:
                 continue
             own = Doubts.of(frames, doubts.held)
-            pane.mark([*own.words(self._faults[name]), *paused], own.alarm)
-            pane.doubt(grey=bool(own.settling or own.held), alarm=own.alarm)
+            pane.mark([*own.words(self._faults[name]), *paused], own.uncalibrated)
+            pane.doubt(grey=bool(own.settling or own.held), uncalibrated=own.uncalibrated)
             if self.levels is not None and name in self._in_pascal:
-                self.levels.mark([*own.calibration, *own.held], own.alarm)
+                self.levels.mark([*own.calibration, *own.held], own.uncalibrated)
 
     def engine_changed(self, engine: "Engine") -> None:
         sink, measuring = self._follow(engine), self.switch.measuring
@@ -169,7 +169,7 @@ def states(sink: LatestReadings) -> tuple[str, ...]:
 
 def _with_weight(line: str) -> str:
     state, _, rest = line.partition(":")
-    color = f' style="color: {colors().alarm}"' if state not in ("green", "amber") else ""
+    color = f' style="color: {theme.colors.red}"' if state not in ("green", "amber") else ""
     return f"<b{color}>{escape(state)}</b>:{escape(rest)}"
 
 

@@ -11,6 +11,7 @@ from amt_monitor.application import application
 from amt_monitor.loudness_window import LoudnessWindow
 from amt_monitor.meter_window import MeterWindow
 from amt_monitor.switch import MakeEngine
+from amt_monitor.theme import theme
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 ONE_S = 0.1
@@ -36,6 +37,7 @@ def run_window(
     one of these ends the process at once.
     """
     app = application()
+    theme.choose(theme.choice)
     window = window_type(make_engine, title)
     signals: list[int] = []
     asked_at = 0.0

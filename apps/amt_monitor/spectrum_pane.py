@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 
-from amt_monitor.pane import Pane, Plot, colors, thin_pen
+from amt_monitor.pane import Pane, Plot, thin_pen
+from amt_monitor.theme import Colors, ThemedLabel, theme
 from amt_stream.scales import hz_to_erb_number
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
@@ -26,31 +27,30 @@ class SpectrumPane(Pane):
         super().__init__(
             "spectrum",
             "Specific loudness",
-            "short-term, before binaural inhibition; below in Cam, above in Hz &nbsp; "
-            f"<span style='color:{colors().cool}'>&#9473;&#9473; left</span> &nbsp; "
-            f"<span style='color:{colors().warm}'>&#9477;&#9477; right</span>",
+            "short-term, before binaural inhibition; below in Cam, above in Hz",
         )
+        self.head.insertWidget(2, ThemedLabel(_ears))
         self.plot = Plot("spectrum_plot")
         cams = [(cam, f"{cam:g}") for cam in CAM_TICKS]
         self.plot.getAxis("bottom").setTicks([cams])
         hertz = [(float(hz_to_erb_number(f)), _hz(f)) for f in HZ_TICKS]
         self.plot.getAxis("top").setTicks([hertz])
         self.curves = []
-        for color, dashed in ((colors().cool, False), (colors().warm, True)):
+        for color, dashed in ((theme.colors.left, False), (theme.colors.right, True)):
             curve = pg.PlotCurveItem(pen=thin_pen(color, dashed))
             self.plot.addItem(curve, ignoreBounds=True)
             self.curves.append(curve)
-        self._alarm, self._quiet_frames = False, 0
+        self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
         self._set_top(TOPS[3])
         self.plot.set_unit(UNIT, False)
         self.body.addWidget(self.plot, 1)
 
-    def mark(self, words: Sequence[str], alarm: bool) -> None:
-        super().mark(words, alarm)
-        if alarm != self._alarm:
-            self._alarm = alarm
-            self.plot.set_unit(UNIT, alarm)
+    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
+        super().mark(words, uncalibrated)
+        if uncalibrated != self._uncalibrated:
+            self._uncalibrated = uncalibrated
+            self.plot.set_unit(UNIT, uncalibrated)
 
     def draw(self, specific_loudness: np.ndarray | None) -> None:
         """Show `(ear, channel)` in sone/Cam."""
@@ -71,6 +71,14 @@ class SpectrumPane(Pane):
             steps = np.linspace(0.0, top, 6).tolist()
             self.plot.set_grid(CAM_TICKS, steps)
             self.plot.getAxis("left").setTicks([[(v, f"{v:g}") for v in steps]])
+
+
+def _ears(colors: Colors) -> str:
+    """Which line is whose."""
+    return (
+        f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
+        f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
+    )
 
 
 def _hz(f: int) -> str:

@@ -8,6 +8,7 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
+from amt_monitor.theme import theme
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
 from amt_stream.scales import sone_to_phon
@@ -122,9 +123,11 @@ def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine
     assert "uncalibrated" in text(window, "status").lower()
     for pane in (window.history, window.spectrum):
         assert "uncalibrated" in pane.plot.unit_text
-    qtbot.waitUntil(lambda: "#b00020" in pixels(window.ltl.badge), timeout=5000)
+    colors, number = theme.colors, window.ltl.findChild(QtWidgets.QLabel, "ltl_phon")
+    qtbot.waitUntil(lambda: colors.amber in pixels(window.ltl.badge), timeout=5000)
     qtbot.waitUntil(lambda: "settling" not in badges(window)[0], timeout=10000)
-    qtbot.waitUntil(lambda: "#b00020" in pixels(window.ltl.findChild(QtWidgets.QLabel, "ltl_phon")))
+    qtbot.waitUntil(lambda: {colors.ink, colors.grid} <= pixels(number))
+    assert colors.red not in pixels(window)
 
 
 def test_calibrated_readings_do_not(qtbot, open_window, tone_engine):

@@ -1,0 +1,184 @@
+"""The colors of the window: light, dark, high contrast, or as the desktop has it."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+Choice = Literal["system", "light", "dark", "contrast"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+
+
+class Colors(NamedTuple):
+    """One color for each meaning.
+
+    Paper lies on the ground. What is less important is in the second ink. The left ear has the
+    accent. Green, amber and red are those of limits; amber is also the frame of what has no
+    calibration. Left and right, long-term and short-term are told apart by dashes, weight or words
+    as well.
+    """
+
+    paper: str
+    ground: str
+    ink: str
+    second: str
+    grid: str
+    accent: str
+    right: str
+    ltl: str
+    stl: str
+    green: str
+    amber: str
+    red: str
+
+    @property
+    def left(self) -> str:
+        return self.accent
+
+    @property
+    def dark(self) -> bool:
+        return QtGui.QColor(self.paper).lightness() < 128
+
+
+Role = Literal["ink", "second", "accent", "left", "right", "green", "amber", "red"]
+
+LIGHT = Colors(
+    *("#ffffff", "#f2f3f5", "#16181d", "#5b616e", "#d9dce2", "#0a66c2"),
+    *("#c2570a", "#6a2c91", "#8f52b8", "#1a7f37", "#9a6700", "#cf222e"),
+)
+DARK = Colors(
+    *("#14161a", "#0d0f12", "#eceef2", "#9aa1ad", "#2a2e36", "#5aa9f0"),
+    *("#f0954d", "#d3b0f5", "#a47fd0", "#3fb950", "#d29922", "#f85149"),
+)
+CONTRAST_LIGHT = Colors(
+    *("#ffffff", "#ffffff", "#000000", "#333333", "#8c8c8c", "#003b7a"),
+    *("#6e2c00", "#3b0a5c", "#55247c", "#064d1a", "#553800", "#85000f"),
+)
+CONTRAST_DARK = Colors(
+    *("#000000", "#000000", "#ffffff", "#d6d6d6", "#737373", "#9fd2ff"),
+    *("#ffbd85", "#ecd6ff", "#cba6f0", "#7ee787", "#ffd54a", "#ffaaa3"),
+)
+
+
+class Theme(QtCore.QObject):
+    """The colors that are in force; `changed` comes after the application has new ones.
+
+    "system" and "contrast" are light or dark as the desktop is, and follow it [main-thread].
+    """
+
+    changed = QtCore.Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.colors = LIGHT
+        self._choice: Choice | None = None
+        self._desktop_dark = False
+
+    @property
+    def choice(self) -> Choice:
+        return self._choice or "system"
+
+    def choose(self, choice: Choice) -> None:
+        """Give the application these colors, and all that is painted in it.
+
+        There must be a QApplication. Raises ValueError for a choice that there is not.
+        """
+        if choice not in CHOICES:
+            raise ValueError(f"there is no theme {choice!r}: choose one of {', '.join(CHOICES)}")
+        hints: Any = QtGui.QGuiApplication.styleHints()
+        if self._choice is None:
+            # A desktop without a word for it still has its colors, until ours are set.
+            self._desktop_dark = QtGui.QGuiApplication.palette().base().color().lightness() < 128
+            if hasattr(hints, "colorSchemeChanged"):
+                hints.colorSchemeChanged.connect(self._follow)
+        self._choice = choice
+        if hasattr(hints, "setColorScheme"):
+            # What the platform draws itself: the window's frame, dialogs of files.
+            scheme = QtCore.Qt.ColorScheme
+            asked = {"light": scheme.Light, "dark": scheme.Dark}.get(choice, scheme.Unknown)
+            hints.setColorScheme(asked)
+        self._set(self._fitting())
+
+    def _fitting(self) -> Colors:
+        if self._choice in ("light", "dark"):
+            return DARK if self._choice == "dark" else LIGHT
+        hints: Any = QtGui.QGuiApplication.styleHints()
+        dark = self._desktop_dark
+        if hasattr(hints, "colorScheme"):
+            scheme = QtCore.Qt.ColorScheme
+            dark = {scheme.Dark: True, scheme.Light: False}.get(hints.colorScheme(), dark)
+        if self._choice == "contrast":
+            return CONTRAST_DARK if dark else CONTRAST_LIGHT
+        return DARK if dark else LIGHT
+
+    def _follow(self, _: object) -> None:
+        self._set(self._fitting())
+
+    def _set(self, colors: Colors) -> None:
+        self.colors = colors
+        QtWidgets.QApplication.setPalette(palette_of(colors))
+        for widget in QtWidgets.QApplication.allWidgets():
+            if isinstance(widget, QtWidgets.QLabel) and widget.property("tint") is not None:
+                _paint_label(widget)
+        self.changed.emit()
+
+
+theme = Theme()
+
+
+def palette_of(colors: Colors) -> QtGui.QPalette:
+    """What the desktop's own controls are painted with."""
+    color = QtGui.QColor
+    palette = QtGui.QPalette(color(colors.paper), color(colors.ground))
+    role = QtGui.QPalette.ColorRole
+    for name, roles in {
+        "ground": (role.Window, role.AlternateBase),
+        "paper": (role.Base, role.HighlightedText, role.ToolTipBase),
+        "ink": (role.WindowText, role.Text, role.ButtonText, role.ToolTipText, role.BrightText),
+        "second": (role.PlaceholderText,),
+        "accent": (role.Highlight, role.Link, role.LinkVisited),
+    }.items():
+        for each in roles:
+            palette.setColor(each, color(getattr(colors, name)))
+    for each in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QtGui.QPalette.ColorGroup.Disabled, each, color(colors.second))
+    return palette
+
+
+def tint(label: QtWidgets.QLabel, role: Role | None, hatched: bool = False) -> None:
+    """Write in the color of a role, in every theme to come; None is the ink.
+
+    hatched: on a hatched ground, which is seen where color is not
+    """
+    asked = f"{role or 'ink'}{' hatched' if hatched else ''}"
+    if label.property("tint") != asked:
+        label.setProperty("tint", asked)
+        _paint_label(label)
+
+
+def _paint_label(label: QtWidgets.QLabel) -> None:
+    role, _, hatched = label.property("tint").partition(" ")
+    palette = QtGui.QPalette(QtWidgets.QApplication.palette())
+    palette.setColor(label.foregroundRole(), QtGui.QColor(getattr(theme.colors, role)))
+    if hatched:
+        palette.setBrush(label.backgroundRole(), hatching(theme.colors.grid))
+    label.setPalette(palette)
+    label.setAutoFillBackground(bool(hatched))
+
+
+def hatching(color: str) -> QtGui.QBrush:
+    """Lines that rise, with nothing between."""
+    return QtGui.QBrush(QtGui.QColor(color), QtCore.Qt.BrushStyle.BDiagPattern)
+
+
+class ThemedLabel(QtWidgets.QLabel):
+    """Rich text that has colors in it: `write(colors)` gives it, and does so for every theme."""
+
+    def __init__(self, write: Callable[[Colors], str]) -> None:
+        super().__init__()
+        self._write = write
+        self._rewrite()
+        theme.changed.connect(self._rewrite)
+
+    def _rewrite(self) -> None:
+        self.setText(self._write(theme.colors))

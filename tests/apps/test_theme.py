@@ -1,0 +1,97 @@
+"""Themes: what is written can be read in each, and a window takes another one while it runs."""
+
+import pytest
+from pyqtgraph.Qt import QtGui, QtWidgets
+
+from amt_monitor.bar import Bar, BarScale
+from amt_monitor.numbers import NumberPane
+from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
+
+THEMES = {
+    "light": LIGHT,
+    "dark": DARK,
+    "contrast, light": CONTRAST_LIGHT,
+    "contrast, dark": CONTRAST_DARK,
+}
+ON_PAPER = ("ink", "second", "accent", "right", "ltl", "stl", "green", "amber", "red")
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(qapp):
+    before = theme.choice
+    yield
+    theme.choose(before)
+
+
+def luminance(color):
+    """Relative, as of WCAG 2.2."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_what_is_written_can_be_read(name):
+    colors = THEMES[name]
+    least = 10.0 if name.startswith("contrast") else 4.5
+    for role in ON_PAPER:
+        assert contrast(getattr(colors, role), colors.paper) >= least, role
+    for role in ("ink", "second"):
+        assert contrast(getattr(colors, role), colors.ground) >= least, role
+    # Digits, also those on a hatched ground.
+    assert contrast(colors.ink, colors.paper) >= max(7.0, least)
+    assert contrast(colors.ink, colors.grid) >= 4.5
+
+
+def test_no_two_meanings_share_a_color():
+    for name, colors in THEMES.items():
+        meanings = [getattr(colors, role) for role in ON_PAPER]
+        assert len(set(meanings)) == len(meanings), name
+
+
+def pixels(widget):
+    picture = widget.grab().toImage()
+    size = picture.width(), picture.height()
+    return {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
+
+
+def test_all_is_painted_anew_in_another_theme(qtbot):
+    pane, bar = NumberPane("ltl", "LTL", "long-term"), Bar("b", "left", BarScale(0, 10, (0, 10)))
+    pane.body.addWidget(bar, 1)
+    qtbot.addWidget(pane)
+    pane.resize(400, 300)
+    pane.show()
+    qtbot.waitExposed(pane)
+    pane.show_sone(1.0)
+    bar.set_level(5.0)
+    pane.doubt(grey=True, uncalibrated=True)
+    pane.mark(["uncalibrated"], True)
+    for choice, colors in (("dark", DARK), ("light", LIGHT)):
+        theme.choose(choice)
+        asked = {getattr(colors, role) for role in ("paper", "grid", "second", "accent", "amber")}
+        qtbot.waitUntil(lambda asked=asked: asked <= pixels(pane), timeout=5000)
+    theme.choose("dark")
+    qtbot.wait(50)
+    assert not {LIGHT.paper, LIGHT.second, LIGHT.accent, LIGHT.grid} & pixels(pane)
+
+
+def test_the_theme_of_the_desktop_is_followed(qtbot):
+    hints = QtGui.QGuiApplication.styleHints()
+    theme.choose("system")
+    assert theme.colors in (LIGHT, DARK)
+    with qtbot.waitSignal(theme.changed):
+        hints.colorSchemeChanged.emit(hints.colorScheme())
+    theme.choose("contrast")
+    assert theme.colors in (CONTRAST_LIGHT, CONTRAST_DARK)
+    ground = QtWidgets.QApplication.palette().window().color().name()
+    assert ground == theme.colors.ground
+
+
+def test_a_theme_that_there_is_not_is_refused(qapp):
+    with pytest.raises(ValueError, match="no theme 'blue': choose one of system, light, dark"):
+        theme.choose("blue")
