@@ -101,6 +101,11 @@ def _kept_by(given: Input) -> str:
     if not isinstance(given.source, MicrophoneSource):
         return given.source.name
     device = given.source.device
+    if device.played:
+        raise Refused(
+            f"{device.name!r} is what the computer plays, which has no sound pressure: measure "
+            "with --full-scale-db where a level is agreed on"
+        )
     if not device.identity:
         raise Refused(
             f"the system does not tell which microphone {device.name!r} is: name it with -d "

@@ -16,11 +16,14 @@ def run_devices(args: argparse.Namespace) -> int:
         say("there is no input device; `amt-stream meter --source demo` needs none")
     for device in devices:
         star = "*" if device.default else " "
-        behind = "" if device.behind is None else f", now {device.behind}"
+        index = f"{device.index:3d}" if device.has_index else "  -"
+        kind = "what is played, " if device.played else ""
+        now = "now " if device.has_index else ""
+        behind = "" if device.behind is None else f", {now}{device.behind}"
         channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")
         print(
-            f"{star} {device.index:3d} {plain(device.name)} ({device.host_api}){plain(behind)}, "
-            f"{channels}, {device.fs} Hz"
+            f"{star} {index} {plain(device.name)} ({device.host_api}){plain(behind)}, "
+            f"{kind}{channels}, {device.fs} Hz"
         )
         for record in records:
             if record.device in device.kept_by:

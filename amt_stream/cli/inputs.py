@@ -33,6 +33,8 @@ from amt_stream.engine.sources import (
 BLOCK_MS = 10.0
 RETRY_S = 0.5
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
+DEVICES = ("mic", "playback")
+PLAYED = replace(UNCALIBRATED, source="nominal: what a computer plays has no sound pressure")
 
 
 @dataclass(frozen=True)
@@ -73,20 +75,21 @@ class Input:
 def open_input(
     args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS, most: int = 2
 ) -> Input:
-    """The input called `source` on the command line: mic, one of BUILT_IN, - or a path.
+    """The input called `source` on the command line: of DEVICES, of BUILT_IN, - or a path.
 
     All channels of a file are heard where there are no more than `most`.
     """
     full_scale_db = getattr(args, "full_scale_db", None)
     rows: tuple[Named, ...] = getattr(args, "rows", ())
-    if args.device is not None and source != "mic":
+    is_device = source in DEVICES
+    if args.device is not None and not is_device:
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
     if args.pcm is not None and source != "-":
         raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
     paced = not getattr(args, "fast", False)
-    if source == "mic" and not paced:
+    if is_device and not paced:
         raise WrongUsage("--fast is for a file or a built-in sound: a microphone takes its time")
-    if source == "mic":
+    if is_device:
         open_it = partial(
             open_microphone,
             args.device,
@@ -95,6 +98,7 @@ def open_input(
             args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
             full_scale_db,
             rows=rows,
+            played=source == "playback",
         )
         wait = getattr(args, "wait", False)
         return _when_it_is_there(open_it) if wait else open_it(wait=wait is None)
@@ -185,13 +189,18 @@ def open_microphone(
     full_scale_db: float | None = None,
     wait: bool = True,
     rows: tuple[Named, ...] = (),
+    played: bool = False,
 ) -> Input:
-    """A microphone with the calibration given, or else the one kept for it."""
+    """A microphone, or what is `played`, with the calibration given, or the one kept for it."""
     asked = range(1, max(channels) + 1) if rows and channels else channels
-    source = MicrophoneSource(device, fs=fs, channels=asked, blocksize=blocksize, wait=wait)
+    source = MicrophoneSource(
+        device, fs=fs, channels=asked, blocksize=blocksize, wait=wait, played=played
+    )
     heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
+    elif source.device.played:
+        calibration = [PLAYED] * len(heard) if rows else [PLAYED]
     else:
         _say_what_is_of_no_known_device(source.device)
         calibration = calibrations_of(source.device.kept_by, heard)

@@ -367,8 +367,9 @@ def _live(parser: argparse.ArgumentParser) -> None:
     """What is measured while it is heard, and its log."""
     _source(
         parser,
-        "demo or am-tone (built-in sounds), mic, the path of a sound file, or - for raw PCM on "
-        "standard input; by default the microphone, or the demo sound where there is none",
+        "demo or am-tone (built-in sounds), mic, playback (what the computer plays), the path of a "
+        "sound file, or - for raw PCM on standard input; by default the microphone, or the demo "
+        "sound where there is none",
     )
     _device(parser, several=True)
     _model(parser)

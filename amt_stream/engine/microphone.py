@@ -13,7 +13,7 @@ import numpy as np
 from amt_stream.engine import portaudio
 from amt_stream.engine.capture import CaptureProcess, Message, NoAnswer
 from amt_stream.engine.continuity import Continuity
-from amt_stream.engine.devices import InputDevice, chosen, described, listed, same_device
+from amt_stream.engine.devices import InputDevice, chosen, described, listed_again
 from amt_stream.engine.identity import has_source, pinned
 from amt_stream.engine.placement import Placement
 from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError, channel_slice
@@ -32,6 +32,7 @@ SLOW_RETRY_S = 1.5
 SLOW_AFTER_S = 10.0
 
 STALLED_IN_PROCESS_S = 5.0
+PLACED_S = 1.0
 
 OPEN: set[int] = set()
 """Microphones that are open in this very process."""
@@ -48,6 +49,9 @@ class MicrophoneSource(Source):
     and what else the system tells of it, and goes on when it is back, with the samples of that time
     counted as missing; with wait=False the source ends with DeviceLost instead. A name such as
     "default" means the microphone that it stands for when it is opened.
+
+    `played` hears what the computer plays instead, `device` being one of its outputs by name, or by
+    default that which it plays to.
 
     In an engine with run_in="callback" the device is opened in this process, so that the model can
     run in its callback; it is then not waited for.
@@ -66,9 +70,10 @@ class MicrophoneSource(Source):
         blocksize: int = 480,
         latency: float = 0.1,
         wait: bool = True,
+        played: bool = False,
     ) -> None:
         with CaptureProcess() as process:
-            info = chosen(described(process.ask("list")["devices"]), device)
+            info = chosen(described(process.ask("list")["devices"]), device, played)
             self.device = info
             self.name = str(info)
             picked = channels or range(1, min(2, info.channels) + 1)
@@ -77,6 +82,8 @@ class MicrophoneSource(Source):
             self._captured = min(info.channels, max(2, *picked))
             self.channels = len(picked)
             self.fs = self._choose_rate(process, fs)
+        if info.played:
+            self.silence_note = "nothing is played just now, or it is muted"
         self._blocksize = min(blocksize, round(LARGEST_BLOCK_S * self.fs))
         self._asked_latency = self.slack_s = latency
         self._wait = wait
@@ -104,7 +111,9 @@ class MicrophoneSource(Source):
                 f"{self.name!r} does not run at {fs} Hz with {self._captured} channel(s); "
                 f"it offers {offered or 'none of the usual rates'}"
             )
-        for rate in of(PREFERRED_FS, self.device.fs):
+        # What is played is best heard as it is, without another change of rate.
+        own_first = (self.device.fs, PREFERRED_FS)
+        for rate in of(*(own_first if self.device.played else own_first[::-1])):
             return rate
         raise SourceError(
             f"{self.name!r} opens neither at {PREFERRED_FS} nor at its own {self.device.fs} Hz: "
@@ -211,7 +220,7 @@ class _Captured:
         """Have it open the device; raises SourceError where that is not there."""
         source, stopping = self._source, self._stopping.is_set
         behind = source.device.behind
-        info = same_device(listed(process.ask("list", stopping)["devices"], behind), source.device)
+        info = listed_again(process.ask("list", stopping)["devices"], source.device)
         if info is None or (behind is not None and not has_source(behind)):
             raise SourceError(f"{source.name!r} is not there")
         try:
@@ -222,6 +231,11 @@ class _Captured:
             raise source._refused(error) from error
         source._claimed = answer["latency"]
         self._placement = Placement(process.pid, self._place)
+        if not source.device.has_index and not self._placement.is_known(PLACED_S):
+            raise SourceError(
+                f"{source.name!r} cannot be heard: ALSA does not record from the sound server, or "
+                "pactl does not tell"
+            )
         if place := self._placement.moved_to():
             raise SourceError(f"{source.name!r} is {place} now, and was {self._place}")
 
@@ -377,10 +391,15 @@ class _InProcess:
 
     def _find(self) -> InputDevice | None:
         lost = self._source.device
-        found = same_device(listed(portaudio.inputs(), lost.behind), lost)
+        if not lost.has_index:
+            raise SourceError(
+                f"{self._source.name!r} is heard through a process of its own: leave out "
+                'run_in="callback"'
+            )
+        found = listed_again(portaudio.inputs(), lost)
         if found is None and not OPEN:
             portaudio.look_again()
-            found = same_device(listed(portaudio.inputs(), lost.behind), lost)
+            found = listed_again(portaudio.inputs(), lost)
         return found
 
     def stop(self) -> None:

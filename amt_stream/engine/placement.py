@@ -17,6 +17,7 @@ WATCH = "pactl subscribe & read nothing; kill $!"
 """Prints what changes until its input is closed, as it is when this program is killed."""
 
 LOOK_S = 1.0
+TURN_S = 0.05
 
 _OWN = re.compile(r'^\tSource: (\d+)$.*^\t\tapplication\.process\.id = "(\d+)"$', re.M | re.S)
 
@@ -79,6 +80,15 @@ class Placement:
             self._look_at = math.inf
         self.place = self.place or now
         return None if now == self.place else now
+
+    def is_known(self, within_s: float) -> bool:
+        """Whether the server tells where it is recorded from; waits for that."""
+        until = time.monotonic() + within_s
+        while source_of(self._process) is None:
+            if time.monotonic() > until:
+                return False
+            time.sleep(TURN_S)
+        return True
 
     def close(self) -> None:
         """Watch no more."""

@@ -2,9 +2,11 @@
 
 import json
 import sys
+from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_stream.engine.identity import is_alias
 from amt_stream.plain import plain
 
 # In a process of its own: a sound system that hangs does not hold up the window.
@@ -65,8 +67,8 @@ class DeviceChoice(QtWidgets.QComboBox):
         entries = [
             # By name where that is enough: indices change when devices come and go.
             (
-                plain(f"{d['name']} ({d['host_api']})"),
-                d["name"] if names.count(d["name"]) == 1 else d["index"],
+                plain(f"{d['name']} ({'what is played' if d['played'] else d['host_api']})"),
+                d["name"] if names.count(d["name"]) == 1 else _otherwise(d),
             )
             for d in devices
         ]
@@ -78,3 +80,9 @@ class DeviceChoice(QtWidgets.QComboBox):
         for text, device in entries:
             self.addItem(text, device)
         self.setCurrentIndex(max(0, self.findText(current)))
+
+
+def _otherwise(device: dict[str, Any]) -> str | int:
+    """What names one of several of the same name: its index, or where a sound server has it."""
+    behind, host_api, name = device["behind"], device["host_api"], device["name"]
+    return device["index"] if behind is None or is_alias(name, host_api) else behind
