@@ -7,6 +7,7 @@ from . import checkpoints as checkpoints
 from . import cli as cli
 from . import compose as compose
 from . import contract as contract
+from . import correction as correction
 from . import data as data
 from . import design as design
 from . import engine as engine
@@ -49,6 +50,8 @@ from .compose import Delay as Delay
 from .compose import Parallel as Parallel
 from .compose import Rebuffer as Rebuffer
 from .compose import aligned as aligned
+from .correction import Correction as Correction
+from .correction import read_correction as read_correction
 from .engine import Engine as Engine
 from .engine import FileSource as FileSource
 from .engine import MicrophoneSource as MicrophoneSource
@@ -108,6 +111,7 @@ from .stages import IHCPaulick2024 as IHCPaulick2024
 from .stages import IIRFilter as IIRFilter
 from .stages import King2019ModulationFilterbank as King2019ModulationFilterbank
 from .stages import LoudnessIntegration as LoudnessIntegration
+from .stages import MicrophoneCorrection as MicrophoneCorrection
 from .stages import MiddleEarFilter as MiddleEarFilter
 from .stages import ModulationFilterbank as ModulationFilterbank
 from .stages import MonauralLoudness as MonauralLoudness

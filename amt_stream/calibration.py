@@ -10,6 +10,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from amt_stream.correction import Correction
 from amt_stream.files import NotThatFile, small_text, whole_text_file, why
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
@@ -39,6 +40,9 @@ class Calibration:
         there is none
     microphone_uncertainty_db: of the microphone for other sounds than the calibrator's, expanded;
         it counts where the other is known
+    frequency_hz: of the tone that it was made with; None where it was none
+    correction: of the microphone's response, taken off before anything hears the sound, whether
+        the level is known or not
 
     Raises ValueError for a level or uncertainties out of range.
     """
@@ -49,6 +53,8 @@ class Calibration:
     calibrated: bool = True
     calibration_uncertainty_db: float | None = None
     microphone_uncertainty_db: float = MICROPHONE_UNCERTAINTY_DB
+    frequency_hz: float | None = None
+    correction: Correction | None = None
 
     def __post_init__(self) -> None:
         given: object = self.full_scale_db_spl
@@ -72,12 +78,14 @@ class Calibration:
             )
 
     def __str__(self) -> str:
+        corrected = "" if self.correction is None else f", {self.correction}"
         if not self.calibrated:
-            return f"uncalibrated (assumes full-scale sine = {self.full_scale_db_spl:g} dB SPL)"
+            level = f"full-scale sine = {self.full_scale_db_spl:g} dB SPL"
+            return f"uncalibrated (assumes {level}){corrected}"
         when = "" if self.date is None else f", {self.date}"
         return (
             f"full-scale sine = {self.full_scale_db_spl:.2f} dB SPL{self._doubt}, "
-            f"{self.source}{when}"
+            f"{self.source}{when}{corrected}"
         )
 
     @property
@@ -121,6 +129,20 @@ class Calibration:
         own = self.microphone_uncertainty_db if microphone_db is None else microphone_db
         return replace(self, calibration_uncertainty_db=known, microphone_uncertainty_db=own)
 
+    def with_correction(self, correction: Correction | None) -> "Calibration":
+        """The same with another correction, or with none.
+
+        The calibrator's tone went through the microphone too: its reading stays as it was.
+        """
+        at = None if correction is None else correction.at(self.frequency_hz)
+        return replace(self, correction=at)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> "Calibration":
+        """What `asdict` made a dict of. Raises TypeError or ValueError for anything else."""
+        correction = given.get("correction")
+        return cls(**{**given, "correction": correction and Correction(**correction)})
+
     @property
     def pascal_per_unit(self) -> float:
         """Pascal that a sample of 1.0 stands for: the peak of the full-scale sine."""
@@ -135,6 +157,27 @@ UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=F
 def in_words(calibrations: Sequence[Calibration]) -> str:
     """The calibrations of both ears in one line, each told once."""
     return "; ".join(dict.fromkeys(map(str, calibrations)))
+
+
+def with_corrections(
+    calibrations: Sequence[Calibration], corrections: Sequence[Correction | None]
+) -> list[Calibration]:
+    """The same with a correction each; one of either goes with each of the other.
+
+    Raises ValueError where their numbers do not fit.
+    """
+    most = max(len(calibrations), len(corrections))
+    if {len(calibrations), len(corrections)} - {1, most}:
+        raise ValueError(
+            f"{len(corrections)} corrections for {len(calibrations)} channels: give one, or one "
+            "for each"
+        )
+    pairs = zip(_each(calibrations, most), _each(corrections, most), strict=True)
+    return [calibration.with_correction(correction) for calibration, correction in pairs]
+
+
+def _each(given: Sequence[Any], count: int) -> Sequence[Any]:
+    return list(given) * count if len(given) == 1 else given
 
 
 def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
@@ -185,6 +228,7 @@ class Record:
             f"{tone} read {read}",
             self.date,
             calibration_uncertainty_db=self.calibrator_uncertainty_db,
+            frequency_hz=self.frequency_hz,
         )
 
 

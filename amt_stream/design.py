@@ -41,6 +41,80 @@ def minimum_phase(gain: np.ndarray, taps: int) -> np.ndarray:
     return np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), GRID)[:taps]
 
 
+SECTIONS = (16, 32, 64, 128, 256, 512)
+"""How many stand side by side in `parallel_sections`: the fewest that do."""
+
+SIDE_BY_SIDE_DB = 0.09
+"""By so much their gain may be off from 20 Hz to 0.9 of half the sampling rate."""
+
+LOWEST_POLE_HZ, HIGHEST_POLE = 8.0, 0.98
+"""Where their centers begin, and end, as a part of half the sampling rate."""
+
+
+def parallel_sections(
+    hz: Any, gain_db: Any, fs: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sections side by side that together have a gain with minimum phase: g, k and weights.
+
+    Those of `functional.svf`, (section,) and (section, 3). Their centers are spread evenly over the
+    logarithm of frequency and their bands overlap by half; then a sum of them that is next to the
+    gain is a matter of least squares, without any search (Bank 2008, fixed-pole parallel filters).
+    Nothing is delayed.
+
+    hz, gain_db: points of rising frequency above 0; between them straight lines over its logarithm,
+        beyond them what the first and the last have
+
+    Raises ValueError, with the place, for a gain that changes too much within too little.
+    """
+    hz, gain_db = np.asarray(hz, float), np.asarray(gain_db, float)
+    f = np.fft.rfftfreq(GRID, 1 / fs)
+    wanted_db = np.interp(np.log(np.maximum(f, hz[0] / 2)), np.log(hz), gain_db)
+    response = np.fft.rfft(minimum_phase(10 ** (wanted_db / 20), GRID))
+    fitted = _bins(3.0, 0.97 * fs / 2, 2000, fs)
+    fitted = np.union1d(fitted, np.linspace(0, 0.995 * GRID / 2, 400).astype(int))
+    judged = _bins(20.0, 0.9 * fs / 2, 6000, fs)
+    for count in SECTIONS:
+        centers = np.geomspace(LOWEST_POLE_HZ, HIGHEST_POLE * fs / 2, count)
+        spacing = centers[1] / centers[0]
+        damping = np.full(count, 2 * (spacing - 1 / spacing))
+        weights = _fitted(f[fitted], response[fitted], centers, damping, fs)
+        got = _side_by_side(f[judged], centers, damping, fs) @ weights
+        off_db = np.abs(20 * np.log10(np.abs(got)) - wanted_db[judged])
+        if off_db.max() <= SIDE_BY_SIDE_DB:
+            through = np.where(np.arange(count), 0.0, weights[0])
+            each = np.stack([through, weights[1 : count + 1], weights[count + 1 :]], -1)
+            return np.tan(np.pi * centers / fs), damping, each
+    worst = f[judged][off_db.argmax()]
+    raise ValueError(
+        f"the gain changes so steeply near {worst:.0f} Hz that a filter is off by "
+        f"{off_db.max():.2f} dB there"
+    )
+
+
+def _bins(low: float, high: float, count: int, fs: float) -> np.ndarray:
+    """Bins of the grid, evenly over the logarithm of frequency."""
+    return np.unique(np.round(np.geomspace(low, high, count) / fs * GRID).astype(int))
+
+
+def _fitted(
+    f: np.ndarray, response: np.ndarray, centers: np.ndarray, damping: np.ndarray, fs: float
+) -> np.ndarray:
+    """Weights of `_side_by_side` with the least relative error of a complex response."""
+    table = _side_by_side(f, centers, damping, fs) / response[:, None]
+    table = np.concatenate([table.real, table.imag])
+    size = np.linalg.norm(table, axis=0)
+    one = np.repeat([1.0, 0.0], len(f))
+    weights: np.ndarray = np.linalg.lstsq(table / size, one, rcond=1e-10)[0] / size
+    return weights
+
+
+def _side_by_side(f: np.ndarray, centers: np.ndarray, damping: np.ndarray, fs: float) -> np.ndarray:
+    """Response at `f` of what is summed: the sound itself, all bands, then all lows."""
+    s = 1j * np.tan(np.pi * f / fs)[:, None] / np.tan(np.pi * centers / fs)
+    low = 1 / (s * s + damping * s + 1)
+    return np.concatenate([np.ones((len(f), 1)), s * low, low], 1)
+
+
 def with_slow_tail(
     h: np.ndarray, taps: int, hop: int, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

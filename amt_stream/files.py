@@ -70,6 +70,11 @@ def small_text(path: Path, most: int = SMALL) -> str:
 
     Raises NotThatFile for what is no such file, UnicodeDecodeError for another encoding.
     """
+    return small_content(path, most).decode("utf-8")
+
+
+def small_content(path: Path, most: int = SMALL) -> bytes:
+    """The bytes of a file of no more than `most`. Raises NotThatFile for what is no such file."""
     require_file(path)
     try:
         with path.open("rb") as stream:
@@ -78,7 +83,7 @@ def small_text(path: Path, most: int = SMALL) -> str:
         raise NotThatFile.refused(error) from error
     if len(content) > most:
         raise NotThatFile(f"has more than {most} bytes")
-    return content.decode("utf-8")
+    return content
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream import rows
-from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of
+from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of, with_corrections
 from amt_stream.catalog import Entry, Output
+from amt_stream.correction import Correction, read_correction
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
 from amt_stream.jobs import each
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 FilePath = TypeVar("FilePath", str, Path)
 Level = float | Calibration | Literal["pascal"]
+Response = Correction | str | Path
 
 PASCAL = 4096.0
 """At full scale, of a sound that is given in pascal: a power of two, so that nothing is rounded."""
@@ -144,6 +146,7 @@ def measure(
     models: str | Sequence[str] = ...,
     *,
     calibration: Level | Sequence[Level] | None = ...,
+    correction: Response | Sequence[Response | None] | None = ...,
     field: str | None = ...,
     settings: Mapping[str, str] | None = ...,
     step_ms: int | None = ...,
@@ -168,6 +171,7 @@ def measure(
     models: str | Sequence[str] = ...,
     *,
     calibration: Level | Sequence[Level] | None = ...,
+    correction: Response | Sequence[Response | None] | None = ...,
     field: str | None = ...,
     settings: Mapping[str, str] | None = ...,
     step_ms: int | None = ...,
@@ -191,6 +195,7 @@ def measure(
     models: str | Sequence[str] = "moore2016",
     *,
     calibration: Level | Sequence[Level] | None = None,
+    correction: Response | Sequence[Response | None] | None = None,
     field: str | None = None,
     settings: Mapping[str, str] | None = None,
     step_ms: int | None = None,
@@ -216,6 +221,8 @@ def measure(
     models: one name of the catalog, several separated by commas, or a sequence of them
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel; without it levels are not calibrated
+    correction: a `Correction`, or the path of a file with a microphone's response, which is taken
+        off the sound first; or one for each channel, None for those that stay as they are
     field: of the models that have one: "free", "diffuse" or "eardrum"
     settings: others by name, as presets have them, such as {"accuracy": "coarse"}
     step_ms: from row to row; by default 1 for Moore2016 alone, 20 for modulation, 10 for others
@@ -250,6 +257,7 @@ def measure(
     wanted = _Wanted(
         preset,
         calibration,
+        correction,
         step_ms,
         columns,
         _names(outputs),
@@ -278,6 +286,7 @@ class _Wanted:
 
     preset: Preset
     calibration: Level | Sequence[Level] | None
+    correction: Response | Sequence[Response | None] | None
     step_ms: int | None
     columns: Sequence[str] | None
     outputs: tuple[str, ...]
@@ -357,6 +366,7 @@ def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, lis
     given = wanted.calibration
     each_level = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     calibrations = [_calibration(level) for level in each_level]
+    corrections = _corrections(wanted.correction)
     chosen = wanted.channels, wanted.replace_invalid, wanted.preset.most_channels
     if isinstance(x, (str, os.PathLike)):
         if fs is not None:
@@ -375,7 +385,20 @@ def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, lis
             f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "
             "or one for each"
         )
+    if any(corrections):
+        calibrations = with_corrections(calibrations, corrections)
+        if len(calibrations) not in (1, len(recording.channels)):
+            raise ValueError(
+                f"{len(corrections)} corrections for {len(recording.channels)} channels: give "
+                "one, or one for each"
+            )
     return recording, calibrations
+
+
+def _corrections(given: Response | Sequence[Response | None] | None) -> list[Correction | None]:
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    each: Any = given if several else [given]
+    return [read_correction(one) if isinstance(one, str | Path) else one for one in each]
 
 
 def _calibration(level: Level | None) -> Calibration:

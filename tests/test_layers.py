@@ -12,8 +12,8 @@ RANK = ["plain", "refusal", "limits", "triggers", "formats", "files", "settings"
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]
-RANK += ["calibration", "calibrator", "metering", "frames", "rows", "engine", "analysis"]
-RANK += ["selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
+RANK += ["correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
+RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
 RANK += ["manifest", "bench", "page", "events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [

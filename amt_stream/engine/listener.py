@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.engine.correcting import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.frames import Level, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import Fault, Frames
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from amt_stream.engine.measurement import ReadyModel
 
 CLIP_LEVEL = np.float32(32767 / 32768)  # the largest that a 16-bit converter can give
-NO_LIMIT = np.float32(np.inf)
 LONGEST_FILLED_GAP_S = 1.0
 LOWEST_DB = -100.0
 FEW = 4096
@@ -64,7 +64,7 @@ class Listener(Resumable):
 
     kept: ClassVar[tuple[str, ...]] = ("frames", "lost", "non_finite", "clipped", "broken", "marks")
     kept += ("_stretch", "_zeros_run", "_level_db", "_given", "_energy", "gaps", "_passed")
-    kept += ("_hole", "starts_anew")
+    kept += ("_hole", "starts_anew", "_microphone")
     growing = ("gaps",)
 
     marks: Marks
@@ -95,6 +95,7 @@ class Listener(Resumable):
         # Samples that are missing in this row alone, while they are.
         self._hole = NO_HOLE
         self.starts_anew = False
+        self._corrected: Corrected | None = None
 
     def enter(self, ready: "ReadyModel", into: NDArray[np.float32]) -> None:
         """Hear a model from the next sample on, of whose input `into` (ear, time) is the row."""
@@ -165,9 +166,34 @@ class Listener(Resumable):
         """Whether there is no sound of this row just now [any-thread]."""
         return self._hole != NO_HOLE
 
+    @property
+    def _microphone(self) -> dict[str, NDArray[np.float64]]:
+        """The state of what takes off a microphone's response, where something does."""
+        return {} if self._corrected is None else self._corrected.memory
+
+    @_microphone.setter
+    def _microphone(self, given: dict[str, NDArray[np.float64]]) -> None:
+        if self._corrected is not None:
+            self._corrected.memory = given
+
+    def be_silent(self) -> None:
+        """What is let in next comes after silence."""
+        if self._corrected is not None:
+            self._corrected.reset()
+
+    def fill(self, count: int) -> None:
+        """Zeros for `count` samples that are missing; what a correction still holds goes on."""
+        self._input[:, :count] = 0.0
+        if self._corrected is not None:
+            self._corrected.fill(self._input[:, :count], self._scale)
+
     def _set_scale(self) -> None:
         """What the model takes a full-scale sample for, in each ear."""
         ready = self._ready
+        wanted = corrections_of(self.calibration, self.channels)
+        if wanted != (() if self._corrected is None else self._corrected.corrections):
+            self._corrected = Corrected(wanted, ready.clock.fs) if wanted else None
+        self._let_in = let_in if self._corrected is None else self._corrected
         self._calibrated = not ready.in_pascal or all(c.calibrated for c in self.calibration)
         if ready.in_pascal:
             scale, self._reference = pascal_per_ear(self.calibration)[: ready.rows], P0
@@ -181,10 +207,10 @@ class Listener(Resumable):
         block: (time, channel) from the sample `position` on
         """
         part = block[:, self.columns]
-        what = let_in(part, self._scale, CLIP_LEVEL, self._input, self._energy)
+        what = self._let_in(part, self._scale, CLIP_LEVEL, self._input, self._energy)
         if what == SUSPECT:
             sane = self.inspect(part, position)
-            let_in(sane, self._scale, NO_LIMIT, self._input, self._energy)
+            self._let_in(sane, self._scale, NO_LIMIT, self._input, self._energy)
         elif self._hole != NO_HOLE:
             self.close_hole()
         self._zeros_run = self._zeros_run + len(part) if what == SILENCE else 0

@@ -264,6 +264,8 @@ class Measurement(Resumable):
             mask = torch.zeros(len(self.listeners), dtype=torch.bool)
             mask[row] = True
         self.ready.stream.reset(mask)
+        for listener in self._of(row):
+            listener.be_silent()
 
     def recalibrate(
         self,
@@ -308,7 +310,7 @@ class Measurement(Resumable):
     def switch_off(self) -> None:
         """Give NaN, marked as off, and run no model [engine-thread]."""
         self.off = True
-        self.ready.stream.reset()
+        self._silence(None)
 
     def switch_on(self) -> None:
         """Run the model again, from silence [engine-thread]."""
@@ -395,7 +397,7 @@ class Measurement(Resumable):
             self._lose(skipped)
             self._index += int(skipped * self.ready.clock.ratio)
         if long:
-            self.ready.stream.reset()
+            self._silence(None)
         self._miss(end - self.position)
 
     def _miss(self, count: int) -> None:
@@ -410,7 +412,8 @@ class Measurement(Resumable):
     def _fill(self, count: int) -> None:
         while count > 0:
             n = self._room(count)
-            self._input[..., :n] = 0.0
+            for listener in self.listeners:
+                listener.fill(n)
             self._push(n)
             count -= n
 

@@ -4,17 +4,20 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import torch
 
-from amt_stream.calibration import UNCALIBRATED, Calibration, in_words
+from amt_stream.calibration import UNCALIBRATED, Calibration, in_words, with_corrections
 from amt_stream.contract import takes_pascal
+from amt_stream.correction import Correction
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.checkup import Checkup
 from amt_stream.engine.clock import UtcScale
+from amt_stream.engine.correcting import corrections_of, ready_stage
 from amt_stream.engine.course import Course
 from amt_stream.engine.delivery import InCallback, IntoRing
 from amt_stream.engine.ending import Ending
@@ -77,6 +80,8 @@ class Engine:
     Of several rows there are `histories["row"]`, or "row/name" of several models.
 
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
+    correction: of the microphone, or of that of each ear, in place of what calibrations have: its
+        response is taken off the sound before any model hears it, whatever unit that takes
     source: one, or several that are heard together (`Together`), each a row by itself
     rows: several microphones, each heard by itself through the same model in one step: how many
         there are, which share the channels of the source evenly, or the channels of each, as
@@ -108,6 +113,7 @@ class Engine:
         *,
         rows: int | Sequence[Row | Sequence[int]] | None = None,
         calibration: Calibration | Sequence[Calibration] | None = None,
+        correction: Correction | Sequence[Correction | None] | None = None,
         channels: Sequence[int] | None = None,
         device: str | torch.device = "cpu",
         block_ms: float = 10.0,
@@ -143,6 +149,10 @@ class Engine:
         self._rows = () if rows is None else rows_of_source(rows, source)
         self.histories: dict[str, History] = {}
         self._measurements: dict[str, Measurement] = {}
+        if correction is not None:
+            given = (correction,) if isinstance(correction, Correction) else tuple(correction)
+            calibration = with_corrections(each_ear(calibration), given)
+            self._rows = tuple(_with_corrections(row, given) for row in self._rows)
         for name, one in models.items():
             self._add_model(name, one, calibration, channels, first_sample)
         self._measurement = next(iter(self._measurements.values()))
@@ -383,6 +393,9 @@ class Engine:
             refuse_no_gain(gain_db)
         index = self._index_of(row)
         for measurement in self._measurements.values():
+            for listener in measurement.listeners if ears else ():
+                if wanted := corrections_of(ears, listener.channels):
+                    ready_stage(wanted, self.source.fs)  # else the engine's thread would have to
             measurement.commands.put(partial(measurement.recalibrate, calibration, gain_db, index))
         told = [in_words(ears)] if ears else []
         told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
@@ -671,6 +684,13 @@ class Engine:
 def _of_row(model: str, row: str) -> str:
     """What the history of a row of a model is called."""
     return "/".join(filter(None, (row, model)))
+
+
+def _with_corrections(row: Row, given: Sequence[Correction | None]) -> Row:
+    """The same row, corrected; one without a calibration has that of the engine."""
+    if row.calibration is None:
+        return row
+    return replace(row, calibration=with_corrections(each_ear(row.calibration), given))
 
 
 def _heard(listener: Listener) -> Heard:

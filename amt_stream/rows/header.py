@@ -104,6 +104,7 @@ def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[
             "microphone_uncertainty_db": one.microphone_uncertainty_db,
             "date": one.date,
             "origin": one.source,
+            **({} if one.correction is None else {"correction": one.correction.to_dict()}),
         }
         for channel, one in zip(channels, each, strict=True)
     ]

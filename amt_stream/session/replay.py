@@ -191,7 +191,7 @@ def _made(
     """An engine that measures as is described, and what makes rows."""
     told, settings = description["header"]["source"], description["engine"]
     heard = tuple(told["channels"])
-    calibration = [Calibration(**one) for one in description["calibration"]]
+    calibration = [Calibration.from_dict(one) for one in description["calibration"]]
     preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
     rows = tuple((str(name), tuple(own)) for name, own in told.get("rows", {}).items())
     models = preset.models(told["fs"], max((len(own) for _, own in rows), default=len(heard)))

@@ -31,6 +31,7 @@ from amt_stream.stages.loudness import (
     MonauralLoudness,
     Moore2016Output,
 )
+from amt_stream.stages.microphone import MicrophoneCorrection
 from amt_stream.stages.modulation import (
     FastKing2019ModulationFilterbank,
     FastModulationFilterbank,
@@ -82,6 +83,7 @@ __all__ = [
     "IIRFilter",
     "King2019ModulationFilterbank",
     "LoudnessIntegration",
+    "MicrophoneCorrection",
     "MiddleEarFilter",
     "ModulationFilterbank",
     "ModulationRms",

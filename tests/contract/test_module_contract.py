@@ -100,6 +100,10 @@ CASES = {
         lambda **o: amt.King2019ModulationFilterbank(8000, nmod=3, **o), (2, 2, 16)
     ),
     "LoudnessIntegration": Case(amt.LoudnessIntegration, (2, 5, 4), loudness),
+    "MicrophoneCorrection": Case(
+        partial(stages.MicrophoneCorrection, 8000, [[(100.0, 1.0), (2000.0, -1.0)], None]),
+        (2, 2, 16),
+    ),
     "MiddleEarFilter": Case(partial(amt.MiddleEarFilter, 16000, order=32), (2, 16)),
     "ModulationFilterbank": Case(
         lambda **o: amt.ModulationFilterbank(8000, BANDS, **o), (2, 2, 16)

@@ -1,0 +1,86 @@
+"""What a microphone does to a sound, taken off again."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from amt_stream.contract import hertz
+from amt_stream.design import parallel_sections
+from amt_stream.functional.svf import svf
+from amt_stream.streaming import Shape, Stage, State, as_given
+
+
+class MicrophoneCorrection(Stage):
+    """`x` (..., channel, time) with a gain by frequency for each channel, in the unit given.
+
+    Minimum phase: nothing is delayed, and what a microphone of minimum phase did to the phase is
+    undone too. The gain is within 0.1 dB of the points, and of the straight lines between them
+    over the logarithm of frequency, from 20 Hz to 0.9 of half the sampling rate; beyond the first
+    and the last point it is what these have. Recursive, in float64 throughout.
+
+    fs: sampling rate in hertz
+    gains: of each channel its points, (n, 2) of hertz and dB; None for one that stays as it is
+
+    Raises ValueError for a gain that changes too steeply.
+    """
+
+    keeps_double = ("g", "k", "weights", "past")
+    binding = ("fs",)
+
+    g: Tensor
+    k: Tensor
+    weights: Tensor
+
+    def __init__(self, fs: float, gains: Sequence[Any]) -> None:
+        super().__init__()
+        self.fs = hertz("MicrophoneCorrection", fs)
+        self.gains = tuple(gains)
+        self.fixed_axes = {-2: len(self.gains)}
+        each = [_sections(fs, gain) for gain in self.gains]
+        count = max(len(g) for g, _, _ in each)
+        tables = [_filled(table, count) for table in each]
+        for name, parts in zip(("g", "k", "weights"), zip(*tables, strict=True), strict=True):
+            self.register_table(name, np.concatenate(parts)[:, None])
+
+    @property
+    def _count(self) -> int:
+        """Sections of each channel, a power of two."""
+        return self.g.shape[0] // len(self.gains)
+
+    def initial_state(self, shape: Shape) -> State:
+        sections = prod(shape[-1:]) * self._count
+        return {"past": self.state_like("past", (*shape[:-1], sections, 1, 2))}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        g, k, weights = self.registered("g", "k", "weights")
+        each = x.double().repeat_interleave(self._count, -2)
+        y, past = svf(each, g, k, weights, state["past"])
+        y = y.unflatten(-2, (-1, self._count))
+        while (count := y.shape[-2]) > 1:  # in one order, however long the block is
+            y = y[..., : count // 2, :] + y[..., count // 2 :, :]
+        return y.squeeze(-2).to(x.dtype), {"past": past}
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        return as_given(self.whole(x), x)
+
+
+def _sections(fs: float, gain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """g, k and weights of one channel."""
+    if gain is None:
+        return np.ones(1), np.ones(1), np.array([[1.0, 0.0, 0.0]])
+    points = np.asarray(gain, float)
+    return parallel_sections(points[:, 0], points[:, 1], fs)
+
+
+def _filled(
+    tables: tuple[np.ndarray, np.ndarray, np.ndarray], count: int
+) -> tuple[np.ndarray, ...]:
+    """The same with sections that give nothing, up to `count`."""
+    g, k, weights = tables
+    more = count - len(g)
+    silent = np.pad(weights, ((0, more), (0, 0)))
+    return np.pad(g, (0, more), "edge"), np.pad(k, (0, more), "edge"), silent
