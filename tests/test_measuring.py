@@ -1,8 +1,6 @@
 """A whole sound in one call: the numbers of the command, in arrays."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -334,16 +332,12 @@ def test_the_thread_that_asks_stays_as_it_was():
     assert np.float64(1e-310) * 1.0 > 0
 
 
-def test_the_example(tmp_path):
+def test_the_example(forks, tmp_path):
     soundfile.write(tmp_path / "x.wav", speech_like(0.3), FS, "FLOAT")
     for arguments in ([], [str(tmp_path / "x.wav"), "110"]):
-        done = subprocess.run(
-            [sys.executable, ROOT / "apps/measure.py", *arguments],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        *lines, most, maximum = done.stdout.splitlines()
+        done = forks.run(ROOT / "apps/measure.py", *arguments, options=["program"])
+        assert done.returncode == 0, done.stderr
+        *lines, most, maximum = done.stdout.decode().splitlines()
         assert len(lines) == (4 if arguments else 11)
         if not arguments:
             assert most == "most at 15.50 Cam, 988 Hz"

@@ -9,13 +9,14 @@ import gc
 import io
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -38,8 +39,9 @@ WIDTH = 16  # of the numbers that are reported, so that two stay two
 class Command:
     """A command that runs in a fork, as `subprocess.Popen` has one: text comes out of it.
 
-    options: "session" gives it one of its own, "terminal" makes its input the terminal of that,
-        "nohup" has it ignore SIGHUP, ">&-" and "2>&-" close a stream as in a shell
+    options: "program" makes it one of Python, its first argument the file; "session" gives it one
+        of its own, "terminal" makes its input the terminal of that, "nohup" has it ignore SIGHUP,
+        ">&-" and "2>&-" close a stream as in a shell
     """
 
     returncode: int | None = None
@@ -217,14 +219,33 @@ def look_after(request: bytes, given: list[int], threads: int) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if "nohup" in options:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    become(arguments, environment, folder, threads)
+    begins = run_program if "program" in options else run_main
+    become(begins, arguments, environment, folder, threads)
 
 
-def become(arguments: list[str], environment: dict[str, str], folder: str, threads: int) -> None:
-    """Be the command, as if Python had started with it; does not return."""
-    import torch
-
+def run_main(arguments: list[str]) -> None:
     from amt_stream.cli import main
+
+    sys.exit(main(arguments))
+
+
+def run_program(arguments: list[str]) -> None:
+    """As `python FILE ARGUMENT ...` does."""
+    sys.argv = arguments
+    sys.path.insert(0, str(Path(arguments[0]).parent))
+    runpy.run_path(arguments[0], run_name="__main__")
+    sys.exit()
+
+
+def become(
+    begins: Callable[[list[str]], None],
+    arguments: list[str],
+    environment: dict[str, str],
+    folder: str,
+    threads: int,
+) -> None:
+    """Be what begins so, as if Python had started with it; does not return."""
+    import torch
 
     os.environ.clear()
     os.environ.update(environment)
@@ -239,7 +260,7 @@ def become(arguments: list[str], environment: dict[str, str], folder: str, threa
         sys.stdout = os.fdopen(1, "w", errors=errors or None, **letters)
     with contextlib.suppress(OSError):
         sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", **letters)
-    sys.exit(main(arguments))
+    begins(arguments)
 
 
 if __name__ == "__main__":

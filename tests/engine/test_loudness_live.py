@@ -1,7 +1,6 @@
 """The loudness model in the engine: one sound, every way in, the same numbers."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -131,11 +130,10 @@ def test_optional_outputs_come_through(collector, bursts):
     assert values.excitation_db is None
 
 
-def test_the_example_runs():
-    done = subprocess.run(
-        [sys.executable, "apps/embed.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    lines = done.stdout.splitlines()
+def test_the_example_runs(forks):
+    done = forks.run("apps/embed.py", options=["program"])
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
     assert [line.split()[0] for line in lines] == [f"{0.2 * n:.1f}" for n in range(11)]
     assert float(lines[-2].split()[4]) == pytest.approx(60.0, abs=1.0)
     assert len((ROOT / "apps/embed.py").read_text().splitlines()) <= 40

@@ -1,7 +1,6 @@
 """`serve --stdio`, as another program would start it: real lines through real pipes."""
 
 import json
-import subprocess
 
 import jsonschema
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import soundfile
 
 from amt_stream.rows.block import BEFORE
-from tests.service.served import COMMAND, ROOT, Served, is_row
+from tests.service.served import ROOT, Served, is_row
 
 SCHEMA = json.loads((ROOT / "amt_stream" / "data" / "rows.schema.json").read_text())
 
@@ -90,14 +89,13 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
         served.until(is_row)
 
 
-def test_rows_of_a_file_are_those_that_meter_writes(tmp_path):
+def test_rows_of_a_file_are_those_that_meter_writes(forks, tmp_path):
     path = tmp_path / "noise.wav"
     noise = np.random.default_rng(3).normal(0, 0.05, (48000 * 4, 2))
     soundfile.write(path, noise, 48000, subtype="FLOAT")
     asked = ["--source", str(path), "--fast", "--model", "spl,zwicker", "--step-ms", "10"]
-    done = subprocess.run(
-        [*COMMAND, "meter", *asked, "--format", "jsonl"], cwd=ROOT, capture_output=True, check=True
-    )
+    done = forks.run("meter", *asked, "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
     written = [json.loads(line) for line in done.stdout.splitlines()]
     with Served(*asked) as served:
         served.until(lambda message: "summary" in message)

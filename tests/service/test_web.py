@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import struct
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from tests.service.served import COMMAND, ROOT, Served, is_row
+from tests.service.served import Served, is_row
 
 TOKEN = "0123456789abcdef0123"
 DEMO = ["--source", "demo", "--model", "spl"]
@@ -232,16 +231,15 @@ def listens_at(pid):
         (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
     ],
 )
-def test_what_cannot_be_opened_is_said_in_one_sentence(tmp_path, asked, said):
+def test_what_cannot_be_opened_is_said_in_one_sentence(forks, tmp_path, asked, said):
     path = tmp_path / "token"
     path.write_text(TOKEN)
     asked = [str(path) if word == "TOKEN" else word for word in asked]
-    done = subprocess.run(
-        [*COMMAND, "serve", *DEMO, *asked], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = forks.run("serve", *DEMO, *asked)
+    told = done.stderr.decode()
     assert done.returncode in (1, 2)
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert said in told
+    assert "Traceback" not in told
     assert not done.stdout
 
 

@@ -2,27 +2,27 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
 
 from amt_stream.session import LOG_FORMATS, Session, verify
+from tests.service.served import forks
 
-COMMAND = [sys.executable, "-m", "amt_stream.cli", "meter", "--source", "demo", "--quiet"]
+COMMAND = ["meter", "--source", "demo", "--quiet", "--model", "spl"]
 LOST_S = 5.0
 
 
 def killed(folders, formats, delay):
     """Start a meter for each folder and kill it some seconds after its first rows; gives when."""
     meters, ends = [], []
-    for folder, format in zip(folders, formats, strict=True):
-        wanted = ["--log", str(folder), "--log-format", format, "--log-sound", "wav"]
-        meters.append(subprocess.Popen([*COMMAND, *wanted, "--model", "spl"]))
-    try:
+    with ExitStack() as running:
+        for folder, format in zip(folders, formats, strict=True):
+            wanted = ["--log", str(folder), "--log-format", format, "--log-sound", "wav"]
+            meters.append(running.enter_context(forks().begin(*COMMAND, *wanted)))
         for meter, folder in zip(meters, folders, strict=True):
             give_up = time.monotonic() + 120
             while not is_begun(folder):
@@ -32,10 +32,6 @@ def killed(folders, formats, delay):
             time.sleep(delay())
             meter.send_signal(signal.SIGKILL)
             ends.append(time.time())
-    finally:
-        for meter in meters:
-            meter.kill()
-            meter.wait()
     return ends
 
 

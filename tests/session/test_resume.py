@@ -2,10 +2,8 @@
 
 import json
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,15 +20,6 @@ FS = 48000
 LOUD = Calibration(100.0, source="test")
 NAMES = ("zwicker", "spl")
 DURATION_S = 4.0
-
-# A session of a file, whose snapshots come often; to be killed.
-PROGRAM = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import test_resume
-test_resume.hurry()
-test_resume.measured(sys.argv[2], sys.argv[3])
-"""
 
 
 def hurry():
@@ -94,12 +83,10 @@ def assert_whole(folder, whole):
 
 
 @pytest.mark.parametrize(("seed", "format"), [(0, "sqlite"), (1, "csv"), (2, "jsonl")])
-def test_kill_and_go_on(sound, whole, tmp_path, seed, format):
+def test_kill_and_go_on(forks, sound, whole, tmp_path, seed, format):
     """kill -9 at a random moment: the log is readable, and goes on to the same end."""
     folder = tmp_path / "session"
-    program = PROGRAM.replace("sys.argv[3])", f"sys.argv[3], format={format!r})")
-    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(sound), str(folder)]
-    with subprocess.Popen(command) as process:
+    with forks.begin(__file__, sound, folder, format, options=["program"]) as process:
         while not (folder / SNAPSHOT).exists():
             assert process.poll() is None
             time.sleep(0.005)
@@ -203,3 +190,8 @@ def test_a_live_measurement_goes_on_after_a_gap(tmp_path):
     end = gap.sample + gap.samples
     assert "gap" in next(row for row in rows if row["sample"] >= end)["fault"]
     assert [event.samples for _, _, event in verify(tmp_path / "session").gaps] == [gap.samples]
+
+
+if __name__ == "__main__":  # a session of a file, whose snapshots come often; to be killed
+    hurry()
+    measured(*sys.argv[1:3], format=sys.argv[3])
