@@ -4,11 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-import pyqtgraph as pg
 
-from amt_monitor.pane import Plot
+from amt_monitor.bars import Bars
+from amt_monitor.plot import Axis, Plot
 from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, plain_cell
-from amt_monitor.theme import theme
 from amt_stream.catalog import Entry
 from amt_stream.metering.third_octave import NAME
 
@@ -27,20 +26,17 @@ class BandsPane(ReadingPane):
         self._names = [cell.name for cell in cells]
         self.plot = Plot("bands_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
-        self.plot.hideAxis("top")
         places = range(len(cells))
         # Every third band is an octave's own.
         named = [(k, cells[k].caption.replace(" Hz", "").replace(" kHz", "k")) for k in places]
         octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
-        self.plot.getAxis("bottom").setTicks([octaves])
-        self.plot.getAxis("left").setTicks([[(v, f"{v:g}") for v in STEPS_DB]])
-        self.plot.set_grid((-0.6, len(cells) - 0.4), STEPS_DB)
-        self.plot.set_unit("dB", False)
-        self.bars = pg.BarGraphItem(
-            x=np.arange(len(cells)), height=np.zeros(len(cells)), width=0.8, pen=None
+        self.plot.set_axes(
+            Axis(-0.6, len(cells) - 0.4, octaves),
+            Axis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
         )
-        self.bars.setOpts(brush=theme.colors.accent)
-        self.plot.addItem(self.bars, ignoreBounds=True)
+        self.plot.set_unit("dB", False)
+        self.bars = Bars("accent")
+        self.plot.add(self.bars)
         self.body.insertWidget(1, self.plot, 3 * FIRST)
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
@@ -50,7 +46,7 @@ class BandsPane(ReadingPane):
     def draw(self, found: Mapping[str, Any]) -> None:
         """Move the bars; a band below 0 dB, or without a level, has none."""
         levels = [found.get(name) for name in self._names]
-        self.bars.setOpts(height=np.array([max(0.0, v or 0.0) for v in levels]))
+        self.bars.set(np.array([max(0.0, v or 0.0) for v in levels]))
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         super().doubt(grey, uncalibrated)

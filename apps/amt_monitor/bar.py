@@ -47,7 +47,7 @@ class Bar(QtWidgets.QWidget):
         held = self.scale.low if held is None else held
         if (round(level, 1), round(held, 1)) != (round(self.level, 1), round(self.held, 1)):
             self.level, self.held = level, held
-            self.update()
+            self.update(self._groove)
 
     def set_text(self, text: str, uncalibrated: bool) -> None:
         """What stands above at the right; a bar without calibration is hatched."""
@@ -60,21 +60,27 @@ class Bar(QtWidgets.QWidget):
         self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        colors, align = theme.colors, QtCore.Qt.AlignmentFlag
-        painter = QtGui.QPainter(self)
-        line = self.fontMetrics().height()
-        head = QtCore.QRect(0, 0, self.width(), line)
-        painter.setPen(self.palette().windowText().color())
-        painter.drawText(head, align.AlignLeft, self.caption)
-        painter.drawText(head, align.AlignRight, self.text)
-        groove = QtCore.QRect(0, line + 1, self.width() - 1, max(6, self.height() - 2 * line - 4))
-        painter.fillRect(groove, QtGui.QColor(colors.ground))
+        painter, groove = QtGui.QPainter(self), self._groove
+        painter.fillRect(groove, self._color("ground"))
         self._paint_level(painter, groove)
-        painter.setPen(QtGui.QColor(colors.second))
-        painter.drawRect(groove)
+        painter.setPen(self._color("second"))
+        painter.drawRect(groove.adjusted(0, 0, -1, -1))
         for tick in self.scale.ticks:
             x = self._x(tick, groove)
-            painter.drawLine(x, groove.bottom() - 3, x, groove.bottom())
+            painter.drawLine(x, groove.bottom() - 4, x, groove.bottom() - 1)
+        if not groove.contains(event.rect()):
+            self._paint_texts(painter, groove)
+
+    def _paint_texts(self, painter: QtGui.QPainter, groove: QtCore.QRect) -> None:
+        """What changes less often than the level."""
+        align, line = QtCore.Qt.AlignmentFlag, self.fontMetrics().height()
+        head = QtCore.QRect(0, 0, self.width(), line)
+        painter.setPen(self._color("ink"))
+        painter.drawText(head, align.AlignLeft, self.caption)
+        painter.drawText(head, align.AlignRight, self.text)
+        painter.setPen(self._color("second"))
+        for tick in self.scale.ticks:
+            x = self._x(tick, groove)
             label = QtCore.QRect(x - 20, groove.bottom() + 1, 40, line)
             side = align.AlignHCenter
             if tick == self.scale.low:
@@ -106,6 +112,12 @@ class Bar(QtWidgets.QWidget):
             color = self._color(self._over if over else self._role)
             x = self._x(self.held, groove)
             painter.fillRect(x - 1, groove.top(), 3, groove.height(), color)
+
+    @property
+    def _groove(self) -> QtCore.QRect:
+        """Where the level moves."""
+        line = self.fontMetrics().height()
+        return QtCore.QRect(0, line + 1, self.width(), max(6, self.height() - 2 * line - 4))
 
     def _x(self, level: float, groove: QtCore.QRect) -> int:
         return round(self.scale.place(level) * groove.width())

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import hatching, theme, tint
@@ -81,55 +79,3 @@ class Pane(QtWidgets.QWidget):
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
         """Say why these readings are to be doubted; no words, no doubt."""
         self.badge.show_words(words, uncalibrated)
-
-
-class Plot(pg.PlotWidget):
-    """A plot whose ranges only the program changes: fixed ranges are what keeps painting cheap."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(background=theme.colors.paper)
-        self.setObjectName(name)
-        self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.setMouseEnabled(False, False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        self.showAxis("top")
-        for side in ("left", "bottom", "top"):
-            axis = self.getAxis(side)
-            axis.setPen(theme.colors.second)
-            axis.setTextPen(theme.colors.ink)
-            axis.setStyle(hideOverlappingLabels=False)
-        self.getAxis("left").setWidth(40)
-        self.plotItem.setContentsMargins(0, 8, 24, 0)
-        # The axes' own grid would be painted anew with every frame, at twice the cost of all else.
-        self._grid = pg.PlotCurveItem(pen=thin_pen(theme.colors.grid), connect="pairs")
-        self._unit = pg.TextItem()
-        for item in (self._grid, self._unit):
-            self.addItem(item, ignoreBounds=True)
-
-    def set_grid(self, x: Sequence[float], y: Sequence[float]) -> None:
-        """Lines at `x` and `y`, whose first and last are the range that is shown."""
-        self.setXRange(x[0], x[-1], padding=0)
-        self.setYRange(y[0], y[-1], padding=0)
-        across = [((x[0], v), (x[-1], v)) for v in y]
-        up = [((v, y[0]), (v, y[-1])) for v in x]
-        self._grid.setData(*np.array(across + up).reshape(-1, 2).T)
-        self._unit.setPos(x[0], y[-1])
-
-    @property
-    def unit_text(self) -> str:
-        return self._unit.toPlainText()
-
-    def set_unit(self, unit: str, uncalibrated: bool) -> None:
-        """Name the unit of the readings in the plot, and that they are uncalibrated."""
-        self._unit.setText(f"{unit}, uncalibrated" if uncalibrated else unit)
-        self._unit.setColor(theme.colors.ink)
-
-
-def thin_pen(color: str, dashed: bool = False) -> QtGui.QPen:
-    """One pixel wide whatever the scale: Qt draws wider lines fifteen times slower."""
-    pen = QtGui.QPen(QtGui.QColor(color), 1)
-    pen.setCosmetic(True)
-    if dashed:
-        pen.setStyle(QtCore.Qt.PenStyle.DashLine)
-    return pen

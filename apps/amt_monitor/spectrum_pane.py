@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pyqtgraph as pg
 
-from amt_monitor.pane import Pane, Plot, thin_pen
-from amt_monitor.theme import Colors, ThemedLabel, theme
+from amt_monitor.curve import Curve
+from amt_monitor.pane import Pane
+from amt_monitor.plot import Axis, Plot
+from amt_monitor.theme import Colors, ThemedLabel
 from amt_stream.scales import hz_to_erb_number
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
@@ -31,15 +32,11 @@ class SpectrumPane(Pane):
         )
         self.head.insertWidget(2, ThemedLabel(_ears))
         self.plot = Plot("spectrum_plot")
-        cams = [(cam, f"{cam:g}") for cam in CAM_TICKS]
-        self.plot.getAxis("bottom").setTicks([cams])
-        hertz = [(float(hz_to_erb_number(f)), _hz(f)) for f in HZ_TICKS]
-        self.plot.getAxis("top").setTicks([hertz])
-        self.curves = []
-        for color, dashed in ((theme.colors.left, False), (theme.colors.right, True)):
-            curve = pg.PlotCurveItem(pen=thin_pen(color, dashed))
-            self.plot.addItem(curve, ignoreBounds=True)
-            self.curves.append(curve)
+        cams = Axis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
+        self.plot.set_axes(cams, top=[(float(hz_to_erb_number(f)), _hz(f)) for f in HZ_TICKS])
+        self.curves = [Curve("left"), Curve("right", dashed=True)]
+        for curve in self.curves:
+            self.plot.add(curve)
         self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
         self._set_top(TOPS[3])
@@ -58,7 +55,7 @@ class SpectrumPane(Pane):
             return
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
-            curve.setData(cam, values)
+            curve.set(cam, values)
         peak = float(specific_loudness.max())
         needed = next((top for top in TOPS if peak <= top), TOPS[-1])
         self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
@@ -69,8 +66,7 @@ class SpectrumPane(Pane):
         if top != self._top:
             self._top, self._quiet_frames = top, 0
             steps = np.linspace(0.0, top, 6).tolist()
-            self.plot.set_grid(CAM_TICKS, steps)
-            self.plot.getAxis("left").setTicks([[(v, f"{v:g}") for v in steps]])
+            self.plot.set_axes(y=Axis(0.0, top, [(v, f"{v:g}") for v in steps]))
 
 
 def _ears(colors: Colors) -> str:

@@ -40,7 +40,21 @@ class Colors(NamedTuple):
         return QtGui.QColor(self.paper).lightness() < 128
 
 
-Role = Literal["ink", "second", "accent", "left", "right", "green", "amber", "red"]
+Role = Literal[
+    "paper",
+    "ground",
+    "ink",
+    "second",
+    "grid",
+    "accent",
+    "left",
+    "right",
+    "ltl",
+    "stl",
+    "green",
+    "amber",
+    "red",
+]
 
 LIGHT = Colors(
     *("#ffffff", "#f2f3f5", "#16181d", "#5b616e", "#d9dce2", "#0a66c2"),

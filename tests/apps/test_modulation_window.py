@@ -42,11 +42,10 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
     assert text(window, "strongest_where") == f"5.2 Hz in {king.fc[band]:.0f} Hz"
     assert "both ears" in text(window, "strongest_about")
     for pane in window.maps:
-        lit = pane.image.image
+        lit = pane.level_db
         assert np.unravel_index(np.nanargmax(lit), lit.shape) == (band, modulation)
         assert lit[band, modulation] == 0
-        frame = pane.frame.rect()
-        assert (frame.x(), frame.y()) == (band, modulation)
+        assert pane.frame.around == (band, modulation, band + 1, modulation + 1)
     assert window.shown.texts["strongest"] == (
         text(window, "strongest_where"),
         text(window, "strongest_about"),
@@ -56,11 +55,11 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
 def test_axes_are_in_hertz(open_window, am_engine):
     window = open_window(lambda device: am_engine(), kind=ModulationWindow)
     pane = window.maps[0]
-    left, bottom = (pane.plot.getAxis(side) for side in ("left", "bottom"))
-    assert [label for _, label in left._tickLevels[0]] == ["2", "5.2", "13.7", "35.9", "94"]
-    assert [label for _, label in bottom._tickLevels[0]][0::3] == ["100", "1000"]
+    left, bottom = pane.plot.y, pane.plot.x
+    assert [label for _, label in left.ticks] == ["2", "5.2", "13.7", "35.9", "94"]
+    assert [label for _, label in bottom.ticks][0::3] == ["100", "1000"]
     for axis in (left, bottom):
-        assert "Hz" in axis.labelText
+        assert "Hz" in axis.caption
 
 
 def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
@@ -72,9 +71,9 @@ def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
     window = open_window(make_engine, kind=ModulationWindow)
     qtbot.waitUntil(lambda: "right ear" in text(window, "strongest_about"), timeout=10000)
     left, right = window.maps
-    assert not left.frame.isVisible()
-    assert right.frame.isVisible()
-    assert np.nanmax(left.image.image) == -30
+    assert left.frame.around is None
+    assert right.frame.around is not None
+    assert np.nanmax(left.level_db) == -30
     window._show_state()
     for pane in (window.strongest, *window.maps):
         assert "uncalibrated" in pane.badge.text

@@ -300,7 +300,7 @@ def test_bars_of_bands_stand_as_high_as_their_levels(qtbot):
     qtbot.addWidget(pane)
     levels = {name: 20.0 + k for k, name in enumerate(names)}
     pane.show_readings(levels | {names[3]: None, names[4]: -12.0})
-    heights = pane.bars.opts["height"]
+    heights = pane.bars.heights
     np.testing.assert_array_equal(heights[5:], [levels[name] for name in names[5:]])
     assert (heights[3], heights[4]) == (0.0, 0.0)
     assert pane.texts()[3:5] == ("---", "-12.0")

@@ -64,15 +64,15 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     for curve, expected in zip(
         window.spectrum.curves, history.latest.values.specific_loudness[:, -1], strict=True
     ):
-        np.testing.assert_array_equal(curve.getData()[1], expected)
-    assert window.spectrum.curves[0].getData()[0][[0, -1]].tolist() == [1.75, 39.0]
+        np.testing.assert_array_equal(curve.y, expected)
+    assert window.spectrum.curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
     rows = history.read()
     for curve, name in zip(window.history.curves, ("stl", "ltl"), strict=True):
-        drawn = curve.getData()[1]
+        drawn = curve.y
         assert np.nanmax(drawn) == pytest.approx(sone_to_phon(float(rows[name].max())))
     window.history.scale.setCurrentIndex(1)
-    assert np.nanmax(window.history.curves[1].getData()[1]) == rows.ltl.max()
-    assert window.history.marks.boundingRect().bottom() == 40.0
+    assert np.nanmax(window.history.curves[1].y) == rows.ltl.max()
+    assert window.history.plot.y.high == 40.0
 
 
 def test_keys_and_buttons(qtbot, open_window, tone_engine):
@@ -106,10 +106,10 @@ def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, to
     window = open_window(tone_engine)
     qtbot.keyClick(window, Key.Key_P)
     shown, count = window.shown, window.switch.engine.history.count
-    drawn = window.history.curves[0].getData()[0].copy()
+    drawn = window.history.curves[0].y.copy()
     qtbot.waitUntil(lambda: window.switch.engine.history.count > count + 500, timeout=5000)
     assert window.shown is shown
-    np.testing.assert_array_equal(window.history.curves[0].getData()[0], drawn)
+    np.testing.assert_array_equal(window.history.curves[0].y, drawn)
     assert all("frozen" in words for words in badges(window))
     qtbot.mouseClick(window.freeze_button, Button)
     qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)

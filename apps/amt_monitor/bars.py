@@ -1,0 +1,45 @@
+"""Bars in a plot."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.plot import Layer, area_of
+from amt_monitor.theme import Role
+
+WIDTH = 0.8
+
+
+class Bars(Layer):
+    """A bar for each of some heights, at 0, 1, 2 and so on along the axis."""
+
+    def __init__(self, role: Role, hatched: bool = False) -> None:
+        self.role, self.hatched = role, hatched
+        self.heights = np.empty(0)
+        self._corners: NDArray[np.float64] = np.empty((0, 2, 2))
+
+    def set(self, heights: ArrayLike) -> None:
+        """Move the bars, and paint those that have moved."""
+        self.heights, before = np.asarray(heights, float), self._corners
+        self.place()
+        moved = slice(None)
+        if before.shape == self._corners.shape:
+            changed = np.flatnonzero((before != self._corners).any(axis=(1, 2)))
+            if not len(changed):
+                return
+            moved = slice(int(changed[0]), int(changed[-1]) + 1)
+        both = np.concatenate((before[moved], self._corners[moved])).reshape(-1, 2)
+        self.plot.update(area_of(both).intersected(self.plot.inside))
+
+    def place(self) -> None:
+        middle, ground = np.arange(len(self.heights)), np.full(len(self.heights), self.plot.y.low)
+        above = self.plot.points(middle - WIDTH / 2, self.heights)
+        below = self.plot.points(middle + WIDTH / 2, ground)
+        self._corners = np.stack((above, below), axis=1)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        pattern = QtCore.Qt.BrushStyle
+        style = pattern.BDiagPattern if self.hatched else pattern.SolidPattern
+        brush = QtGui.QBrush(QtGui.QColor(getattr(self.plot.colors, self.role)), style)
+        for (left, top), (right, bottom) in self._corners.tolist():
+            painter.fillRect(QtCore.QRectF(left, top, right - left, bottom - top), brush)

@@ -1,0 +1,94 @@
+"""Lines in a plot."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pyqtgraph.functions import arrayToQPolygonF
+from pyqtgraph.Qt import QtGui
+
+from amt_monitor.plot import Layer, area_of, changed_area, same
+from amt_monitor.theme import Role
+
+NONE = np.empty((0, 2))
+
+
+class Curve(Layer):
+    """A line through points, broken where one is NaN.
+
+    width: in pixels; more than one costs many times as much
+    """
+
+    def __init__(self, role: Role, dashed: bool = False, width: float = 1.0) -> None:
+        self.role, self.dashed, self.width = role, dashed, width
+        self.x, self.y = np.empty(0), np.empty(0)
+        self._points: NDArray[np.float64] = NONE
+        self._lines: list[QtGui.QPolygonF] = []
+
+    def set(self, x: ArrayLike, y: ArrayLike) -> None:
+        """Go through other points; nothing is painted where they look alike."""
+        self.x, self.y = np.asarray(x, float), np.asarray(y, float)
+        points = self.plot.points(self.x, self.y)
+        if not same(points, self._points):
+            area = changed_area(self._points, points, 2 + int(self.width))
+            self._set_points(points)
+            self.plot.update(area.intersected(self.plot.inside))
+
+    def place(self) -> None:
+        self._set_points(self.plot.points(self.x, self.y))
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        painter.setPen(self.plot.pen(self.role, self.width, self.dashed))
+        for line in self._lines:
+            painter.drawPolyline(line)
+
+    def _set_points(self, points: NDArray[np.float64]) -> None:
+        self._points = points
+        self._lines = [polygon(points[first:end]) for first, end in runs(~np.isnan(points[:, 1]))]
+
+
+class Between(Layer):
+    """The area between two lines, lightly filled."""
+
+    def __init__(self, role: Role, opacity: float = 0.25) -> None:
+        self.role, self.opacity = role, opacity
+        self.x = self.low = self.high = np.empty(0)
+        self._points: NDArray[np.float64] = NONE
+        self._areas: list[QtGui.QPolygonF] = []
+
+    def set(self, x: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
+        """Fill between other lines; NaN leaves a hole."""
+        self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
+        before = self._points
+        self.place()
+        if not same(before, self._points):
+            area = area_of(before).united(area_of(self._points))
+            self.plot.update(area.intersected(self.plot.inside))
+
+    def place(self) -> None:
+        low, high = self.plot.points(self.x, self.low), self.plot.points(self.x, self.high)
+        self._points = np.concatenate((low, high))
+        known = ~np.isnan(low[:, 1] + high[:, 1])
+        self._areas = [
+            polygon(np.concatenate((low[first:end], high[first:end][::-1])))
+            for first, end in runs(known)
+        ]
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color.setAlphaF(self.opacity)
+        painter.setPen(QtGui.QPen(color, 0))
+        painter.setBrush(color)
+        for area in self._areas:
+            painter.drawPolygon(area)
+
+
+def runs(known: NDArray[np.bool_]) -> list[list[int]]:
+    """First index of each run of True, and the index after it."""
+    edges: list[list[int]] = (
+        np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
+    )
+    return edges
+
+
+def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:
+    """Of points `(point, 2)` in pixels."""
+    return arrayToQPolygonF(points[:, 0], points[:, 1])

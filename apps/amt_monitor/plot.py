@@ -1,0 +1,270 @@
+"""A plot that is cheap to paint: what stands still is painted once, what moves only where it is."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.theme import Colors, Role, theme
+
+Ticks = Sequence[tuple[float, str]]
+FAR = 4
+"""Points beyond that many heights outside are as good as there: large numbers overflow."""
+FINE = 1 / 16
+"""Of a pixel: how exactly points are placed in a picture that is kept."""
+
+
+class Axis(NamedTuple):
+    """From `low` to `high`, with texts at some values and lines across at others.
+
+    lines: by default where the texts are
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    ticks: Ticks = ()
+    lines: Sequence[float] | None = None
+    caption: str = ""
+
+    @property
+    def lined(self) -> Sequence[float]:
+        return [value for value, _ in self.ticks] if self.lines is None else self.lines
+
+
+class Layer:
+    """Something in a plot. What moves tells the plot where, and the plot asks it to paint."""
+
+    plot: "Plot"
+
+    def place(self) -> None:
+        """Follow the plot, which has another size, other ranges or other colors."""
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        """Paint inside the axes; nothing else is cut off there."""
+        raise NotImplementedError
+
+
+class Plot(QtWidgets.QWidget):
+    """Layers on a grid between two axes; the grid and all texts are kept as a picture.
+
+    top: a second scale above, of other names for values along the same axis
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.x, self.y = Axis(), Axis()
+        self.top: Ticks = ()
+        self.unit_text = ""
+        self.inside = QtCore.QRect()
+        self.layers: list[Layer] = []
+        self.colors = theme.colors
+        self._ground: QtGui.QPixmap | None = None
+        self._kept = False
+        theme.changed.connect(self._recolor)
+
+    def add(self, layer: Layer) -> None:
+        """Paint a layer above those that are there."""
+        layer.plot = self
+        self.layers.append(layer)
+
+    def set_axes(self, x: Axis | None = None, y: Axis | None = None, top: Ticks = ()) -> None:
+        """Show other ranges; None leaves one as it is."""
+        axes = x or self.x, y or self.y, top or self.top
+        if axes != (self.x, self.y, self.top):
+            self.x, self.y, self.top = axes
+            self._arrange()
+
+    def set_unit(self, unit: str, uncalibrated: bool) -> None:
+        """Name the unit of the readings in the plot, and that they are uncalibrated."""
+        text = f"{unit}, uncalibrated" if uncalibrated else unit
+        if text != self.unit_text:
+            self.unit_text = text
+            self._renew()
+
+    @property
+    def grain(self) -> float:
+        """How many steps there are to a pixel."""
+        return 1 / FINE if self._kept else self.devicePixelRatioF()
+
+    def points(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+        """Places `(point, 2)` of values, in pixels; NaN stays NaN."""
+        area, grain = self.inside, self.grain
+        across = (np.asarray(x, float) - self.x.low) / (self.x.high - self.x.low)
+        up = np.clip((np.asarray(y, float) - self.y.low) / (self.y.high - self.y.low), -FAR, FAR)
+        places = np.empty((len(across), 2))
+        places[:, 0] = area.left() + across * (area.width() - 1)
+        places[:, 1] = area.bottom() - up * (area.height() - 1)
+        return np.rint(places * grain) / grain
+
+    def values(self, place: QtCore.QPointF) -> tuple[float, float]:
+        """What is at a place in pixels."""
+        across = (place.x() - self.inside.left()) / max(1, self.inside.width() - 1)
+        up = (self.inside.bottom() - place.y()) / max(1, self.inside.height() - 1)
+        return (
+            self.x.low + across * (self.x.high - self.x.low),
+            self.y.low + up * (self.y.high - self.y.low),
+        )
+
+    def pen(self, role: Role, width: float = 1.0, dashed: bool = False) -> QtGui.QPen:
+        """One for lines in the color of a role."""
+        pen = QtGui.QPen(QtGui.QColor(getattr(self.colors, role)), width)
+        # One pixel whatever the scale: Qt draws wider lines many times slower.
+        pen.setCosmetic(width <= 1.0)
+        if dashed:
+            pen.setStyle(QtCore.Qt.PenStyle.DashLine)
+        return pen
+
+    def render_on(self, painter: QtGui.QPainter, colors: Colors) -> None:
+        """Paint all of it for a picture that is kept, in colors of its own."""
+        self.colors, self._kept = colors, True
+        try:
+            self._place()
+            painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+            painter.setFont(self.font())
+            self._paint_ground(painter)
+            self._paint_layers(painter)
+        finally:
+            self.colors, self._kept = theme.colors, False
+            self._place()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        ratio = self.devicePixelRatioF()
+        if self._ground is None or self._ground.devicePixelRatio() != ratio:
+            self._ground = QtGui.QPixmap(self.size() * ratio)
+            self._ground.setDevicePixelRatio(ratio)
+            on_ground = QtGui.QPainter(self._ground)
+            on_ground.setFont(self.font())
+            self._paint_ground(on_ground)
+            on_ground.end()
+        painter = QtGui.QPainter(self)
+        painter.drawPixmap(0, 0, self._ground)
+        self._paint_layers(painter)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._arrange()
+
+    def changeEvent(self, event: QtCore.QEvent) -> None:
+        if event.type() == QtCore.QEvent.Type.FontChange:
+            self._arrange()
+        super().changeEvent(event)
+
+    def _recolor(self) -> None:
+        self.colors = theme.colors
+        self._renew()
+
+    def _renew(self) -> None:
+        self._ground = None
+        self._place()
+        self.update()
+
+    def _arrange(self) -> None:
+        """Find room for the texts; what is left is inside."""
+        metrics = self.fontMetrics()
+        line = metrics.height()
+        texts = [text for _, text in self.y.ticks]
+        # As wide in every plot of one font, so that those below each other line up.
+        left = max(map(metrics.horizontalAdvance, [*texts, "0000"])) + 10
+        left += line + 2 if self.y.caption else 0
+        last = self.x.ticks[-1][1] if self.x.ticks else ""
+        right = max(10, metrics.horizontalAdvance(last) // 2 + 4)
+        above = line + 4 if self.top else line // 2 + 2
+        below = line + 5 + (line if self.x.caption else 0)
+        self.inside = self.rect().adjusted(left, above, -right, -below)
+        self._renew()
+
+    def _place(self) -> None:
+        for layer in self.layers:
+            layer.place()
+
+    def _paint_layers(self, painter: QtGui.QPainter) -> None:
+        painter.setClipRect(self.inside)
+        for layer in self.layers:
+            painter.save()
+            layer.paint(painter)
+            painter.restore()
+
+    def _paint_ground(self, painter: QtGui.QPainter) -> None:
+        area, align = self.inside, QtCore.Qt.AlignmentFlag
+        painter.fillRect(self.rect(), QtGui.QColor(self.colors.paper))
+        if area.width() < 2 or area.height() < 2:
+            return
+        painter.setPen(self.pen("grid"))
+        for x in self._places(self.x, self.x.lined)[:, 0]:
+            painter.drawLine(QtCore.QLineF(x, area.top(), x, area.bottom()))
+        for y in self._places(self.y, self.y.lined)[:, 1]:
+            painter.drawLine(QtCore.QLineF(area.left(), y, area.right(), y))
+        painter.setPen(self.pen("second"))
+        line = painter.fontMetrics().height()
+        self._paint_along(painter, self.x.ticks, area.bottom() + 4)
+        self._paint_along(painter, self.top, area.top() - 3 - line)
+        taken = float(self.height() + line)
+        places = self._places(self.y, [value for value, _ in self.y.ticks])[:, 1]
+        for y, (_, text) in sorted(zip(places.tolist(), self.y.ticks, strict=True), reverse=True):
+            if y + line <= taken:
+                taken = y
+                room = QtCore.QRectF(0, y - line / 2, area.left() - 6, line)
+                painter.drawText(room, align.AlignRight | align.AlignVCenter, text)
+        if self.x.caption:
+            below = QtCore.QRectF(area.left(), self.height() - line, area.width(), line)
+            painter.drawText(below, align.AlignCenter, self.x.caption)
+        if self.y.caption:
+            painter.save()
+            painter.translate(0, area.bottom())
+            painter.rotate(-90)
+            beside = QtCore.QRectF(0, 0, area.height(), line)
+            painter.drawText(beside, align.AlignCenter, self.y.caption)
+            painter.restore()
+        painter.setPen(self.pen("ink"))
+        painter.drawText(area.adjusted(5, 2, 0, 0), align.AlignLeft, self.unit_text)
+
+    def _places(self, axis: Axis, values: Sequence[float]) -> NDArray[np.float64]:
+        if axis is self.x:
+            return self.points(values, np.zeros(len(values)))
+        return self.points(np.zeros(len(values)), values)
+
+    def _paint_along(self, painter: QtGui.QPainter, ticks: Ticks, top: float) -> None:
+        """Texts below or above, those that have room beside each other."""
+        metrics, taken = painter.fontMetrics(), -1.0
+        places = self._places(self.x, [value for value, _ in ticks])[:, 0].tolist()
+        for x, (_, text) in sorted(zip(places, ticks, strict=True)):
+            wide = metrics.horizontalAdvance(text)
+            left = min(max(0.0, x - wide / 2), self.width() - wide)
+            if left > taken:
+                taken = left + wide + 4
+                painter.drawText(QtCore.QPointF(left, top + metrics.ascent()), text)
+
+
+def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:
+    """The least area that has all points `(point, 2)` in it; empty where there are none."""
+    if not len(points) or np.isnan(points).all():
+        return QtCore.QRect()
+    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+    (left, top), (right, bottom) = np.floor(low).astype(int), np.ceil(high).astype(int)
+    corner = QtCore.QPoint(int(left), int(top))
+    return QtCore.QRect(corner, QtCore.QPoint(int(right), int(bottom))).adjusted(
+        -margin, -margin, margin, margin
+    )
+
+
+def changed_area(
+    before: NDArray[np.float64], after: NDArray[np.float64], margin: int = 2
+) -> QtCore.QRect:
+    """Where a line has to be painted anew that went through other points before."""
+    if before.shape == after.shape:
+        alike = (before == after) | (np.isnan(before) & np.isnan(after))
+        changed = np.flatnonzero(~alike.all(axis=1))
+        if not len(changed):
+            return QtCore.QRect()
+        # A point moves the lines to both its neighbors.
+        part = slice(max(0, int(changed[0]) - 1), int(changed[-1]) + 2)
+        before, after = before[part], after[part]
+    return area_of(before, margin).united(area_of(after, margin))
+
+
+def same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays are alike, NaN too."""
+    return one.shape == other.shape and np.array_equal(one, other, equal_nan=True)

@@ -1,0 +1,59 @@
+"""Hatched stretches of time with a word in each: what happened to the readings, and when."""
+
+from typing import NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.plot import Layer
+
+
+class Stretch(NamedTuple):
+    """From `start` to `end` along the axis; in lane 0 is what is only to be waited for."""
+
+    lane: int
+    start: float
+    end: float
+    word: str
+
+
+class Stretches(Layer):
+    """Hatching is seen where color is not; each lane has its words in a line of its own."""
+
+    def __init__(self) -> None:
+        self.stretches: list[Stretch] = []
+
+    def set(self, stretches: list[Stretch]) -> None:
+        if stretches != self.stretches:
+            self.stretches = stretches
+            self.plot.update(self.plot.inside)
+
+    @property
+    def words(self) -> list[str]:
+        return [stretch.word for stretch in self.stretches]
+
+    def at(self, x: float) -> list[str]:
+        """Words of the stretches at a value along the axis."""
+        return [s.word for s in self.stretches if s.start <= x <= s.end]
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        inside, pattern = self.plot.inside, QtCore.Qt.BrushStyle
+        metrics = painter.fontMetrics()
+        free: dict[int, float] = {}
+        for lane, start, end, word in self.stretches:
+            (left, _), (right, _) = self.plot.points([start, end], [0.0, 0.0]).tolist()
+            left, right = max(left, inside.left()), min(right, inside.right() + 1)
+            if right < inside.left() or left > inside.right():
+                continue
+            box = QtCore.QRectF(left, inside.top(), max(right - left, 2.0), inside.height())
+            color = QtGui.QColor(self.plot.colors.ink if lane else self.plot.colors.second)
+            color.setAlphaF(0.5)
+            hatch = pattern.FDiagPattern if lane else pattern.BDiagPattern
+            painter.fillRect(box, QtGui.QBrush(color, hatch))
+            if left >= free.get(lane, left):
+                high = metrics.height()
+                top = inside.top() + 2 + lane * (high + 2)
+                tag = QtCore.QRectF(left, top, metrics.horizontalAdvance(word) + 8, high)
+                painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
+                painter.setPen(self.plot.pen("ink" if lane else "second"))
+                painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, word)
+                free[lane] = tag.right()
