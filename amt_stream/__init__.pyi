@@ -30,6 +30,7 @@ from . import page as page
 from . import plain as plain
 from . import pointwise as pointwise
 from . import presets as presets
+from . import processes as processes
 from . import refusal as refusal
 from . import resumable as resumable
 from . import rows as rows

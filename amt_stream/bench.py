@@ -26,6 +26,7 @@ from amt_stream import catalog
 from amt_stream.compose import Chain, Rebuffer
 from amt_stream.contract import rows_of
 from amt_stream.functional.threads import flushing_denormals, work_alone
+from amt_stream.processes import module_command
 from amt_stream.streaming import Shape, Stage, Stream
 
 FS = 48000
@@ -274,7 +275,7 @@ class Start:
 def start(name: str) -> Start:
     """How a process of its own starts with a model. Raises CatalogError for another name."""
     catalog.entry(name)
-    command = [sys.executable, "-c", f"from amt_stream.bench import _start; _start({name!r})"]
+    command = module_command("amt_stream.bench", name)
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return Start(**json.loads(done.stdout))
 
@@ -302,3 +303,7 @@ def _most_resident_mb() -> float:
         return math.nan
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+if __name__ == "__main__":
+    _start(sys.argv[1])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["plain", "refusal", "limits", "triggers", "formats", "files", "settings", "norms"]
+RANK = ["plain", "refusal", "processes"]
+RANK += ["limits", "triggers", "formats", "files", "settings", "norms"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]

@@ -9,13 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing.spawn import get_executable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from amt_stream.engine.portaudio import HEADER
 from amt_stream.engine.sources import SourceError
+from amt_stream.processes import NoInterpreter, interpreter, is_own_interpreter, module_command
 
 PROGRAM = Path(__file__).with_name("portaudio.py")
 ANSWER_S = 3.0
@@ -37,16 +37,14 @@ class NoAnswer(SourceError):
     """The sound system, or the process that asks it, says nothing or has ended."""
 
 
-def _python() -> str:
-    """The interpreter: a program that has none of its own names one to multiprocessing."""
-    named = get_executable()
-    python = os.fsdecode(named) if named else ""
-    if not python or (getattr(sys, "frozen", False) and python == sys.executable):
-        raise NoAnswer(
-            "a microphone is listened to by a Python process, and this program has no interpreter: "
-            "name one by multiprocessing.set_executable"
-        )
-    return python
+def _command(paths: str) -> list[str]:
+    if is_own_interpreter():
+        return module_command("amt_stream.engine.portaudio", paths)
+    try:
+        # -I and -S: no site-packages are gone through, and sounddevice is found where it is here.
+        return [interpreter(), "-I", "-S", str(PROGRAM), paths]
+    except NoInterpreter as error:
+        raise NoAnswer(f"a microphone is listened to by a Python process, and {error}") from error
 
 
 def _never() -> bool:
@@ -65,13 +63,12 @@ class CaptureProcess:
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         paths = json.dumps([path or str(Path.cwd()) for path in sys.path])
-        # -I and -S: no site-packages are gone through, and sounddevice is found where it is here.
         options: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         try:
             self._process = subprocess.Popen(
-                [_python(), "-I", "-S", str(PROGRAM), paths],
+                _command(paths),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

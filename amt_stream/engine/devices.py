@@ -1,8 +1,9 @@
 """Which inputs there are, and which of them is meant."""
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from amt_stream.engine.capture import CaptureProcess
@@ -196,3 +197,7 @@ def same_device(devices: Sequence[InputDevice], lost: InputDevice) -> InputDevic
         and (device.name == lost.name or not is_alias(lost.name, lost.host_api))
     ]
     return found[0] if len(found) == 1 else None
+
+
+if __name__ == "__main__":  # for who is not to wait for a sound system that hangs
+    print(json.dumps([asdict(device) for device in list_devices()]))

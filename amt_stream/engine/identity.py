@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from amt_stream.processes import outside_environment
+
 ANSWER_S = 0.5
 
 ALIASES = frozenset({"default", "sysdefault", "pulse", "pipewire", "jack", "front", "dsnoop"})
@@ -42,7 +44,7 @@ def has_source(name: str) -> bool:
 
 def pactl_settings() -> dict[str, str]:
     """The environment of pactl, which else speaks the user's language."""
-    return {**os.environ, "LC_ALL": "C"}
+    return {**outside_environment(), "LC_ALL": "C"}
 
 
 def pactl(*arguments: str) -> list[str]:

@@ -4,17 +4,16 @@ import asyncio
 import contextlib
 import importlib.util
 import json
-import sys
 from collections.abc import Sequence
 from typing import Protocol
 
 from amt_stream.page.entrance import Entrance, PageError
 from amt_stream.page.pipe import LONGEST, line, parts
+from amt_stream.processes import module_command
 from amt_stream.service.message import Message
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import Unhindered, Wire, host_and_port, missing
 
-COMMAND = [sys.executable, "-m", "amt_stream.page.server"]
 START_S = 30.0
 AGAIN_S = 1.0
 LAST_S = 2.0
@@ -78,7 +77,7 @@ class Web(Unhindered):
         """Start the process; raises PageError where it cannot listen."""
         pipe = asyncio.subprocess.PIPE
         self._process = await asyncio.create_subprocess_exec(
-            *COMMAND, stdin=pipe, stdout=pipe, limit=LONGEST
+            *module_command("amt_stream.page.server"), stdin=pipe, stdout=pipe, limit=LONGEST
         )
         # What is secret goes by no argument, which others could read.
         settings = {"host": self._host, "port": self.port, "token": self._token}

@@ -1,21 +1,13 @@
 """The list of inputs, looked up without touching the stream that runs."""
 
 import json
-import sys
 from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_stream.engine.identity import is_alias
 from amt_stream.plain import plain
-
-# In a process of its own: a sound system that hangs does not hold up the window.
-LIST_DEVICES = """
-import json
-from dataclasses import asdict
-from amt_stream.engine.devices import list_devices
-print(json.dumps([asdict(device) for device in list_devices()]))
-"""
+from amt_stream.processes import module_command
 
 
 class DeviceChoice(QtWidgets.QComboBox):
@@ -47,7 +39,9 @@ class DeviceChoice(QtWidgets.QComboBox):
 
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
-            self._listing.start(sys.executable, ["-c", LIST_DEVICES])
+            # In a process of its own: a sound system that hangs does not hold up the window.
+            program, *arguments = module_command("amt_stream.engine.devices")
+            self._listing.start(program, arguments)
 
     def close_listing(self) -> None:
         self._listing.blockSignals(True)
