@@ -1,12 +1,15 @@
 """What tests start for themselves: a microphone and a screen. In CI no test may skip."""
 
+import contextlib
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,6 +66,46 @@ def compile_kernels():
     ]
     for one in running:
         one.wait()
+
+
+# Folders of tests that time something, or hear sound as it comes, and fixtures of others like them.
+LIVE = {"apps", "bench", "cli", "engine", "events", "plugin", "service", "session", "soak"}
+LIVE_FIXTURES = {"virtual_mic", "qtbot", "xvfb", "forks"}
+LOWER = 10
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Beside a test that waits for sound in its time, those that only calculate stand back."""
+    live = item.path.parent.name in LIVE or LIVE_FIXTURES & {*item.fixturenames}
+    if live or not may_stand_back():
+        return (yield)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, before + LOWER)
+    try:
+        return (yield)
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
+@cache
+def may_stand_back() -> bool:
+    """Whether the system would let this process have its priority again."""
+    if sys.platform != "linux":
+        return False
+    allowed = []
+
+    def ask():  # in a thread, whose priority is its own
+        before = os.getpriority(os.PRIO_PROCESS, 0)
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before + 1)
+            os.setpriority(os.PRIO_PROCESS, 0, before)
+            allowed.append(True)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join()
+    return bool(allowed)
 
 
 # Files whose tests share what takes seconds to make: one worker runs all of a file.
