@@ -32,6 +32,8 @@ from . import pointwise as pointwise
 from . import presets as presets
 from . import processes as processes
 from . import refusal as refusal
+from . import report as report
+from . import results as results
 from . import resumable as resumable
 from . import rows as rows
 from . import scales as scales

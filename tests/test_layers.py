@@ -15,7 +15,7 @@ RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing"
 RANK += ["models", "loss"]
 RANK += ["correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
 RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += ["manifest", "bench", "page", "events", "service", "cli"]
+RANK += ["results", "report", "manifest", "bench", "page", "events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
@@ -34,8 +34,8 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "bench", "replay", "verify", "export", "log", "events", "analyze", "meter"]
-CLI_RANK += ["serve", "run", "command", "desktop", "monitor"]
+CLI_RANK += ["selftest", "bench", "replay", "verify", "report", "export", "log", "events"]
+CLI_RANK += ["analyze", "meter", "serve", "run", "command", "desktop", "monitor"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

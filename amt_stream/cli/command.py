@@ -137,6 +137,14 @@ COMMANDS = {
         "amt_stream.cli.replay:run_replay",
         options.replay_options,
     ),
+    "report": Command(
+        "one page of a measurement, to be handed on",
+        "Write one page of what a log holds, or a file of rows: what was measured, where and when, "
+        "calibration, limits, gaps and faults, readings, history and settings, as HTML that needs "
+        "nothing else, or as PDF.",
+        "amt_stream.cli.report:run_report",
+        options.report_options,
+    ),
     "verify": Command(
         "say whether a session is as it was written",
         "Compare what a session's folder holds with the hashes that were written beside it: says "

@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from amt_stream import catalog
 from amt_stream.calibration import (
@@ -632,6 +633,58 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
 def verify_options(parser: argparse.ArgumentParser) -> None:
     """Those of `verify`."""
     parser.add_argument("session", metavar="SESSION", help="the folder that --log named")
+
+
+def report_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `report`."""
+    parser.add_argument(
+        "session", metavar="LOG", help="the folder of a log, or a file of rows (.csv, .jsonl ...)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="to write: .html, whole in itself, or .pdf, which needs the extra `app` (default: "
+        "LOG-report.html)",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite it")
+    _results(parser)
+    words = {
+        "title": "what stands above it all (default: Sound measurement)",
+        "place": "where it was measured",
+        "client": "for whom",
+        "engineer": "by whom",
+        "note": "what else is to be said",
+    }
+    for name, help in words.items():
+        parser.add_argument(f"--{name}", metavar="TEXT", default="", help=help)
+    parser.add_argument(
+        "--zone",
+        type=time_zone,
+        metavar="NAME",
+        help="tell times by this zone, as Europe/Berlin or UTC (default: this computer's)",
+    )
+
+
+def _results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run",
+        type=number(1, 1e6, "runs", whole=True),
+        metavar="N",
+        help="of several runs in a log, counted from 1 (default: the last)",
+    )
+    parser.add_argument(
+        "--row", metavar="NAME", help="of several microphones, each heard by itself: which"
+    )
+
+
+def time_zone(text: str) -> ZoneInfo:
+    """A zone by its name."""
+    try:
+        return ZoneInfo(text)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time zone that this computer knows: give one as Europe/Berlin"
+        ) from None
 
 
 def selftest_options(parser: argparse.ArgumentParser) -> None:

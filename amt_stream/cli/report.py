@@ -1,0 +1,52 @@
+"""`amt-stream report`: one page of a measurement."""
+
+import argparse
+import os
+from pathlib import Path
+
+from amt_stream.cli.files import atomic_text_file, not_to_write
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.files import why
+from amt_stream.session.files import drafted
+
+HTML, PDF = ".html", ".pdf"
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Write the page; says where it is."""
+    session = Path(args.session)
+    out = Path(f"{session.resolve().name}-report.html") if args.out is None else Path(args.out)
+    if out.suffix not in (HTML, PDF):
+        raise WrongUsage(f"--out is {out}: give a name that ends in {HTML} or {PDF}")
+    if refusal := not_to_write(out, args.force):
+        raise Mistake(refusal)
+    from amt_stream.report import About, report_page
+    from amt_stream.report.curves import is_drawn
+    from amt_stream.results import read_results
+
+    about = About(args.title, args.place, args.client, args.engineer, args.note)
+    results = read_results(session, is_drawn, run=args.run, row=args.row)
+    page = report_page(results, about, args.zone)
+    if out.suffix == PDF:
+        _write_pdf(out, page)
+    else:
+        with atomic_text_file(out) as stream:
+            stream.write(page)
+    say(f"{out}: report of {session}")
+    return 0
+
+
+def _write_pdf(out: Path, page: str) -> None:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    try:
+        from amt_monitor.report_pdf import pdf_of
+    except ImportError as error:
+        raise Mistake(
+            f"a PDF needs the window's libraries, which are not installed ({error}): pip install "
+            f'"amt_stream[app]", or write {HTML}, which every browser prints'
+        ) from error
+    try:
+        with drafted(out.with_name(f".{out.name}.{os.getpid()}.draft"), pdf_of(page)) as draft:
+            draft.replace(out)
+    except OSError as error:
+        raise Mistake(f"{out} cannot be written: {why(error)}") from error

@@ -1,0 +1,390 @@
+"""What was measured, read back from where it was kept: a log, or a file of rows."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from amt_stream.files import NotThatFile, require_file, why
+from amt_stream.frames import Event, Fault
+from amt_stream.limits import COLORS, RED, STATE, STATES, limit_of
+from amt_stream.metering.window import window_s
+from amt_stream.plain import brief
+from amt_stream.refusal import Refusal
+from amt_stream.rows import AFTER, BEFORE, FAULT_NAMES, Rows, Stood
+from amt_stream.rows.block import ROW
+from amt_stream.session import Session, SessionError
+from amt_stream.session.files import LONGEST_LINE
+from amt_stream.session.folder import PARQUET, SUMMARY
+from amt_stream.session.parquet import refuse_no_parquet
+from amt_stream.session.reading import ROWS_IN
+
+if TYPE_CHECKING:
+    from amt_stream.measuring import Measured
+
+AT_ONCE = 4096
+"""Rows that are dicts at a time."""
+
+GAPS = ("gap", "dropped", "lost")
+"""Events that say why something is missing."""
+
+MARK = "mark"
+"""Kind of the event with which somebody has marked a moment."""
+
+NUMBER = (int, float)
+HEADER: dict[str, Any] = {
+    "models": [{"name": str}],
+    "source": {"name": str, "fs": NUMBER, "channels": [int]},
+    "calibration": [{"channel": int, "full_scale_db_spl": NUMBER, "calibrated": bool}],
+    "columns": [{"name": str, "unit": str, "quantity": str, "model": str, "statistic": str}],
+    "step_ms": NUMBER,
+}
+"""What is needed of a header, and of which kind it has to be."""
+
+Wanted = Callable[[Mapping[str, Any]], bool]
+"""Whether a column is to be read, by what the header tells of it."""
+
+
+class ResultsError(Refusal, RuntimeError):
+    """Nothing that was measured can be read there; the message says why in one sentence."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the sound in which something was wrong: the word of a fault, seconds, the cause."""
+
+    fault: str
+    begin_s: float
+    end_s: float
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What one measurement has given.
+
+    name: of the folder or file, or of the sound
+    header: what goes before the rows
+    rows: of the columns that were wanted, and those before and after the readings
+    last: the last row by name, all columns of it
+    summary: what is told of the whole sound; empty where it came to a sudden end, or still goes on
+    events: what happened meanwhile, as a log tells it
+    settings: how it was measured, as a log tells it
+    proof: the last hash of a log's chain, which stands for all that is closed in it
+    """
+
+    name: str
+    header: Mapping[str, Any]
+    rows: Rows
+    last: Mapping[str, Any]
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    events: Sequence[Event] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    proof: str = ""
+
+    @classmethod
+    def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
+        """What `measure` gave."""
+        header, rows = measured.header, measured.rows
+        (last,) = rows.where(slice(-1, None))
+        return cls(name or header["source"]["name"], header, rows, last, measured.summary)
+
+    @property
+    def step_s(self) -> float:
+        """From row to row."""
+        return float(self.header["step_ms"]) / 1000
+
+    @property
+    def duration_s(self) -> float:
+        """Until the last row."""
+        return float(self.rows["time_s"][-1])
+
+    @property
+    def start_utc(self) -> np.datetime64 | None:
+        """When time 0 was; None where that is not known, as of a file."""
+        known = ~np.isnat(self.rows["utc"])
+        if not known.any():
+            return None
+        first = int(np.argmax(known))
+        since = np.timedelta64(round(1000 * float(self.rows["time_s"][first])), "ms")
+        return np.datetime64(self.rows["utc"][first] - since)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the level was known all the time."""
+        return bool(self.rows["calibrated"].all())
+
+    @property
+    def columns(self) -> dict[str, Mapping[str, Any]]:
+        """What the header tells of each reading, by name."""
+        return {str(one["name"]): one for one in self.header["columns"]}
+
+    @property
+    def marks(self) -> list[Event]:
+        """Moments that somebody has marked."""
+        return [event for event in self.events if event.kind == MARK]
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """What was wrong with the sound, in its order; faults of rows side by side are one."""
+        found: list[Stretch] = []
+        for bit, word in FAULT_NAMES.items():
+            marked = np.flatnonzero(self.rows["fault"] & bit)
+            parts = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
+            found += [self._stretch(bit, word, part) for part in parts if len(part)]
+        return sorted(found, key=lambda one: (one.begin_s, one.fault))
+
+    def _stretch(self, bit: Fault, word: str, rows: Any) -> Stretch:
+        """Of rows that follow one another; each tells of what was since the one before."""
+        time_s, first = self.rows["time_s"], int(rows[0])
+        begin_s = float(time_s[first - 1]) if first else 0.0
+        end_s = float(time_s[rows[-1]])
+        own = [
+            event
+            for event in self.events
+            if begin_s - self.step_s <= event.time_s <= end_s
+            if (event.kind in GAPS if bit == Fault.GAP else event.kind == word)
+        ]
+        missing = [event for event in own if event.kind == GAPS[0] and event.samples]
+        if missing and bit == Fault.GAP:  # a log knows it to the sample
+            begin_s, last = missing[0].time_s, missing[-1]
+            end_s = last.time_s + last.samples / self.header["source"]["fs"]
+        text = next((event.text for event in own if event.text), "")
+        return Stretch(word, begin_s, end_s, text)
+
+    @property
+    def limits(self) -> list[Mapping[str, Any]]:
+        """How each limit was kept, as a summary tells it, and counted from the rows without one."""
+        if "limits" in self.summary:
+            return [*self.summary["limits"]]
+        return [self._stood(one) for one in self.header.get("limits", ())]
+
+    def _stood(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        limit = limit_of(told)
+        states, values = self.rows[limit.state], self.rows[limit.column]
+        red = states == STATES[RED]
+        seconds = {name: float((states == name).sum()) * self.step_s for name in STATES}
+        # Of a window that is not whole the value says little, unless it is red all the same.
+        window = window_s_of(self.columns.get(limit.column, {}))
+        whole = self.rows["time_s"] - self.rows["time_s"][0] >= window
+        sure = np.isin(states, COLORS) & np.isfinite(values) & (whole | red)
+        worst = np.argmax(np.where(sure, limit.sign * values, -np.inf)) if sure.any() else None
+        return Stood(
+            limit,
+            str(states[-1]),
+            int(red[0]) + int((red[1:] & ~red[:-1]).sum()),
+            seconds,
+            None if worst is None else float(values[worst]),
+            None if worst is None else float(self.rows["time_s"][worst]),
+            bool(whole.any()),
+        ).to_dict()
+
+
+def window_s_of(column: Mapping[str, Any]) -> float:
+    """The window of a rolling column, by what a header tells of it; 0 of any other."""
+    _, _, window = str(column.get("statistic", "")).partition("last ")
+    return window_s(window) if window else 0.0
+
+
+def read_results(
+    path: str | Path,
+    wanted: Wanted = lambda column: True,
+    *,
+    run: int | None = None,
+    row: str | None = None,
+) -> Results:
+    """What a log's folder holds, or a file of rows as `analyze` and `meter` write it.
+
+    run: of a log with several runs, by default the last; what it went on from comes before it
+    row: the name of one of several that were heard, each by itself
+
+    Raises ResultsError, or SessionError, for what cannot be read, or holds no row.
+    """
+    path = Path(path)
+    if path.is_dir():
+        found: _Kept = _Log(path, run)
+    elif run is not None:
+        raise ResultsError(f"{path} is no log, so that there is no run {run}: leave it out")
+    else:
+        found = _File(path)
+    header = found.header
+    if fault := _fault_of(header):
+        raise ResultsError(f"{path} has no header as rows have it: {fault}")
+    if not header.get("statistics"):
+        raise ResultsError(
+            f"{path} has a row for each cell of a spectrum: give results of a model with readings"
+        )
+    _refuse_row(path, header["source"].get("rows", {}), row)
+    limited = {one["column"] for one in header.get("limits", ())}
+    names = [
+        one["name"]
+        for one in header["columns"]
+        if wanted(one) or one["name"] in limited or one["name"].startswith(STATE)
+    ]
+    names = [*BEFORE, *names, *AFTER]
+    try:
+        rows, last = _narrowed(found.rows(), names, row)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultsError(f"{path} has rows that are none: {brief(error)}") from error
+    if not len(rows):
+        raise ResultsError(f"{path} holds no row yet")
+    summary = found.summary
+    summary = summary.get("rows", {}).get(row, {}) if row else summary
+    events = [event for event in found.events if not row or event.row in ("", row)]
+    return Results(path.name, header, rows, last, summary, events, found.settings, found.proof)
+
+
+def _fault_of(told: Any, form: Any = HEADER, where: str = "") -> str:
+    """What of a header is not as `form` has it, or "": a dict or list of forms, or a type."""
+    if isinstance(form, dict):
+        if not isinstance(told, dict):
+            return f"{where or 'it'} is no object"
+        missing = next((key for key in form if key not in told), None)
+        if missing is not None:
+            return f"{where}{missing} is missing"
+        parts = ((f"{where}{key} ", told[key], form[key]) for key in form)
+    elif isinstance(form, list):
+        if not isinstance(told, list) or not told:
+            return f"{where}is no list, or empty"
+        parts = ((where, one, form[0]) for one in told)
+    else:
+        return "" if isinstance(told, form) else f"{where}is {brief(repr(told))}"
+    return next((fault for at, one, of in parts if (fault := _fault_of(one, of, at))), "")
+
+
+def _refuse_row(path: Path, rows: Mapping[str, Any], row: str | None) -> None:
+    names = ", ".join(rows)
+    if rows and row not in rows:
+        raise ResultsError(f"{path} has several rows, each heard by itself: choose one of {names}")
+    if row and not rows:
+        raise ResultsError(f"{path} has no row called {row!r}: all in it is one, leave that out")
+
+
+def _narrowed(
+    given: Iterator[dict[str, Any]], names: Sequence[str], row: str | None
+) -> tuple[Rows, dict[str, Any]]:
+    """These columns of rows, and the whole last row."""
+    parts: list[Rows] = []
+    last: dict[str, Any] = {}
+    own = (one for one in given if row is None or one[ROW] == row)
+    while some := [*islice(own, AT_ONCE)]:
+        last = some[-1]
+        parts.append(Rows.of([{name: one[name] for name in names} for one in some]))
+    return Rows.concatenated(parts, names), last
+
+
+class _Log:
+    """A session's folder: one run, and those that it went on from."""
+
+    def __init__(self, path: Path, run: int | None) -> None:
+        self._session = Session(path)
+        runs = self._session.runs
+        self._run = max(runs) if run is None else run
+        if self._run not in runs:
+            raise SessionError(f"{path} has no run {run}: there are {', '.join(map(str, runs))}")
+        self.settings: Mapping[str, Any] = self._session.descriptions[self._run]
+        self.header: Mapping[str, Any] = self.settings["header"]
+
+    @property
+    def proof(self) -> str:
+        entries = self._session.entries
+        return entries[-1]["hash"] if entries else ""
+
+    @property
+    def _runs(self) -> list[int]:
+        found = [self._run]
+        while isinstance(resumed := self._session.descriptions[found[0]].get("resumed"), dict):
+            before = resumed.get("run")
+            if before not in self._session.runs or before >= found[0]:
+                raise SessionError(f"{self._session.path}: run {found[0]} goes on from no run")
+            found.insert(0, before)
+        return found
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        for run in self._runs:
+            yield from self._session.rows(run)
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        for path in self._session.files(self._run, SUMMARY):
+            return _object(path.read_text(encoding="utf-8", errors="replace")).get("summary", {})
+        return {}
+
+    @property
+    def events(self) -> Sequence[Event]:
+        return [event for run in self._runs for event in self._session.events(run)]
+
+
+class _File:
+    """A file of rows."""
+
+    events: Sequence[Event] = ()
+    settings: Mapping[str, Any] = MappingProxyType({})
+    proof = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.suffix not in ROWS_IN:
+            endings = ", ".join(ROWS_IN)
+            raise ResultsError(
+                f"{path} holds no results: give the folder of a log, or a file of rows ({endings})"
+            )
+        self.summary: Mapping[str, Any] = {}
+        try:
+            require_file(path)
+            self.header: Mapping[str, Any] = _HEADERS[path.suffix](self)
+        except NotThatFile as error:
+            raise ResultsError(f"{path} {error}") from error
+        except OSError as error:
+            raise ResultsError(f"{path} cannot be read: {why(error)}") from error
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        return ROWS_IN[self._path.suffix](self._path)
+
+    def _of_csv(self) -> Mapping[str, Any]:
+        found = {}
+        with self._path.open(encoding="utf-8", errors="replace") as file:
+            while (line := file.readline(LONGEST_LINE)).startswith("# "):
+                key, _, value = line[2:].partition(": ")
+                found.update(_object(f'{{"{key}": {value}}}'))
+        return found
+
+    def _of_jsonl(self) -> Mapping[str, Any]:
+        with self._path.open("rb") as file:
+            header = _object(file.readline(LONGEST_LINE)).get("header", {})
+            file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
+            self.summary = _object(file.read().splitlines()[-1]).get("summary", {})
+        return header if isinstance(header, dict) else {}
+
+    def _of_parquet(self) -> Mapping[str, Any]:
+        refuse_no_parquet()
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with ParquetFile(self._path) as file:
+                told = file.schema_arrow.metadata or {}
+                beside = file.metadata.metadata or {}
+        except ArrowException as error:
+            raise ResultsError(f"{self._path} cannot be read: {brief(error)}") from error
+        self.summary = _object(beside.get(b"summary", b"{}"))
+        return _object(told.get(b"header", b"{}"))
+
+
+_HEADERS = {".csv": _File._of_csv, ".jsonl": _File._of_jsonl, PARQUET: _File._of_parquet}
+
+_Kept = _Log | _File
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    """An object of JSON; an empty one for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
