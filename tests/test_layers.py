@@ -35,7 +35,8 @@ CLI_RANK = [
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
 CLI_RANK += ["selftest", "bench", "replay", "verify", "report", "export", "log", "events"]
-CLI_RANK += ["analyze", "meter", "serve", "run", "command", "desktop", "monitor"]
+CLI_RANK += ["making", "window", "analyze", "meter"]
+CLI_RANK += ["serve", "run", "command", "desktop", "monitor"]
 CLI_RANK += ["__init__", "__main__"]
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 FILES = [path for top in ("amt_stream", "apps") for path in sorted((ROOT / top).rglob("*.py"))]

@@ -3,44 +3,42 @@
 import argparse
 import errno
 import math
-import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.ending import ending
-from amt_stream.cli.events import close_keeper, kept_s, open_keeper, refuse_event_options
-from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.events import close_keeper, refuse_event_options
 from amt_stream.cli.limits import judged, refuse_no_limits
-from amt_stream.cli.log import open_log, refuse_log_options
+from amt_stream.cli.log import refuse_log_options
+from amt_stream.cli.making import (
+    make_engine,
+    make_models,
+    make_table,
+    metered_input,
+    open_keepers,
+    open_logs,
+    rows_to_show,
+)
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import PCM_FS, choose_rows, chosen_preset
+from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.cli.output import OutputFailed
-from amt_stream.cli.table import table_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
+from amt_stream.cli.window import show_window
 from amt_stream.engine.sources import FileSource, SourceError
-from amt_stream.events import SoundKeeper
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
 from amt_stream.rows import AnyRows
 from amt_stream.session import SessionLog
-from amt_stream.table import Sound, Table
 
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Frames
-    from amt_stream.streaming import Stage
 
 TURN_S = 0.05
 HANGS = "whoever reads it has stopped reading"
 DISK_S = 10
-SHOWN_MS = 100
-"""Between the rows that a display takes its numbers from."""
 
 
 def run_meter(args: argparse.Namespace) -> int:
@@ -71,180 +69,13 @@ def run_meter(args: argparse.Namespace) -> int:
             "see: write its rows, --format csv or jsonl"
         )
     if not args.terminal:
-        status = _show_window(args, preset)
-        if status is not None:
-            return status
+        shown = show_window(args, preset)
+        if shown is not None:
+            status, maker = shown
+            for engine in maker.engines:
+                close_keeper(engine, DISK_S)
+            return _judged(args, status, maker.readings)
     return _show_in_terminal(args, preset)
-
-
-def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
-    """The input asked for; by default the microphone, or the demo sound where there is none."""
-    return _input_or_demo(args, preset).with_uncertainty(args)
-
-
-def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
-    if args.source is not None or args.device is not None:
-        return open_input(args, args.source or "mic", preset.block_ms, preset.most_channels)
-    if args.pcm is not None:
-        raise WrongUsage("--pcm is for standard input: add --source -")
-    try:
-        return open_input(args, "mic", preset.block_ms)
-    except SourceError as error:
-        if args.format or args.log:
-            raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error
-        say(f"the built-in demo sound plays instead of a microphone: {error}")
-        given = open_input(args, "demo", preset.block_ms)
-        # Nobody who reads it from afar is to take it for a measurement.
-        demo = [replace(c, calibrated=False, source="demo sound") for c in given.calibration]
-        return replace(given, calibration=demo)
-
-
-def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
-    """A microphone chosen in the window: as it is, whatever was typed for another input."""
-    given = open_microphone(
-        device,
-        blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
-        wait=args.wait is not False,
-    )
-    typed = {
-        "--channels": args.channels,
-        "--samplerate": args.samplerate,
-        "--blocksize": args.blocksize,
-        "--full-scale-db": args.full_scale_db,
-        "--calibration-uncertainty": args.calibration_uncertainty,
-        "--microphone-uncertainty": args.microphone_uncertainty,
-    }
-    unused = [name for name, value in typed.items() if value is not None]
-    if unused:
-        say(
-            f"{', '.join(unused)} of the command line: not for {given.source.name!r}, which was "
-            "chosen in the window and has its own channels, rate and calibration"
-        )
-    return given
-
-
-def make_models(
-    given: Input, preset: Preset, asks: Mapping[str, bool] | None = None
-) -> "dict[str, Stage]":
-    """The preset's models by name, for an input; with a band where its level has an uncertainty.
-
-    asks: what they are to give besides, those that can
-    """
-    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    try:
-        return preset.models(given.source.fs, given.ears, **(asks or {}))
-    except ValueError as error:
-        raise Mistake(error) from error
-
-
-def make_table(
-    args: argparse.Namespace,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    step_ms: int,
-) -> Table:
-    """The rows of models that hear an input."""
-    sound = Sound(
-        name=given.source.name,
-        fs=given.source.fs,
-        channels=given.channels,
-        calibration=given.calibration,
-        duration_s=given.source.duration_s,
-        rows=given.rows,
-        kept_s=kept_s(args),
-    )
-    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    return table_of(args, preset, models, sound, step_ms)
-
-
-def latest_readings(
-    args: argparse.Namespace,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    logs: Sequence[SessionLog] = (),
-) -> LatestReadings:
-    """A sink for whoever looks at them; it begins where the logs do."""
-    rows = make_table(args, preset, given, models, SHOWN_MS).rows
-    for log in logs:
-        log.go_on_with(rows)
-    return LatestReadings(rows)
-
-
-def make_engine(
-    given: Input,
-    preset: Preset,
-    model: "Stage | dict[str, Stage]",
-    sinks: Sequence[Callable[["Frames"], None]] = (),
-    blocksize: int | None = None,
-) -> "Engine":
-    """An engine for an input, not yet started; where a log among the sinks goes on, it does too."""
-    from amt_stream.engine.runner import Engine
-
-    logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
-    try:
-        engine = Engine(
-            given.source,
-            model,
-            sinks,
-            rows=given.engine_rows,
-            calibration=None if given.rows else given.calibration,
-            channels=given.pick,
-            resume=next((log.engine_state for log in logs), None),
-            **engine_settings(given, preset, blocksize),
-        )
-    except (ValueError, SourceError) as error:
-        for log in logs:
-            log.close()
-        raise Mistake(error) from error
-    for sink in sinks:
-        if isinstance(sink, SoundKeeper):
-            sink.tell = engine.tell_event
-    return engine
-
-
-def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:
-    """Keyword arguments for `Engine`, with the block that was typed."""
-    settings = preset.engine_settings
-    if blocksize is not None:
-        if blocksize > given.source.fs:
-            raise Mistake(
-                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, which are 1 s "
-                f"at {given.source.fs} Hz"
-            )
-        settings["block_ms"] = 1000.0 * blocksize / given.source.fs
-    return settings
-
-
-def open_logs(
-    args: argparse.Namespace,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    blocksize: int | None,
-) -> list[SessionLog]:
-    """The log that was asked for, if one was."""
-    if args.log is None:
-        return []
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-    return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
-
-
-def open_keepers(
-    args: argparse.Namespace,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    logs: Sequence[SessionLog],
-) -> list[SoundKeeper]:
-    """What keeps sound, if that was asked for; its rows begin where those of the logs do."""
-    if not kept_s(args):
-        return []
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-    for log in logs:
-        log.go_on_with(table.rows)
-    return [open_keeper(args, table, given.source)]
 
 
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
@@ -299,28 +130,17 @@ def _measure(engine: "Engine", done: threading.Event, duration: float | None) ->
     return watch
 
 
-def _engine_to_see(
-    args: argparse.Namespace,
-    preset: Preset,
-    given: Input,
-    blocksize: int | None,
-    asks: Mapping[str, bool],
-) -> "tuple[Engine, Sink | None]":
-    """An engine whose readings a person sees, and the sink that keeps them, if there is one."""
-    models = make_models(given, preset, asks)
+def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
+    given = metered_input(args, preset)
+    models = make_models(given, preset)
     end_s = math.inf if args.duration is None else args.duration
-    logs = open_logs(args, preset, given, models, blocksize)
+    logs = open_logs(args, preset, given, models, args.blocksize)
     sink = VIEWS[preset.view].sink(
-        lambda: latest_readings(args, preset, given, models, logs), end_s
+        lambda: LatestReadings(rows_to_show(args, preset, given, models, logs)), end_s
     )
     keepers = open_keepers(args, preset, given, models, logs)
     sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
-    return make_engine(given, preset, models, sinks, blocksize), sink
-
-
-def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
-    given = metered_input(args, preset)
-    engine, sink = _engine_to_see(args, preset, given, args.blocksize, {})
+    engine = make_engine(given, preset, models, sinks, args.blocksize)
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
 
     hangs = Hanging(engine, args.duration)
@@ -373,46 +193,3 @@ def _is_message(error: BaseException | None) -> bool:
     from soundfile import LibsndfileError
 
     return isinstance(error, (OSError, LibsndfileError)) and not isinstance(error, SourceError)
-
-
-def _show_window(args: argparse.Namespace, preset: Preset) -> int | None:
-    """Run the window; None where there can be none, said in one line."""
-    if not has_display():
-        say("there is no display: the meter runs in the terminal")
-        return None
-    try:
-        from amt_monitor import run_window
-    except ImportError as error:
-        say(
-            f"the window is not installed ({error}), so the meter runs in the terminal: "
-            'pip install "amt_stream[app]"'
-        )
-        return None
-    view = VIEWS[preset.view]
-    seen: list[Sink | None] = []
-    engines: list[Engine] = []
-
-    def engine_for(device: str | int | None) -> "Engine":
-        if device is None:
-            given, blocksize = metered_input(args, preset), args.blocksize
-        else:
-            given, blocksize = input_from_window(device, args, preset), None
-        engine, sink = _engine_to_see(args, preset, given, blocksize, view.asks)
-        seen[:] = [sink]
-        engines.append(engine)
-        ending.hold()
-        return engine
-
-    status = run_window(engine_for, view.load_window(), duration=args.duration)
-    for engine in engines:
-        close_keeper(engine, DISK_S)
-    return _judged(args, status, seen[0] if seen else None)
-
-
-def has_display() -> bool:
-    """Whether there is a screen for a window."""
-    if sys.platform in ("win32", "darwin"):
-        return True
-    # QT_QPA_PLATFORM may name a screen that is no screen, such as offscreen or vnc.
-    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    return any(os.environ.get(name) for name in names)

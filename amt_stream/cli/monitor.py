@@ -46,7 +46,7 @@ def _monitor(argv: Sequence[str] | None) -> int:
             say(f"wrote {path}")
         return 0
     if not (args.list_devices or args.terminal or args.format or args.quiet):
-        from amt_stream.cli.meter import has_display
+        from amt_stream.cli.window import has_display
 
         if not has_display():
             raise Mistake("there is no display: `amt-stream meter --terminal` needs none")

@@ -11,8 +11,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.events import refuse_event_options
 from amt_stream.cli.limits import with_typed
 from amt_stream.cli.log import refuse_log_options
-from amt_stream.cli.messages import Mistake, WrongUsage, refuse_without, say
-from amt_stream.cli.meter import (
+from amt_stream.cli.making import (
     make_engine,
     make_models,
     make_table,
@@ -20,6 +19,7 @@ from amt_stream.cli.meter import (
     open_keepers,
     open_logs,
 )
+from amt_stream.cli.messages import Mistake, WrongUsage, refuse_without, say
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.page.entrance import token_in
 from amt_stream.presets import Preset

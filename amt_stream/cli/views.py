@@ -1,6 +1,5 @@
-"""How models are seen: for each view its terminal and its window, and what keeps its readings."""
+"""How models are seen: for each view its terminal, and what keeps its readings."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -24,38 +23,31 @@ class View(NamedTuple):
     sink: makes what keeps the newest readings until so many seconds of sound, out of a function
         that makes a `LatestReadings`; or gives None where the engine's history is enough
     terminal: makes the terminal of an engine and its sink
-    window: its class, "module:name"
-    asks: what its window wants of the models besides, of what they can be made with
+    asks: what a window wants of the models besides, of what they can be made with
+    reads: whether there are readings in rows
     """
 
     sink: Callable[[Callable[[], "LatestReadings"], float], Sink | None]
     terminal: Callable[["Engine", TextIO, Any], TerminalMeter[Any]]
-    window: str
     asks: Mapping[str, bool]
-
-    def load_window(self) -> Any:
-        """The class of the window. Raises ImportError where the window is not installed."""
-        home, _, name = self.window.partition(":")
-        return getattr(importlib.import_module(home), name)
+    reads: bool = True
 
 
 VIEWS: dict[ViewName, View] = {
     "loudness": View(
         lambda latest, end_s: None,
         lambda engine, stream, sink: LoudnessTerminal(engine, stream),
-        "amt_monitor.loudness_window:LoudnessWindow",
         {"specific_loudness": True},
     ),
     "modulation": View(
         lambda latest, end_s: Newest(end_s),
         ModulationTerminal,
-        "amt_monitor.modulation_window:ModulationWindow",
         {},
+        reads=False,
     ),
     "readings": View(
         lambda latest, end_s: latest(),
         ReadingsTerminal,
-        "amt_monitor.readings_window:ReadingsWindow",
         {},
     ),
 }

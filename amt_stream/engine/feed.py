@@ -112,6 +112,11 @@ class EngineRows:
         """Whether there is a row for each of several cells of a model at each time."""
         return self._joined.gives_cells
 
+    @property
+    def alone(self) -> JoinedRows | None:
+        """Those of the only row; None where several are heard."""
+        return self._joined.of.get("")
+
     def begin(self, time_s: float) -> None:
         """Give rows from that time on only."""
         self._joined.begin(time_s)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from amt_stream.engine.outlets import Outlets
 from amt_stream.engine.sources import Source
 from amt_stream.frames import HearsEnd
 from amt_stream.limits import Limit
+from amt_stream.rows import JoinedRows
 
 NEWEST_MS = 100
 
@@ -75,6 +77,14 @@ class RowOutlets:
         self._outlets.join(outlet, lambda earliest_s, latest_s: table.begin(latest_s))
         waiting.limit = max(1, round(self._slack_s * 1000 / step_ms))
         return RowFeed(waiting, table.columns, partial(self._outlets.part, outlet))
+
+    def new_rows(self, step_ms: int) -> JoinedRows | None:
+        """Of the models as they are, where there is one row, and no cells [any-thread]."""
+        with suppress(ValueError):
+            table = self._table(step_ms, None)
+            if not table.gives_cells:
+                return table.alone
+        return None
 
     def newest(self) -> dict[str, Any] | None:
         """The newest row, which is kept from the first call on [any-thread]."""

@@ -52,6 +52,7 @@ from amt_stream.engine.work import Work
 from amt_stream.frames import Event, Frames
 from amt_stream.functional.threads import work_alone
 from amt_stream.limits import Limit
+from amt_stream.rows import JoinedRows
 from amt_stream.streaming import Stage
 
 WATCH_S = 0.2
@@ -536,6 +537,14 @@ class Engine:
         model has, and where two models have the same columns.
         """
         return self._row_outlets.feed(step_ms, columns, limits)
+
+    def new_rows(self, step_ms: int = 100) -> JoinedRows | None:
+        """Makes rows of the models that run just now, for a sink that wants its own [any-thread].
+
+        None where several rows are heard, or a model has a row for each cell, or two have the same
+        columns.
+        """
+        return self._row_outlets.new_rows(step_ms)
 
     def latest(self) -> dict[str, Any] | None:
         """The newest row as a dict by column, every 100 ms; None before the first [any-thread].

@@ -16,28 +16,28 @@ UNTAKEN = 6000
 class LatestReadings:
     """A sink that keeps the newest row of several models, and what they tell of the whole sound.
 
-    `row` has the columns of `table` by name; `totals` the headlines of each model's summary, every
+    `row` has the columns of `rows` by name; `totals` the headlines of each model's summary, every
     half second. Both are replaced, never changed: take them once to read them [any-thread]. What
     accumulates can be paused and reset; no filter is touched by that.
     """
 
-    def __init__(self, table: AnyRows) -> None:
+    def __init__(self, rows: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
         self.totals: Summary = {}
         self.measured_s = 0.0
         """How long was counted since the start or the last reset, without pauses and gaps."""
-        self.models, self.limits = tuple(table.readings), table.limits
-        self._table = table
+        self.models, self.limits = tuple(rows.readings), rows.limits
+        self.rows = rows
         self._summed_s = -SUMMARY_S
         self._lock = threading.Lock()
 
     def __call__(self, frames: Frames) -> None:
         with self._lock:
-            rows = self._table(frames)
+            rows = self.rows(frames)
             if not len(rows):
                 return
-            if not self._table.paused:
-                self.measured_s += len(rows) * self._table.step_ms / 1000
+            if not self.rows.paused:
+                self.measured_s += len(rows) * self.rows.step_ms / 1000
             self._keep(rows)
             (self.row,) = rows.where(slice(-1, None))
             if self.row["time_s"] >= self._summed_s + SUMMARY_S:
@@ -46,7 +46,7 @@ class LatestReadings:
     def event(self, event: Event) -> None:
         """Be told of a gap, or of what to count."""
         with self._lock:
-            self._table.event(event)
+            self.rows.event(event)
             if event.kind == "cleared":
                 self.measured_s = 0.0
 
@@ -56,31 +56,31 @@ class LatestReadings:
     def reset(self) -> None:
         """Forget maxima, percentiles and what else accumulated."""
         with self._lock:
-            self._table.reset()
+            self.rows.reset()
             self.measured_s = 0.0
             self._sum_up(self._summed_s)
 
     @property
     def paused(self) -> bool:
         """Whether nothing accumulates."""
-        return self._table.paused
+        return self.rows.paused
 
     @paused.setter
     def paused(self, value: bool) -> None:
         with self._lock:
-            self._table.paused = value
+            self.rows.paused = value
 
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
         with self._lock:
-            return self._table.stood()
+            return self.rows.stood()
 
     def of(self, model: str) -> dict[str, Any]:
         """The newest readings of one model by name, those of the moment and the headlines.
 
         Forecasts are of limits, which tell them.
         """
-        readings, row = self._table.readings[model], self.row or {}
+        readings, row = self.rows.readings[model], self.row or {}
         shown = [column.name for column in readings.columns if column.statistic != "forecast"]
         now = {name: row.get(name) for name in shown}
         return now | {name: self.totals.get(name) for name in readings.headlines}
@@ -92,9 +92,9 @@ class LatestReadings:
 
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
-        self._table.catch_up()
+        self.rows.catch_up()
         found: Summary = {}
-        for readings in self._table.readings.values():
+        for readings in self.rows.readings.values():
             summary = readings.summary()
             found |= {name: summary[name] for name in readings.headlines}
         self.totals = found
@@ -106,8 +106,8 @@ class FollowedReadings(LatestReadings):
     `standing` is the newest snapshot: an engine that resumes from it goes on with this sink.
     """
 
-    def __init__(self, table: AnyRows) -> None:
-        super().__init__(table)
+    def __init__(self, rows: AnyRows) -> None:
+        super().__init__(rows)
         self.standing: Snapshot | None = None
         self._new: deque[Rows] = deque()
         self._waiting = 0

@@ -33,6 +33,10 @@ class DeviceChoice(QtWidgets.QComboBox):
     def device(self) -> str | int | None:
         return self.currentData()
 
+    def choose(self, device: str | int | None) -> None:
+        """Show another as chosen."""
+        self.setCurrentIndex(max(0, self.findData(device)))
+
     def name_first(self, name: str) -> None:
         """Say what the program was started with."""
         self.setItemText(0, plain(f"{name} (as started)"))

@@ -1,6 +1,7 @@
 """Short-term and long-term loudness over the last minute."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
@@ -13,6 +14,9 @@ from amt_monitor.stretches import Stretch, Stretches
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_stream.rows import FAULT_WORDS
 from amt_stream.scales import sone_to_phon
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
 
 SECONDS = 60.0
 COLUMN_S, JOINED, RECENT = 0.1, 5, 10
@@ -63,6 +67,11 @@ class HistoryPane(Pane):
         for curve, values in zip(self.curves, y, strict=True):
             curve.set(x, values)
         self.marks.set(_marked(columns, age))
+
+    def move(self, look: "Look") -> None:
+        if look.loudness_history is not None:
+            self.envelope.follow(look.loudness_history)
+            self.draw()
 
     def recent_fault(self) -> int:
         """Faults of the last second or so: a short one must be seen beside the numbers too."""

@@ -1,10 +1,15 @@
 """Input level of each ear."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
 from amt_monitor.pane import Pane
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
 
 SPL = BarScale(20.0, 130.0, (20, 40, 60, 80, 100, 120))
 SILENCE_DB = -99.9
@@ -43,3 +48,15 @@ class LevelPane(Pane):
 
     def texts(self) -> tuple[str, ...]:
         return tuple(bar.text for bar in self._bars)
+
+    def move(self, look: "Look") -> None:
+        if look.heard is not None:
+            self.draw(look.heard.level_db[:, -1])
+
+    def read(self, look: "Look") -> None:
+        if look.heard is not None:
+            self.show_numbers(look.heard.level_db[:, -1], not look.heard.calibrated)
+
+    def judge(self, look: "Look") -> None:
+        uncalibrated = look.heard is not None and not look.heard.calibrated
+        self.mark([*(["uncalibrated"] if uncalibrated else []), *look.held], uncalibrated)

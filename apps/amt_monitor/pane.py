@@ -1,10 +1,15 @@
 """What the parts of the window have in common: a title, and the mark of doubt."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import hatching, theme, tint
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+    from amt_stream.rows import Rows
 
 
 class Badge(QtWidgets.QWidget):
@@ -66,7 +71,10 @@ class Pane(QtWidgets.QWidget):
         heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")
-        self.head = QtWidgets.QHBoxLayout()
+        self.head_bar = QtWidgets.QWidget()
+        """Title and badge; a dock has them in its own bar."""
+        self.head = QtWidgets.QHBoxLayout(self.head_bar)
+        self.head.setContentsMargins(0, 0, 0, 0)
         self.head.addWidget(heading)
         self.head.addWidget(self.about)
         self.head.addStretch(1)
@@ -74,7 +82,28 @@ class Pane(QtWidgets.QWidget):
         self.body = QtWidgets.QVBoxLayout(self)
         self.body.setContentsMargins(8, 4, 8, 4)
         self.body.setSpacing(2)
-        self.body.addLayout(self.head)
+        self.body.addWidget(self.head_bar)
+
+    def begin_anew(self) -> None:
+        """Forget what was measured before: another measurement with the same models begins."""
+
+    def move(self, look: "Look") -> None:
+        """Paint what moves, thirty times a second at most, while it is seen."""
+
+    def read(self, look: "Look") -> None:
+        """Write what is read, five times a second, while it is seen."""
+
+    def take(self, rows: "Sequence[Rows]") -> None:
+        """Be handed every row of readings once, also while it is not seen."""
+
+    def judge(self, look: "Look") -> None:
+        """Say why what is shown is to be doubted."""
+        doubts = look.doubts()
+        self.mark(doubts.words, doubts.uncalibrated)
+
+    def texts(self) -> tuple[str, ...]:
+        """What is written there now."""
+        return ()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
         """Say why these readings are to be doubted; no words, no doubt."""

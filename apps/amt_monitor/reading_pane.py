@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -12,6 +12,9 @@ from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, Role, ThemedLabel, tint
 from amt_stream import catalog
 from amt_stream.catalog import Entry
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
 
 NONE = "---"
 WIDEST = ("888.8", "-88.8", "+88.8", "0.888")
@@ -74,6 +77,8 @@ class ReadingPane(Pane):
     ) -> None:
         super().__init__(entry.name, f"<big>{escape(entry.title)}</big>", about)
         self.share = share
+        self.model = entry.name
+        """What its model is called in the engine."""
         self._rows: list[_LargeRow] = []
         self._bands: dict[str, QtWidgets.QLabel] = {}
         self._numbers: list[tuple[Cell, QtWidgets.QLabel]] = []
@@ -133,6 +138,17 @@ class ReadingPane(Pane):
             tint(number, role, hatched=uncalibrated)
         for band in self._bands.values():
             tint(band, role)
+
+    def move(self, look: "Look") -> None:
+        self.draw(look.values)
+
+    def read(self, look: "Look") -> None:
+        self.show_readings(look.values)
+
+    def judge(self, look: "Look") -> None:
+        doubts = look.doubts(self.model)
+        self.mark(doubts.words, doubts.uncalibrated)
+        self.doubt(doubts.grey, doubts.uncalibrated)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         for row in self._rows:

@@ -8,9 +8,9 @@ import time
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.application import application
-from amt_monitor.loudness_window import LoudnessWindow
-from amt_monitor.meter_window import MeterWindow
-from amt_monitor.switch import MakeEngine
+from amt_monitor.main_window import MainWindow, MakeLog
+from amt_monitor.measurement import MakeEngine
+from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -20,25 +20,25 @@ ONE_S = 0.1
 
 def run_window(
     make_engine: MakeEngine,
-    window_type: type[MeterWindow] = LoudnessWindow,
+    make_log: MakeLog | None = None,
     *,
     duration: float | None = None,
-    title: str = "amt_stream",
 ) -> int:
     """Show the meter until it is closed, or has measured for `duration` seconds.
 
-    window_type: which window fits what the engine's models give; the engines of a `ReadingsWindow`
-        have a sink `LatestReadings`
-    make_engine: `make_engine(device)` gives a new engine, not yet started, for an input device;
-        None is the one that the command line names
+    make_engine: `make_engine(wanted)` gives a new engine, not yet started, for a `Wanted`: an
+        input, a file, or what the program was started with; one that goes on has the sink
+        `wanted.past` and resumes from where that stands
+    make_log: `make_log(engine, folder)` gives a log of it; without, the window offers none
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
     nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second
     one of these ends the process at once.
     """
     app = application()
-    theme.choose(theme.choice)
-    window = window_type(make_engine, title)
+    settings = Settings()
+    theme.choose(settings.get("theme", theme.choice))
+    window = MainWindow(make_engine, make_log, settings)
     signals: list[int] = []
     asked_at = 0.0
 
@@ -49,13 +49,13 @@ def run_window(
         if not signals:
             signals.append(number)
             asked_at = time.monotonic()
-            window.close()
+            window.close_now()
 
     def count_down() -> None:
-        if window.switch.busy:
+        if window.measurement.busy:
             QtCore.QTimer.singleShot(50, count_down)
         else:
-            QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close)
+            QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close_now)
 
     before = {
         number: signal.signal(number, end)
@@ -74,5 +74,5 @@ def run_window(
         sys.setswitchinterval(switch_interval)
         for number, handler in before.items():
             signal.signal(number, handler)
-        window.close()
+        window.close_now()
     return 128 + signals[0] if signals else window.exit_code()

@@ -1,6 +1,7 @@
 """Specific loudness: where along the hearing organ the loudness comes from."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from amt_monitor.pane import Pane
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_stream.scales import hz_to_erb_number
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
 CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
@@ -61,6 +65,10 @@ class SpectrumPane(Pane):
         self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
         if needed > self._top or self._quiet_frames > HOLD_FRAMES:
             self._set_top(needed)
+
+    def move(self, look: "Look") -> None:
+        specific = look.specific_loudness
+        self.draw(None if specific is None else specific[:, -1])
 
     def _set_top(self, top: float) -> None:
         if top != self._top:

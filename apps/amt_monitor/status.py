@@ -1,34 +1,48 @@
-"""The status line in words."""
+"""The status line, and the title of the window, in words."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from amt_stream.calibration import in_words
-from amt_stream.contract import takes_pascal
+from amt_monitor.top_bar import clock
 from amt_stream.events import keeper_in
 from amt_stream.plain import plain
+from amt_stream.rows import reading_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from amt_stream.engine import Engine
 
+HEADLINES = {
+    "ltl_sone": "LTL",
+    "gm2002_ltl_sone": "LTL",
+    "zwicker_n_sone": "N",
+    "laeq_db": "LAeq",
+    "integrated_lufs": "I",
+}
+"""What the title tells: the first of these that there is."""
 
-def status_text(engine: "Engine", state: str) -> str:
-    """Input, calibration, sound that is kept, a GPU and health in one line.
 
-    No calibration where none is needed.
-    """
-    source, health = engine.source, engine.health
-    pascal = any(map(takes_pascal, engine.models.values()))
-    keeper = keeper_in(engine.sinks)
-    calibration = [in_words(engine.calibration)] if pascal else []
+def status_text(engine: "Engine", state: str, measured_s: float) -> str:
+    """Input, state, what is counted, load; sound that is kept; a GPU."""
+    source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
-        f"{source.name}, {source.fs} Hz: {state}",
-        *calibration,
+        f"{source.name}, {source.fs} Hz",
+        state,
+        *([clock(measured_s)] if measured_s else []),
+        f"load {100 * engine.health.load:.0f} %",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),
-        f"load {100 * health.load:.0f} %",
-        f"latency {1000 * health.latency_s:.0f} ms",
-        f"overruns {health.overruns}",
-        f"lost samples {health.lost_samples}",
-        f"clipped {health.clipped}, not a number {health.non_finite}, late {health.late_callbacks}",
     )
-    return plain("   |   ".join(words))
+    return plain(" \N{MIDDLE DOT} ".join(words))
+
+
+def title_text(engine: "Engine | None", state: str, values: "Mapping[str, Any]") -> str:
+    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state where it does not run."""
+    if engine is None:
+        return "amt-stream"
+    name = next((one for one in HEADLINES if values.get(one) is not None), None)
+    told = state
+    if name is not None and state == "running":
+        unit = name.rpartition("_")[2].replace("db", "dB").replace("lufs", "LUFS")
+        told = f"{HEADLINES[name]} {reading_text(name, values[name])} {unit}"
+    return plain(f"{told} - {engine.source.name} - amt-stream")

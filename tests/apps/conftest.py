@@ -24,14 +24,16 @@ def tone_engine(model):
 
 
 @pytest.fixture
-def open_window(qtbot):
+def open_window(qtbot, tmp_path):
     """Opens a window, waits until it is on the screen, closes it in the end."""
-    from amt_monitor.loudness_window import LoudnessWindow
+    from amt_monitor.main_window import MainWindow
+    from amt_monitor.settings import Settings
 
     windows = []
 
-    def make(make_engine, readings=True, kind=LoudnessWindow):
-        window = kind(make_engine)
+    def make(make_engine, readings=True, **settings):
+        kept = Settings(tmp_path / "monitor.json")
+        window = MainWindow(make_engine, settings=kept, **settings)
         windows.append(window)
         window.show()
         with qtbot.waitActive(window):
@@ -43,4 +45,4 @@ def open_window(qtbot):
 
     yield make
     for window in windows:
-        window.close()
+        window.close_now()

@@ -10,7 +10,7 @@ def pixels(image):
     image = image.convertToFormat(image.Format.Format_RGBA8888)
     bits = image.constBits()
     bits.setsize(image.sizeInBytes())
-    return np.frombuffer(bits, np.uint8).reshape(image.height(), image.width(), 4)
+    return np.frombuffer(bits, np.uint8).reshape(image.height(), image.width(), 4).copy()
 
 
 def test_the_application_has_a_name_and_an_icon(qapp):

@@ -5,7 +5,6 @@ import pytest
 import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.modulation_window import ModulationWindow
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.models import ModulationSpectrum
@@ -28,6 +27,10 @@ def am_engine(king):
     return lambda duration=None: Engine(am_tone_source(FS, duration), king)
 
 
+def maps(window):
+    return window.docks["modulation"].pane.maps
+
+
 def text(window, name):
     return window.findChild(QtWidgets.QLabel, name).text()
 
@@ -35,13 +38,13 @@ def text(window, name):
 def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
     qtbot, open_window, am_engine, king
 ):
-    window = open_window(lambda device: am_engine(duration=1.0), kind=ModulationWindow)
+    window = open_window(lambda device: am_engine(duration=1.0))
     band = int((king.fc - 1000).abs().argmin())
     modulation = int(np.abs(np.asarray(king.mfc) - NEAREST_4_HZ).argmin())
     qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] == 1.0, timeout=15000)
     assert text(window, "strongest_where") == f"5.2 Hz in {king.fc[band]:.0f} Hz"
     assert "both ears" in text(window, "strongest_about")
-    for pane in window.maps:
+    for pane in maps(window):
         lit = pane.level_db
         assert np.unravel_index(np.nanargmax(lit), lit.shape) == (band, modulation)
         assert lit[band, modulation] == 0
@@ -53,8 +56,8 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
 
 
 def test_axes_are_in_hertz(open_window, am_engine):
-    window = open_window(lambda device: am_engine(), kind=ModulationWindow)
-    pane = window.maps[0]
+    window = open_window(lambda device: am_engine())
+    pane = maps(window)[0]
     left, bottom = pane.plot.y, pane.plot.x
     assert [label for _, label in left.ticks] == ["2", "5.2", "13.7", "35.9", "94"]
     assert [label for _, label in bottom.ticks][0::3] == ["100", "1000"]
@@ -68,23 +71,23 @@ def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
     def make_engine(device):
         return Engine(SignalSource([tone], FS), king, calibration=UNCALIBRATED)
 
-    window = open_window(make_engine, kind=ModulationWindow)
+    window = open_window(make_engine)
     qtbot.waitUntil(lambda: "right ear" in text(window, "strongest_about"), timeout=10000)
-    left, right = window.maps
+    left, right = maps(window)
     assert left.frame.around is None
     assert right.frame.around is not None
     assert np.nanmax(left.level_db) == -30
     window._show_state()
-    for pane in (window.strongest, *window.maps):
-        assert "uncalibrated" in pane.badge.text
-    assert "uncalibrated" in text(window, "status").lower()
+    for name in ("strongest", "modulation"):
+        assert "uncalibrated" in window.docks[name].pane.badge.text
+    assert window.bar.calibration.text == "uncalibrated"
 
 
 def test_silence_and_keys(qtbot, open_window, king):
-    window = open_window(lambda device: Engine(SignalSource([], FS), king), kind=ModulationWindow)
+    window = open_window(lambda device: Engine(SignalSource([], FS), king))
     assert text(window, "strongest_where") == "silence"
-    qtbot.keyClick(window, QtCore.Qt.Key.Key_P)
-    assert all("frozen" in pane.badge.text for pane in window.panes)
-    qtbot.keyClick(window, QtCore.Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: window.switch.state == "stopped", timeout=15000)
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_F)
+    assert all("frozen" in dock.pane.badge.text for dock in window.docks.values())
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_S)
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
     assert window.exit_code() == 0

@@ -8,14 +8,13 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor import run_window
 from amt_monitor.model_panes import lu_text
 from amt_monitor.reading_pane import pane_of
-from amt_monitor.readings_window import ReadingsWindow, found, states
 from amt_monitor.theme import theme
 from amt_stream import catalog
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.engine.measurement import ReadyModel
 from amt_stream.limits import Limit
-from amt_stream.outputs import LatestReadings
+from amt_stream.outputs import FollowedReadings
 from amt_stream.outputs.latest import SUMMARY_S
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, LoudnessReadings, ProgrammeReadings, readings_of
@@ -55,7 +54,7 @@ def engine_of(stages):
             heard = source()
             readings = readings_of(names, heard.channels)
             table = JoinedRows(readings, 100, FS, to_s=end_s, limits=limits)
-            sink = LatestReadings(table)
+            sink = FollowedReadings(table)
             return Engine(heard, stages(names, heard.channels), [sink], **settings)
 
         return make_engine
@@ -68,7 +67,7 @@ def open_readings(qtbot, open_window):
     """Opens a window and waits for the first readings."""
 
     def make(make_engine):
-        window = open_window(make_engine, readings=False, kind=ReadingsWindow)
+        window = open_window(make_engine, readings=False)
         wait_until(qtbot, window, lambda: window.shown is not None)
         return window
 
@@ -85,10 +84,23 @@ def wait_until(qtbot, window, true):
 
     def look():
         window._show_state()
-        window._show_numbers()
+        window._read()
         return true()
 
     qtbot.waitUntil(look, timeout=25000)
+
+
+def readings(window):
+    sink = window.measurement.readings
+    return sink.row | sink.totals
+
+
+def reading_panes(window):
+    return [dock.pane for name, dock in window.docks.items() if name in METERS]
+
+
+def button(window, name):
+    return window.bar.buttons[name]
 
 
 def label(window, name):
@@ -106,8 +118,8 @@ def ink(window, name):
 
 def wait_for_the_end(qtbot, window):
     """Until the source has ended and the last readings are on the labels."""
-    wait_until(qtbot, window, lambda: window.switch.state == "stopped")
-    window._show_numbers()
+    wait_until(qtbot, window, lambda: window.measurement.state == "stopped")
+    window._read()
 
 
 def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
@@ -119,23 +131,23 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
         assert float(text(window, name)) == pytest.approx(60.0, abs=0.15), name
     assert float(text(window, "gm2002_stl_phon")) == pytest.approx(60.0, abs=0.3)
     assert window.shown.texts["levels"] == ("60.0", "60.0")
-    shown = found(window.switch.engine.sinks[0])
-    for pane in window.panes.values():
+    shown = readings(window)
+    for pane in reading_panes(window):
         for cell, number in pane._numbers:
             value = shown[cell.name]
             assert number.text() == ("---" if value is None else cell.text(value)), cell.name
     assert text(window, "short_term_lufs") == text(window, "lra_lu") == "---"
     assert text(window, "momentary_lufs") == f"{shown['momentary_lufs']:.1f}"
     assert text(window, "momentary_lu") == f"{shown['momentary_lufs'] + 23:+.1f}"
-    assert window.shown.texts["moore2016"] == window.panes["moore2016"].texts()
-    assert "settling" in window.panes["gm2002"].badge.text
-    assert "settling" not in window.panes["zwicker"].badge.text
-    assert all("stopped" in pane.badge.text for pane in window.panes.values())
+    assert window.shown.texts["moore2016"] == window.docks["moore2016"].pane.texts()
+    assert "settling" in window.docks["gm2002"].pane.badge.text
+    assert "settling" not in window.docks["zwicker"].pane.badge.text
+    assert all("stopped" in pane.badge.text for pane in reading_panes(window))
 
 
 def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "bs1770", "spl"))
-    sink, badge = window.switch.engine.sinks[0], window.panes["spl"].badge
+    sink, badge = window.measurement.engine.sinks[0], window.docks["spl"].pane.badge
     now_and_most = lambda: (text(window, "laf_db"), text(window, "lafmax_db"))  # noqa: E731
     wait_until(qtbot, window, lambda: (sink.totals.get("lafmax_db") or 0.0) > 65)
     # One model may have counted the loud part while the rows, which wait for both, stand before it.
@@ -148,16 +160,17 @@ def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of)
     wait_until(qtbot, window, lambda: now_and_most()[1] == "60.0")
     assert now_and_most()[0] == "60.0"
     assert not badge.text
-    qtbot.mouseClick(window.pause_button, QtCore.Qt.MouseButton.LeftButton)
-    assert window.pause_button.text() == "Continue"
-    assert all("paused" in pane.badge.text for pane in window.panes.values())
+    qtbot.mouseClick(button(window, "pause"), QtCore.Qt.MouseButton.LeftButton)
+    wait_until(qtbot, window, lambda: button(window, "pause").text() == "Continue")
+    wait_until(qtbot, window, lambda: "paused" in badge.text)
+    assert all("paused" in pane.badge.text for pane in reading_panes(window))
     qtbot.keyClick(window, Key.Key_R)
     before = sink.row["time_s"]
     wait_until(qtbot, window, lambda: sink.row["time_s"] > before + SUMMARY_S)
     assert now_and_most() == ("60.0", "---")
     assert text(window, "integrated_lufs") == text(window, "true_peak_dbtp") == "---"
-    qtbot.keyClick(window, Key.Key_C)
-    assert window.pause_button.text() == "Pause"
+    qtbot.keyClick(window, Key.Key_Space)
+    wait_until(qtbot, window, lambda: button(window, "pause").text() == "Pause")
     wait_until(qtbot, window, lambda: now_and_most() == ("60.0", "60.0"))
     assert not badge.text
 
@@ -165,16 +178,16 @@ def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of)
 def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, engine_of):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl"))
     wait_until(qtbot, window, lambda: text(window, "lafmax_db") != "---")
-    qtbot.keyClick(window, Key.Key_P)
-    before, shown = window.panes["spl"].texts(), window.shown
-    sink = window.switch.engine.sinks[0]
+    qtbot.keyClick(window, Key.Key_F)
+    before, shown = window.docks["spl"].pane.texts(), window.shown
+    sink = window.measurement.engine.sinks[0]
     loudest = sink.totals["lafmax_db"]
     wait_until(qtbot, window, lambda: sink.totals["lafmax_db"] > loudest)
-    assert window.panes["spl"].texts() == before == shown.texts["spl"]
+    assert window.docks["spl"].pane.texts() == before == shown.texts["spl"]
     assert window.shown is shown
-    assert "frozen" in window.panes["spl"].badge.text
+    assert "frozen" in window.docks["spl"].pane.badge.text
     assert ink(window, "laf_db") == theme.colors.second
-    qtbot.mouseClick(window.freeze_button, QtCore.Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(button(window, "freeze"), QtCore.Qt.MouseButton.LeftButton)
     wait_until(qtbot, window, lambda: window.shown is not shown)
     assert text(window, "lafmax_db") == f"{sink.totals['lafmax_db']:.1f}"
 
@@ -182,9 +195,9 @@ def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, 
 def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readings, engine_of):
     source = lambda: SignalSource([Tone(1000.0, level_db=60.0)], FS)  # noqa: E731
     window = open_readings(engine_of(source, "bs1770", "spl", calibration=UNCALIBRATED))
-    level, programme = window.panes["spl"], window.panes["bs1770"]
+    level, programme = window.docks["spl"].pane, window.docks["bs1770"].pane
     wait_until(qtbot, window, lambda: level.badge.text == "uncalibrated")
-    assert window.levels.badge.text == "uncalibrated"
+    assert window.docks["levels"].pane.badge.text == "uncalibrated"
     assert label(window, "laf_db").autoFillBackground()
     assert label(window, "lcpeak_db").autoFillBackground()
     assert not programme.badge.text
@@ -207,11 +220,11 @@ def test_a_programme_needs_no_level_and_no_calibration(
     source = lambda: FileSource(tmp_path / "tone.wav", paced=False)  # noqa: E731
     window = open_readings(engine_of(source, "bs1770"))
     wait_for_the_end(qtbot, window)
-    pane = window.panes["bs1770"]
-    assert list(window.panes) == ["bs1770"]
-    assert window.levels is None
+    pane = window.docks["bs1770"].pane
+    assert list(window.docks) == ["bs1770"]
     assert pane.badge.text == "stopped"
-    assert "calibrated" not in text(window, "status")
+    assert not window.bar.calibration.text
+    assert not window.bar.calibrated.text()
     for name in ("momentary", "integrated", "max_momentary"):
         assert float(text(window, f"{name}_lufs")) == pytest.approx(-23.0, abs=0.1), name
     for name in ("momentary_lu", "integrated_lu"):
@@ -310,26 +323,36 @@ def test_bars_of_bands_stand_as_high_as_their_levels(qtbot):
 
 def test_run_window_shows_readings(qapp, engine_of):
     make_engine = engine_of(lambda: SignalSource([], FS), "bs1770")
-    assert run_window(make_engine, ReadingsWindow, duration=0.05) == 0
+    assert run_window(make_engine, duration=0.05) == 0
 
 
-def test_states_of_limits_are_words(qtbot, engine_of, open_readings):
+def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
     def source():
         return SignalSource(LOUD_IN_SOFT, FS, duration=3.0)
 
     limits = [Limit("laf_db", 80.0, name="loud"), Limit("laeq_1s_db", 20.0, name="soft")]
     window = open_readings(engine_of(source, "spl", limits=limits))
-    assert window.limits is not None
+    pane = window.docks["limits"].pane
+    wait_until(qtbot, window, lambda: pane.lights[1].state == "red")
+    assert pane.lights[0].state == "green"
+    loud, soft = pane.texts()
+    assert loud.startswith("loud: green\nlaf_db ")
+    assert soft.startswith("soft: red\nlaeq_1s_db ")
+    sides = {len(corners(light)) for light in pane.lights}
+    assert len(sides) == 2, "states are told apart by their shapes"
+    assert "#" + theme.colors.red[1:] in pixels(pane.lights[1])
+    assert theme.colors.red not in pixels(pane.lights[0])
 
-    def told():
-        return (
-            window.shown_texts()["limits"]
-            if hasattr(window, "shown_texts")
-            else states(window._sink)
-        )
 
-    wait_until(qtbot, window, lambda: states(window._sink)[1].startswith("red: soft, laeq_1s_db "))
-    assert states(window._sink)[0].startswith("green: loud, laf_db ")
-    text = window.limits.text()
-    assert "<b>green</b>: loud" in text
-    assert f'<b style="color: {theme.colors.red}">red</b>: soft' in text
+def pixels(widget):
+    picture = widget.grab().toImage()
+    size = picture.width(), picture.height()
+    return {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
+
+
+def corners(light):
+    """Which corners of a light are painted."""
+    picture = light.grab().toImage()
+    ground, last, inset = picture.pixelColor(0, 0), picture.width() - 1, 4
+    places = [(x, y) for x in (inset, last - inset) for y in (inset, last - inset)]
+    return [place for place in places if picture.pixelColor(*place) != ground]

@@ -4,7 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
-from amt_monitor.numbers import NumberPane
+from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
 
 THEMES = {
@@ -61,13 +61,16 @@ def pixels(widget):
 
 
 def test_all_is_painted_anew_in_another_theme(qtbot):
-    pane, bar = NumberPane("ltl", "LTL", "long-term"), Bar("b", "left", BarScale(0, 10, (0, 10)))
+    pane, bar = (
+        pane_of("moore2016", ["ltl_sone", "ltl_phon"]),
+        Bar("b", "left", BarScale(0, 10, (0, 10))),
+    )
     pane.body.addWidget(bar, 1)
     qtbot.addWidget(pane)
     pane.resize(400, 300)
     pane.show()
     qtbot.waitExposed(pane)
-    pane.show_sone(1.0)
+    pane.show_readings({"ltl_sone": 1.0, "ltl_phon": 40.0})
     bar.set_level(5.0)
     pane.doubt(grey=True, uncalibrated=True)
     pane.mark(["uncalibrated"], True)

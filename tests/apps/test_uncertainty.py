@@ -3,7 +3,6 @@
 import pytest
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.numbers import NumberPane
 from amt_stream import Moore2016
 from amt_stream.calibration import Calibration
 
@@ -29,27 +28,15 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
         bands = [label(window, f"{kind}_{unit}_band") for unit in ("sone", "phon")]
         assert all(band.isVisible() for band in bands)
         assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
-        values = window.shown.frames.values
-        assert (
-            getattr(values, f"{kind}_low")[-1] < 0.93 < 1.07 < getattr(values, f"{kind}_high")[-1]
-        )
+        values = window.shown.look.values
+        assert values[f"{kind}_low_sone"] < 0.93 < 1.07 < values[f"{kind}_high_sone"]
     window._show_state()
-    assert "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB" in label(window, "status").text()
+    told = "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB"
+    assert told in window.bar.calibration.toolTip()
     for size in ((1200, 800), (900, 640)):
         window.resize(*size)
         qtbot.wait(50)
-        for pane in (window.ltl, window.stl):
-            inside = pane.rect()
-            for found in pane.findChildren(QtWidgets.QLabel):
-                place = found.rect().translated(found.mapTo(pane, found.rect().topLeft()))
-                assert not found.isVisible() or inside.contains(place), (size, found.objectName())
-
-
-def test_where_nothing_is_known_of_it_nothing_stands_there(qtbot):
-    pane = NumberPane("ltl", "LTL", "")
-    qtbot.addWidget(pane)
-    pane.show()
-    bands = [label(pane, f"ltl_{unit}_band") for unit in ("sone", "phon")]
-    for band, shown in ((None, False), ((0.93, 1.07), True), (None, False)):
-        pane.show_sone(1.0, band)
-        assert [found.isVisible() for found in bands] == [shown, shown]
+        pane = window.docks["moore2016"].pane
+        for found in pane.findChildren(QtWidgets.QLabel):
+            place = found.rect().translated(found.mapTo(pane, found.rect().topLeft()))
+            assert not found.isVisible() or pane.rect().contains(place), (size, found.objectName())

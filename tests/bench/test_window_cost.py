@@ -10,12 +10,13 @@ from amt_stream.presets import load_preset
 WARM_MS, MEASURED_MS = 6000, 20000
 
 
-def window_cost(qtbot, uncertainty_db=None):
+def window_cost(qtbot, folder, uncertainty_db=None):
     """CPU share of window, engine and demo source together, in words and as a number.
 
     The X server is another process. With an uncertainty there is a band around the loudness.
     """
-    from amt_monitor.loudness_window import LoudnessWindow
+    from amt_monitor.main_window import MainWindow
+    from amt_monitor.settings import Settings
 
     def make_engine(device):
         source = demo_source()
@@ -23,19 +24,20 @@ def window_cost(qtbot, uncertainty_db=None):
         model = preset.models(source.fs, 2, specific_loudness=True)
         return Engine(source, model, **preset.engine_settings)
 
-    window = LoudnessWindow(make_engine)
+    window = MainWindow(make_engine, settings=Settings(folder / "monitor.json"))
     qtbot.addWidget(window)
     window.show()
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
     qtbot.wait(WARM_MS)
     drawn = []
-    draw = window.draw
-    window.draw = lambda *what: (drawn.append(None), draw(*what))
+    pane = window.docks["spectrum"].pane
+    move = pane.move
+    pane.move = lambda look: (drawn.append(None), move(look))
     cpu, main_thread, began = time.process_time(), time.thread_time(), time.monotonic()
     qtbot.wait(MEASURED_MS)
     wall = time.monotonic() - began
     cpu, main_thread = time.process_time() - cpu, time.thread_time() - main_thread
-    health = window.switch.engine.health
+    health = window.measurement.engine.health
     assert health.overruns == 0
     words = (
         f"{window.width()} x {window.height()}, {len(drawn) / wall:.1f} frames per second: "
@@ -47,7 +49,7 @@ def window_cost(qtbot, uncertainty_db=None):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("uncertainty_db", [None, 1.0])
-def test_cpu_of_window_and_engine(qtbot, uncertainty_db):
-    words, _ = window_cost(qtbot, uncertainty_db)
+def test_cpu_of_window_and_engine(qtbot, tmp_path, uncertainty_db):
+    words, _ = window_cost(qtbot, tmp_path, uncertainty_db)
     about = "" if uncertainty_db is None else f" with a band for {uncertainty_db:g} dB"
     print(f"\nwindow{about}, {words}")

@@ -87,8 +87,7 @@ def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
     from amt_stream.stages import SoundLevel
 
     monkeypatch.setattr(runner, "device_in_words", lambda device: "cuda:0 (a GPU)")
-    assert "|   on cuda:0 (a GPU)   |" in status_text(
-        Engine(SignalSource(), SoundLevel(48000)), "running"
-    )
+    engine = Engine(SignalSource(), SoundLevel(48000))
+    assert status_text(engine, "running", 1.0).endswith("on cuda:0 (a GPU)")
     monkeypatch.undo()
-    assert "on cpu" not in status_text(Engine(SignalSource(), SoundLevel(48000)), "running")
+    assert "on cpu" not in status_text(Engine(SignalSource(), SoundLevel(48000)), "running", 1.0)

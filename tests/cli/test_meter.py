@@ -7,7 +7,8 @@ import pytest
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.meter import _ended, input_from_window
+from amt_stream.cli.making import input_from_window
+from amt_stream.cli.meter import _ended
 from amt_stream.cli.watch import Watch
 from amt_stream.engine import Engine, FileSource, StdinSource
 from amt_stream.models import Moore2016

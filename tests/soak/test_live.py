@@ -100,8 +100,8 @@ def test_on_the_virtual_microphone(record, virtual_mic, sound, run_in, seconds):
     assert abs(off) < 0.1
 
 
-def test_window_and_engine(record, qtbot):
-    words, share = window_cost(qtbot)
+def test_window_and_engine(record, qtbot, tmp_path):
+    words, share = window_cost(qtbot, tmp_path)
     record("window with engine and demo sound", words)
     assert share < 0.45
 

@@ -1,0 +1,203 @@
+"""What is measured, by the words of a command line: an input, models, rows, and an engine."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.calibration import uncertainty_of
+from amt_stream.cli.events import kept_s, open_keeper
+from amt_stream.cli.inputs import Input, open_input, open_microphone
+from amt_stream.cli.log import open_log
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import PCM_FS
+from amt_stream.cli.table import table_of
+from amt_stream.engine.sources import SourceError
+from amt_stream.events import SoundKeeper
+from amt_stream.presets import Preset
+from amt_stream.resumable import SavedState
+from amt_stream.rows import AnyRows
+from amt_stream.session import SessionLog
+from amt_stream.table import Sound, Table
+
+if TYPE_CHECKING:
+    from amt_stream.engine.runner import Engine
+    from amt_stream.frames import Frames
+    from amt_stream.streaming import Stage
+
+SHOWN_MS = 100
+"""Between the rows that a display takes its numbers from."""
+
+
+def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
+    """The input asked for; by default the microphone, or the demo sound where there is none."""
+    return _input_or_demo(args, preset).with_uncertainty(args)
+
+
+def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
+    if args.source is not None or args.device is not None:
+        return open_input(args, args.source or "mic", preset.block_ms, preset.most_channels)
+    if args.pcm is not None:
+        raise WrongUsage("--pcm is for standard input: add --source -")
+    try:
+        return open_input(args, "mic", preset.block_ms)
+    except SourceError as error:
+        if args.format or args.log:
+            raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error
+        say(f"the built-in demo sound plays instead of a microphone: {error}")
+        given = open_input(args, "demo", preset.block_ms)
+        # Nobody who reads it from afar is to take it for a measurement.
+        demo = [replace(c, calibrated=False, source="demo sound") for c in given.calibration]
+        return replace(given, calibration=demo)
+
+
+def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
+    """A microphone chosen in the window: as it is, whatever was typed for another input."""
+    given = open_microphone(
+        device,
+        blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
+        wait=args.wait is not False,
+    )
+    typed = {
+        "--channels": args.channels,
+        "--samplerate": args.samplerate,
+        "--blocksize": args.blocksize,
+        "--full-scale-db": args.full_scale_db,
+        "--calibration-uncertainty": args.calibration_uncertainty,
+        "--microphone-uncertainty": args.microphone_uncertainty,
+    }
+    unused = [name for name, value in typed.items() if value is not None]
+    if unused:
+        say(
+            f"{', '.join(unused)} of the command line: not for {given.source.name!r}, which was "
+            "chosen in the window and has its own channels, rate and calibration"
+        )
+    return given
+
+
+def make_models(
+    given: Input, preset: Preset, asks: Mapping[str, bool] | None = None
+) -> "dict[str, Stage]":
+    """The preset's models by name, for an input; with a band where its level has an uncertainty.
+
+    asks: what they are to give besides, those that can
+    """
+    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
+    try:
+        return preset.models(given.source.fs, given.ears, **(asks or {}))
+    except ValueError as error:
+        raise Mistake(error) from error
+
+
+def make_table(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    step_ms: int,
+) -> Table:
+    """The rows of models that hear an input."""
+    sound = Sound(
+        name=given.source.name,
+        fs=given.source.fs,
+        channels=given.channels,
+        calibration=given.calibration,
+        duration_s=given.source.duration_s,
+        rows=given.rows,
+        kept_s=kept_s(args),
+    )
+    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
+    return table_of(args, preset, models, sound, step_ms)
+
+
+def rows_to_show(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    logs: Sequence[SessionLog] = (),
+) -> AnyRows:
+    """For whoever looks at them; they begin where the logs do."""
+    rows = make_table(args, preset, given, models, SHOWN_MS).rows
+    for log in logs:
+        log.go_on_with(rows)
+    return rows
+
+
+def make_engine(
+    given: Input,
+    preset: Preset,
+    model: "Stage | dict[str, Stage]",
+    sinks: Sequence[Callable[["Frames"], None]] = (),
+    blocksize: int | None = None,
+    resume: SavedState | None = None,
+) -> "Engine":
+    """An engine for an input, not yet started; where a log among the sinks goes on, it does too.
+
+    resume: what it goes on from where no log does
+    """
+    from amt_stream.engine.runner import Engine
+
+    logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
+    try:
+        engine = Engine(
+            given.source,
+            model,
+            sinks,
+            rows=given.engine_rows,
+            calibration=None if given.rows else given.calibration,
+            channels=given.pick,
+            resume=next((log.engine_state for log in logs if log.engine_state), resume),
+            **engine_settings(given, preset, blocksize),
+        )
+    except (ValueError, SourceError) as error:
+        for log in logs:
+            log.close()
+        raise Mistake(error) from error
+    for sink in sinks:
+        if isinstance(sink, SoundKeeper):
+            sink.tell = engine.tell_event
+    return engine
+
+
+def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:
+    """Keyword arguments for `Engine`, with the block that was typed."""
+    settings = preset.engine_settings
+    if blocksize is not None:
+        if blocksize > given.source.fs:
+            raise Mistake(
+                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, which are 1 s "
+                f"at {given.source.fs} Hz"
+            )
+        settings["block_ms"] = 1000.0 * blocksize / given.source.fs
+    return settings
+
+
+def open_logs(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    blocksize: int | None,
+) -> list[SessionLog]:
+    """The log that was asked for, if one was."""
+    if args.log is None:
+        return []
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
+
+
+def open_keepers(
+    args: argparse.Namespace,
+    preset: Preset,
+    given: Input,
+    models: "Mapping[str, Stage]",
+    logs: Sequence[SessionLog],
+) -> list[SoundKeeper]:
+    """What keeps sound, if that was asked for; its rows begin where those of the logs do."""
+    if not kept_s(args):
+        return []
+    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    for log in logs:
+        log.go_on_with(table.rows)
+    return [open_keeper(args, table, given.source)]

@@ -1,0 +1,155 @@
+"""The meter in its window: what a window asks for, made by the words of a command line."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from amt_stream.cli.ending import ending
+from amt_stream.cli.inputs import Input, open_input
+from amt_stream.cli.log import open_log
+from amt_stream.cli.making import (
+    engine_settings,
+    input_from_window,
+    make_engine,
+    make_models,
+    make_table,
+    metered_input,
+    open_keepers,
+    open_logs,
+    rows_to_show,
+)
+from amt_stream.cli.messages import say
+from amt_stream.cli.views import VIEWS
+from amt_stream.outputs import FollowedReadings
+from amt_stream.presets import Preset
+from amt_stream.session import SessionLog
+
+if TYPE_CHECKING:
+    from amt_monitor.measurement import Wanted
+    from amt_stream.engine.runner import Engine
+    from amt_stream.streaming import Stage
+
+
+class _Running(NamedTuple):
+    """Of what an engine was made."""
+
+    args: argparse.Namespace
+    preset: Preset
+    given: Input
+    models: "Mapping[str, Stage]"
+    blocksize: int | None
+
+
+class Maker:
+    """Makes engines and logs for a window.
+
+    engines: those that were made, the newest last
+    readings: of the newest
+    """
+
+    def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
+        self._args, self._preset = args, preset
+        self._running: dict[int, _Running] = {}
+        self.engines: list[Engine] = []
+        self.readings: FollowedReadings | None = None
+
+    def engine(self, wanted: "Wanted") -> "Engine":
+        """A new one, not yet started; one that goes on does so with the readings it had."""
+        running = self._made(wanted)
+        args, preset, given, models, blocksize = running
+        view, past = VIEWS[preset.view], wanted.past
+        logs = open_logs(args, preset, given, models, blocksize)
+        readings = past
+        if past is not None:
+            for log in logs:
+                log.go_on_with(past.rows)
+        elif view.reads:
+            readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
+        keepers = open_keepers(args, preset, given, models, logs)
+        resume = None
+        if past is not None and past.standing is not None:
+            resume = past.standing.state
+        engine = make_engine(
+            given,
+            preset,
+            dict(models),
+            [*([] if readings is None else [readings]), *logs, *keepers],
+            blocksize,
+            resume,
+        )
+        self.readings = readings
+        self.engines.append(engine)
+        self._running = {id(engine): running}
+        ending.hold()
+        return engine
+
+    def log(self, engine: "Engine", path: Path | None) -> SessionLog:
+        """A log of what an engine measures, from when it is attached, in a folder of its own."""
+        args, preset, given, models, blocksize = self._running[id(engine)]
+        path = log_folder() if path is None else path
+        args = _logged(args, path, resume=False)
+        table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+        return open_log(args, table, given, engine_settings(given, preset, blocksize))
+
+    def _made(self, wanted: "Wanted") -> _Running:
+        args, preset = self._args, self._preset
+        if wanted.log is not None or wanted.past is not None:
+            args = _logged(args, wanted.log, resume=wanted.past is not None)
+        if wanted.models is not None:
+            preset = replace(preset, names=wanted.models)
+        blocksize = None
+        if wanted.file is not None:
+            plain = argparse.Namespace(full_scale_db=None, device=None, pcm=None, channels=None)
+            plain.samplerate = None
+            given = open_input(plain, str(wanted.file), most=preset.most_channels)
+        elif wanted.device is not None:
+            given = input_from_window(wanted.device, args, preset)
+        else:
+            given, blocksize = metered_input(args, preset), args.blocksize
+        models = make_models(given, preset, VIEWS[preset.view].asks)
+        return _Running(args, preset, given, models, blocksize)
+
+
+def log_folder() -> Path:
+    """Where the log of a measurement that begins now is, where nobody says otherwise."""
+    from platformdirs import user_documents_dir
+
+    began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
+    return Path(user_documents_dir()) / "amt-stream" / began
+
+
+def _logged(args: argparse.Namespace, path: Path | None, resume: bool) -> argparse.Namespace:
+    """The same words with another log."""
+    changed = {"log": None if path is None else str(path), "resume": resume and path is not None}
+    return argparse.Namespace(**{**vars(args), **changed})
+
+
+def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] | None:
+    """Run the window; its exit status and what it made, or None where there can be none."""
+    if not has_display():
+        say("there is no display: the meter runs in the terminal")
+        return None
+    try:
+        from amt_monitor import run_window
+    except ImportError as error:
+        say(
+            f"the window is not installed ({error}), so the meter runs in the terminal: "
+            'pip install "amt_stream[app]"'
+        )
+        return None
+    maker = Maker(args, preset)
+    return run_window(maker.engine, maker.log, duration=args.duration), maker
+
+
+def has_display() -> bool:
+    """Whether there is a screen for a window, as far as the system tells."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    # QT_QPA_PLATFORM may name a screen that is no screen, such as offscreen or vnc.
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return any(os.environ.get(name) for name in names)

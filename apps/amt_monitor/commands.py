@@ -1,0 +1,39 @@
+"""What can be done in the window, by which key; the sheet of keys and the menus read this list."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One of them.
+
+    name: of the method of the window that does it
+    text: in the menu
+    key: as Qt writes it
+    menu: where it stands
+    about: what it does, in a sentence
+    checked: whether it is on or off
+    """
+
+    name: str
+    text: str
+    key: str
+    menu: str
+    about: str
+    checked: bool = False
+
+
+COMMANDS = (
+    Command("open_file", "&Open a sound...", "Ctrl+O", "File", "measures a file as it sounds"),
+    Command("quit", "&Quit", "Ctrl+Q", "File", "closes the window; asks where readings are lost"),
+    Command("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
+    Command("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
+    Command("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),
+    Command("clear", "&Reset readings", "R", "Measure", "forgets averages, maxima, percentiles"),
+    Command("reset", "Reset &filters", "Shift+R", "Measure", "models go back to silence"),
+    Command("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
+    Command("log", "&Log", "L", "Measure", "keeps rows and events in a folder", checked=True),
+    Command("replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"),
+    Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
+    Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
+    Command("keys", "&Keys", "?", "Help", "shows this list"),
+)

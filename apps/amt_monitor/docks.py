@@ -1,0 +1,159 @@
+"""Docks of the window, each with a pane, and how they lie."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.kinds import SHARES, Kind
+from amt_monitor.pane import Pane
+
+VERSION = 1
+"""Of the layouts that are kept."""
+
+MOST_BESIDE = 4
+"""Docks of numbers in one line."""
+
+AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
+
+
+class Dock(QtWidgets.QDockWidget):
+    """A pane that can be moved, tabbed, closed, or opened in a window of its own.
+
+    It does not float: docks that do are broken on Wayland. The pane is made when it is first seen.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind.title)
+        self.kind = kind
+        self.pane: Pane | None = None
+        self.setObjectName(f"dock_{kind.name}")
+        feature = QtWidgets.QDockWidget.DockWidgetFeature
+        self.setFeatures(feature.DockWidgetMovable | feature.DockWidgetClosable)
+        self._own: OwnWindow | None = None
+        self._seen = False
+        self._bar = QtWidgets.QWidget()
+        self._bar.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
+        self._bar.setAutoFillBackground(True)
+        row = QtWidgets.QHBoxLayout(self._bar)
+        row.setContentsMargins(8, 2, 4, 2)
+        row.setSpacing(2)
+        self._beside = QtWidgets.QHBoxLayout()
+        row.addLayout(self._beside, 1)
+        for icon, words, action in (
+            ("SP_TitleBarNormalButton", "Open in its own window", self.open_alone),
+            ("SP_TitleBarCloseButton", "Close this pane", self.close),
+        ):
+            row.addWidget(_small_button(icon, f"{words}: {kind.title}", action))
+        self.setTitleBarWidget(self._bar)
+        self.visibilityChanged.connect(self._look)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether its pane is on a screen: not closed, behind a tab, minimized or covered."""
+        if self.pane is None or not (self._seen or self._own is not None):
+            return False
+        window = self.pane.window()
+        handle = window.windowHandle()
+        return not window.isMinimized() and handle is not None and handle.isExposed()
+
+    def fill(self) -> Pane:
+        """Make the pane, if it is not there yet."""
+        if self.pane is None:
+            self.pane = self.kind.make()
+            self._beside.addWidget(self.pane.head_bar, 1)
+            self.setWidget(self.pane)
+        return self.pane
+
+    def open_alone(self) -> None:
+        """Show the pane in a window of its own, until that is closed."""
+        pane = self.fill()
+        if self._own is None:
+            self._own = OwnWindow(pane, self.kind.title, self._take_back)
+            self._own.resize(max(480, pane.width()), max(360, pane.height()))
+            self._own.show()
+            self.hide()
+
+    def leave(self) -> None:
+        """Let go of the pane and of its window."""
+        if self._own is not None:
+            self._own.close()
+        self.setParent(None)
+        self.deleteLater()
+
+    def _take_back(self) -> None:
+        self._own = None
+        if self.pane is not None:
+            self._beside.addWidget(self.pane.head_bar, 1)
+            self.setWidget(self.pane)
+            self.show()
+
+    def _look(self, seen: bool) -> None:
+        self._seen = seen
+        if seen:
+            self.fill()
+
+
+class OwnWindow(QtWidgets.QWidget):
+    """A pane in a window of its own; `closed` is called when it is closed."""
+
+    def __init__(self, pane: Pane, title: str, closed: Callable[[], None]) -> None:
+        super().__init__()
+        self.setObjectName("own_window")
+        self.setWindowTitle(f"{title} - amt-stream")
+        self._pane, self._closed = pane, closed
+        body = QtWidgets.QVBoxLayout(self)
+        body.addWidget(pane.head_bar)
+        body.addWidget(pane, 1)
+        pane.show()
+        QtGui.QShortcut(QtGui.QKeySequence("Esc"), self).activated.connect(self.close)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        event.accept()
+        self._closed()
+        self.deleteLater()
+
+
+def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
+    """Numbers above, history below them, curves at the bottom; others closed."""
+    for dock in docks:
+        window.removeDockWidget(dock)
+    rows: list[list[Dock]] = []
+    heights: list[int] = []
+    for row, share in enumerate(SHARES):
+        found = [dock for dock in docks if dock.kind.row == row]
+        lines = max(1, math.ceil(len(found) / MOST_BESIDE))
+        across = math.ceil(len(found) / lines)
+        for line in range(lines):
+            if part := found[line * across : (line + 1) * across]:
+                rows.append(part)
+                heights.append(share)
+    for row_of in rows:
+        window.addDockWidget(AREA, row_of[0])
+    for above, below in pairwise(rows):
+        window.splitDockWidget(above[0], below[0], QtCore.Qt.Orientation.Vertical)
+    for part in rows:
+        for left, right in pairwise(part):
+            window.splitDockWidget(left, right, QtCore.Qt.Orientation.Horizontal)
+    for dock in docks:
+        if dock.kind.row is None:
+            window.addDockWidget(AREA, dock)
+        dock.setVisible(dock.kind.row is not None)
+    for part in rows:
+        shares = [100 * dock.kind.share for dock in part]
+        window.resizeDocks(part, shares, QtCore.Qt.Orientation.Horizontal)
+    firsts = [part[0] for part in rows]
+    window.resizeDocks(firsts, [100 * h for h in heights], QtCore.Qt.Orientation.Vertical)
+
+
+def _small_button(icon: str, words: str, action: Callable[[], object]) -> QtWidgets.QToolButton:
+    button = QtWidgets.QToolButton()
+    style = QtWidgets.QApplication.style()
+    button.setIcon(style.standardIcon(getattr(QtWidgets.QStyle.StandardPixmap, icon)))
+    button.setIconSize(QtCore.QSize(12, 12))
+    button.setAutoRaise(True)
+    button.setToolTip(words)
+    button.setAccessibleName(words)
+    button.clicked.connect(lambda _: action())
+    return button

@@ -1,0 +1,79 @@
+"""The panes that the window can show: a class and a line here for each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from amt_monitor.history_pane import HistoryPane
+from amt_monitor.levels import LevelPane
+from amt_monitor.limits_pane import LimitsPane
+from amt_monitor.look import Look
+from amt_monitor.modulation_spectrum import MapsPane, StrongestPane
+from amt_monitor.pane import Pane
+from amt_monitor.reading_pane import pane_of
+from amt_monitor.spectrum_pane import SpectrumPane
+from amt_stream import catalog
+
+Make = Callable[[], Pane]
+
+
+class Kind(NamedTuple):
+    """A pane that can be shown.
+
+    name: of its dock, by which a layout knows it
+    title: in the menu
+    row: of the usual layout, from above; None where it is closed there
+    share: of that row's width
+    make: makes the pane
+    """
+
+    name: str
+    title: str
+    row: int | None
+    share: int
+    make: Make
+    always: bool = False
+    """Whether it is made at once: it follows what is measured also while it is closed."""
+
+
+NUMBERS, HISTORY, CURVES = range(3)
+"""Rows of the usual layout."""
+
+SHARES = (5, 5, 4)
+"""Of the window's height, by row."""
+
+
+def kinds_of(look: Look) -> list[Kind]:
+    """Those that what is measured can fill."""
+    return [*_of_models(look), *_of_all(look)]
+
+
+def _of_models(look: Look) -> Iterator[Kind]:
+    if look.readings is None:
+        return
+    for name, model in look.engine.models.items():
+        entry = catalog.entry_of(model)
+        if entry is None or name not in look.readings.models:
+            continue
+        make = partial(_reading_pane, entry.name, name, tuple(look.readings.of(name)))
+        yield Kind(entry.name, entry.title, NUMBERS, 4, make)
+
+
+def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
+    pane = pane_of(model, names)
+    pane.model = in_engine
+    return pane
+
+
+def _of_all(look: Look) -> Iterator[Kind]:
+    if look.heard is not None:
+        yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
+    if look.readings is not None and (limits := look.readings.limits):
+        yield Kind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
+    if look.loudness_history is not None:
+        yield Kind("history", "History", HISTORY, 1, HistoryPane, always=True)
+    if look.specific_loudness is not None:
+        yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
+    if hasattr(look.newest.values, "rms"):
+        yield Kind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
+        yield Kind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)

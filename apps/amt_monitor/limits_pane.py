@@ -1,0 +1,87 @@
+"""Limits as a light: a shape, a color and a word for each, and what is still allowed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import Pane
+from amt_monitor.theme import theme
+from amt_stream.limits import Limit
+from amt_stream.rows import limit_words
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
+"""So that a state is seen where its color is not."""
+
+
+class Light(QtWidgets.QWidget):
+    """The state of one limit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = ""
+        side = 2 * self.fontMetrics().height()
+        self.setFixedSize(side, side)
+        theme.changed.connect(self.update)
+
+    def show_state(self, state: str) -> None:
+        """One of "green", "amber", "red"; any other is not known."""
+        if state != self.state:
+            self.state = state
+            self.setAccessibleName(state)
+            self.update()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter = QtGui.QPainter(self)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+        paint_light(painter, QtCore.QRectF(self.rect()).adjusted(3, 3, -3, -3), self.state)
+
+
+def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str) -> None:
+    """A circle, a triangle or a square in its color; an empty circle for what is not known."""
+    shape = SHAPES.get(state)
+    color = QtGui.QColor(getattr(theme.colors, state) if shape else theme.colors.second)
+    painter.setPen(QtGui.QPen(color, 2))
+    painter.setBrush(color if shape else QtCore.Qt.BrushStyle.NoBrush)
+    if shape == "square":
+        painter.drawRect(area)
+    elif shape == "triangle":
+        top = QtCore.QPointF(area.center().x(), area.top())
+        painter.drawPolygon(QtGui.QPolygonF([top, area.bottomRight(), area.bottomLeft()]))
+    else:
+        painter.drawEllipse(area)
+
+
+class LimitsPane(Pane):
+    """Each limit with its light, its state in a word, and what is left of it."""
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        super().__init__("limits", "Limits")
+        self._limits = tuple(limits)
+        grid = QtWidgets.QGridLayout()
+        grid.setColumnStretch(1, 1)
+        self.lights, self.words = [], []
+        for row, limit in enumerate(self._limits):
+            light, words = Light(), QtWidgets.QLabel()
+            words.setObjectName(f"limit_{row}")
+            words.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+            words.setWordWrap(True)
+            words.setToolTip(limit.words)
+            grid.addWidget(light, row, 0)
+            grid.addWidget(words, row, 1)
+            self.lights.append(light)
+            self.words.append(words)
+        self.body.addLayout(grid)
+        self.body.addStretch(1)
+
+    def read(self, look: "Look") -> None:
+        for limit, light, words in zip(self._limits, self.lights, self.words, strict=True):
+            state = str(look.values.get(limit.state, ""))
+            light.show_state(state)
+            words.setText(f"{limit.name}: {state}\n{limit_words(limit, look.values)}")
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(words.text() for words in self.words)

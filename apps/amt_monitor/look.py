@@ -1,0 +1,108 @@
+"""What panes are shown of a measurement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from amt_stream.contract import takes_pascal
+from amt_stream.rows import fault_words
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine, Frames, History
+    from amt_stream.outputs import FollowedReadings
+
+RECENT_S = 1.0
+"""For so long a fault is told beside the numbers."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at an engine: what it read last, and how far that can be trusted.
+
+    readings: none of an engine that gives cells, as a spectrum has
+    frames: the newest of each model by its name
+    values: readings by name, those of the moment and those of all that was counted
+    held: why the picture stands still, in words
+    """
+
+    engine: "Engine"
+    readings: "FollowedReadings | None"
+    frames: "Mapping[str, Frames]"
+    values: Mapping[str, Any]
+    measured_s: float
+    held: Sequence[str] = ()
+
+    @classmethod
+    def at(
+        cls, engine: "Engine", readings: "FollowedReadings | None", held: Sequence[str]
+    ) -> "Look | None":
+        """The newest; None before there is any."""
+        newest = {name: history.latest for name, history in engine.histories.items()}
+        frames = {name: latest for name, latest in newest.items() if latest is not None}
+        if not frames:
+            return None
+        row = {} if readings is None else (readings.row or {}) | readings.totals
+        return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0, held)
+
+    @property
+    def newest(self) -> "Frames":
+        """The newest frames of the first model that has some."""
+        return next(iter(self.frames.values()))
+
+    @cached_property
+    def heard(self) -> "Frames | None":
+        """The newest frames of a model that takes pascal: they tell the level of the input."""
+        models = self.engine.models
+        return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
+
+    @property
+    def loudness_history(self) -> "History | None":
+        """Of the first model with short-term and long-term loudness."""
+        return next((h for h in self.engine.histories.values() if "ltl" in h.fields), None)
+
+    @property
+    def specific_loudness(self) -> "np.ndarray | None":
+        """Of both ears in the newest frames, (ear, channel, frame), where a model gives it."""
+        found = (getattr(f.values, "specific_loudness", None) for f in self.frames.values())
+        return next((one for one in found if one is not None), None)
+
+    def doubts(self, model: str | None = None) -> "Doubts":
+        """Why readings of a model, or of the first one, are to be doubted."""
+        name = next(iter(self.frames)) if model is None else model
+        frames = self.frames.get(name)
+        if frames is None:
+            return Doubts((), self.held)
+        history = self.engine.histories[name]
+        recent = history.since(history.count - round(RECENT_S * history.frame_rate))
+        fault = int(np.bitwise_or.reduce(recent.fault)) if len(recent) else 0
+        in_pascal = takes_pascal(self.engine.models[name])
+        settling = ["settling"] if frames.settling[-1] else []
+        words = (*settling, *fault_words(fault))
+        return Doubts(words, self.held, in_pascal and not frames.calibrated, bool(settling))
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Why readings are to be doubted.
+
+    found: in words, of the model and of the input
+    held: why they stand still
+    """
+
+    found: Sequence[str] = ()
+    held: Sequence[str] = ()
+    uncalibrated: bool = False
+    settling: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """All of them."""
+        return [*(["uncalibrated"] if self.uncalibrated else []), *self.found, *self.held]
+
+    @property
+    def grey(self) -> bool:
+        """Whether numbers are not to be read off."""
+        return self.settling or bool(self.held)

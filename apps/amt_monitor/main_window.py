@@ -1,0 +1,517 @@
+"""The window: it pulls from a measurement by timers and shows what it finds in panes."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.commands import COMMANDS
+from amt_monitor.docks import VERSION, Dock, lay_out
+from amt_monitor.keys_sheet import KeysSheet
+from amt_monitor.kinds import kinds_of
+from amt_monitor.log_watch import LogWatch, log_in
+from amt_monitor.look import Look
+from amt_monitor.measurement import MakeEngine, Measurement, Wanted
+from amt_monitor.settings import Settings
+from amt_monitor.status import status_text, title_text
+from amt_monitor.theme import CHOICES, theme
+from amt_monitor.top_bar import TopBar, clock, plain_label
+from amt_stream.calibration import in_words
+from amt_stream.contract import takes_pascal
+from amt_stream.events import keeper_in
+from amt_stream.plain import plain
+from amt_stream.refusal import Refusal
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine, Frames
+    from amt_stream.session import SessionLog
+
+CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
+LOST, FAILED = 3, 1
+ASK_S = 60.0
+"""Readings of so long are not thrown away unasked."""
+
+BUTTONS = ("pause", "stop", "clear", "mark", "log", "freeze")
+
+MakeLog = Callable[["Engine", Path | None], "SessionLog"]
+"""Makes a log of what an engine measures, in a folder, or where logs usually are."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Texts on the screen, by name of their pane, and what they were read from."""
+
+    look: Look
+    texts: dict[str, tuple[str, ...]]
+
+    @property
+    def frames(self) -> "Frames":
+        return self.look.newest
+
+
+class MainWindow(QtWidgets.QMainWindow):
+    """Panes in docks; above them what is done with the measurement, below them how it stands.
+
+    It starts to measure at once; `close` stops the engine and waits for it.
+
+    make_engine: a new engine, not yet started, for what is wanted
+    make_log: without, nothing can be logged that is not from the beginning
+    """
+
+    _refused = QtCore.Signal(str)
+
+    def __init__(
+        self,
+        make_engine: MakeEngine,
+        make_log: MakeLog | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__()
+        self.setObjectName("amt_monitor")
+        self.setMinimumSize(800, 520)
+        self.resize(1280, 800)
+        self.setDockNestingEnabled(True)
+        self.settings = settings or Settings()
+        self.measurement = Measurement(make_engine)
+        self._make_log = make_log
+        self._log_watch = LogWatch()
+        self.frozen = False
+        self.shown: Shown | None = None
+        self.docks: dict[str, Dock] = {}
+        self._look: Look | None = None
+        self._drawn: Frames | None = None
+        self._panes_of: tuple[int, Any] | None = None
+        self._told = ""
+        self._sure = False
+        self._refused.connect(self._tell)
+        self._build()
+        self._timers = []
+        for milliseconds, action in (
+            (CURVES_MS, self._move),
+            (NUMBERS_MS, self._read),
+            (STATE_MS, self._show_state),
+        ):
+            timer = QtCore.QTimer(self)
+            timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+            timer.timeout.connect(action)
+            timer.start(milliseconds)
+            self._timers.append(timer)
+        self.device.refresh()
+        self.measurement.begin(Wanted())
+        self._show_state()
+
+    def _build(self) -> None:
+        self.actions_by_name: dict[str, QtGui.QAction] = {}
+        for command in COMMANDS:
+            action = QtGui.QAction(command.text, self)
+            action.setObjectName(command.name)
+            action.setShortcut(QtGui.QKeySequence(command.key))
+            action.setToolTip(f"{command.about} ({command.key})")
+            action.setCheckable(command.checked)
+            action.triggered.connect(partial(self._do, command.name))
+            self.addAction(action)
+            self.actions_by_name[command.name] = action
+        self.bar = TopBar([self.actions_by_name[name] for name in BUTTONS])
+        self.device = self.bar.device
+        self.device.chosen.connect(self._change_input)
+        self.message, self.status = plain_label("message"), plain_label("status")
+        self.message.setWordWrap(True)
+        self.message.setMargin(6)
+        font = self.message.font()
+        font.setBold(True)
+        self.message.setFont(font)
+        head = QtWidgets.QWidget()
+        column = QtWidgets.QVBoxLayout(head)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._menus()
+        column.addWidget(self.menuBar())
+        column.addWidget(self.bar)
+        column.addWidget(self.message)
+        self.setMenuWidget(head)
+        self.statusBar().addWidget(self.status, 1)
+        self.statusBar().setSizeGripEnabled(False)
+
+    def _menus(self) -> None:
+        menus = {name: self.menuBar().addMenu(f"&{name}") for name in ("File", "Measure", "View")}
+        self._view_menu = menus["View"]
+        menus["Help"] = self.menuBar().addMenu("&Help")
+        for command in COMMANDS:
+            menus[command.menu].addAction(self.actions_by_name[command.name])
+        self._view_menu.addSeparator()
+        self._view_menu.addAction("&Usual layout", self.lay_out_anew)
+        themes = self._view_menu.addMenu("&Colors")
+        group = QtGui.QActionGroup(self)
+        chosen = self.settings.get("theme", theme.choice)
+        for choice in CHOICES:
+            action = themes.addAction(choice.capitalize(), lambda c=choice: self.choose_theme(c))
+            action.setCheckable(True)
+            action.setChecked(choice == chosen)
+            group.addAction(action)
+        self._panes_menu = self._view_menu.addMenu("&Panes")
+
+    def choose_theme(self, choice: Any) -> None:
+        """Paint in other colors, from now on."""
+        theme.choose(choice)
+        self.settings.put(theme=choice)
+
+    def _do(self, name: str, *_: object) -> None:
+        getattr(self, name)()
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        if self.measurement.paused or not self.measurement.measuring:
+            self._go_on()
+        else:
+            self.measurement.pause()
+        self._show_state()
+
+    def stop(self) -> None:
+        """Stop; go on where it is stopped."""
+        if self.measurement.measuring:
+            self.measurement.stop()
+        else:
+            self._go_on()
+        self._show_state()
+
+    def _go_on(self) -> None:
+        if self.measurement.paused or self.measurement.can_go_on:
+            self.measurement.go_on()
+        elif not self.measurement.measuring:
+            self._begin(replace(self.measurement.wanted, past=None, log=None))
+
+    def anew(self) -> None:
+        """Begin from nothing."""
+        wanted = replace(self.measurement.wanted, past=None, log=None)
+        self._unless_lost("Begin a new measurement?", "Begin", lambda: self._begin(wanted))
+
+    def clear(self) -> None:
+        """Forget what was counted."""
+        engine = self.measurement.engine
+        if engine is not None and self.measurement.measuring:
+            self._unless_lost("Reset the readings?", "Reset", engine.clear)
+
+    def reset(self) -> None:
+        """Models back to silence; the clock goes on."""
+        if self.measurement.engine is not None and self.measurement.measuring:
+            self.measurement.engine.reset()
+
+    def mark(self) -> None:
+        """Ask for a note, and keep the moment at which it was asked for."""
+        engine = self.measurement.engine
+        if engine is None or not self.measurement.measuring:
+            return
+        count = sum(event.kind == "mark" for event in engine.events) + 1
+        at = clock(self._look.newest.time_s[-1]) if self._look else clock(0)
+        dialog = QtWidgets.QInputDialog(self)
+        dialog.setWindowTitle("Marker")
+        dialog.setLabelText(f"Note at {at}")
+        dialog.setTextValue(f"mark {count}")
+        dialog.textValueSelected.connect(engine.mark)
+        dialog.open()
+
+    def log(self) -> None:
+        """Log from here on, or no more."""
+        engine = self.measurement.engine
+        if engine is None or not self.measurement.measuring:
+            self._tell("nothing is measured, so there is nothing to log: start a measurement first")
+        elif (log := log_in(engine)) is not None:
+            engine.detach(log)
+            self.measurement.wanted = replace(self.measurement.wanted, log=None)
+        elif self._make_log is None:
+            self._tell("this program has no place for logs")
+        else:
+            try:
+                log = self._make_log(engine, None)
+            except (Refusal, OSError) as error:
+                self._tell(str(error))
+            else:
+                engine.attach(log, log.table.rows.begin)
+                self.measurement.wanted = replace(self.measurement.wanted, log=log.path)
+                self.settings.add_recent(log.path)
+        self._show_state()
+
+    def replay(self) -> None:
+        """Have the last of the sound written; the event of it tells where."""
+        engine = self.measurement.engine
+        keeper = keeper_in(engine.sinks) if engine is not None else None
+        if keeper is None:
+            self._tell("no sound is kept: start with --events FOLDER to keep the last of it")
+            return
+        self._in_background("replay", keeper.replay)
+
+    def freeze(self) -> None:
+        """Hold the picture; the measurement goes on behind it."""
+        self.frozen = not self.frozen
+        self.actions_by_name["freeze"].setChecked(self.frozen)
+        self._judge()
+
+    def wall(self) -> None:
+        """Fill the screen; again, as before."""
+        self.showNormal() if self.isFullScreen() else self.showFullScreen()
+
+    def keys(self) -> None:
+        KeysSheet(self).open()
+
+    def open_file(self) -> None:
+        """Choose a sound, and measure it as it sounds."""
+        name, _ = QtWidgets.QFileDialog.getOpenFileName(self, "Open a sound")
+        if name:
+            self.play(Path(name))
+
+    def play(self, path: Path) -> None:
+        """Measure a sound file as it sounds."""
+        wanted = Wanted(file=path)
+        self._unless_lost(f"Play {path.name}?", "Play", lambda: self._begin(wanted))
+
+    def quit(self) -> None:
+        self.close()
+
+    def close_now(self) -> None:
+        """Close without asking."""
+        self._sure = True
+        self.close()
+
+    def lay_out_anew(self) -> None:
+        """As it is usual."""
+        lay_out(self, list(self.docks.values()))
+
+    def _change_input(self) -> None:
+        wanted = Wanted(device=self.device.device)
+
+        def stay() -> None:
+            self.device.choose(self.measurement.wanted.device)
+
+        self._unless_lost(
+            "Measure with another input?", "Change", lambda: self._begin(wanted), stay
+        )
+
+    def _begin(self, wanted: Wanted) -> None:
+        self.measurement.begin(wanted)
+        self._show_state()
+
+    def _unless_lost(
+        self,
+        question: str,
+        verb: str,
+        action: Callable[[], object],
+        otherwise: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Do what throws readings away; ask first where these are many, and in no log."""
+        measured_s = self.measurement.measured_s
+        if measured_s < ASK_S or log_in(self.measurement.engine) is not None:
+            action()
+            return
+        box = QtWidgets.QMessageBox(self)
+        box.setObjectName("question")
+        box.setText(question)
+        box.setInformativeText(f"The readings of {clock(measured_s)} are in no log: they are lost.")
+        role = QtWidgets.QMessageBox.ButtonRole
+        yes = box.addButton(verb, role.DestructiveRole)
+        box.addButton("Cancel", role.RejectRole)
+        box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
+        box.open()
+
+    def _tell(self, sentence: str) -> None:
+        """Say something until the next is said."""
+        self._told = sentence
+        self._show_state()
+
+    def _in_background(self, name: str, work: Callable[[], object]) -> None:
+        """Do what waits for a disk; what it refuses is said."""
+
+        def run() -> None:
+            try:
+                work()
+            except Refusal as refusal:
+                self._refused.emit(str(refusal))
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    @property
+    def on_screen(self) -> bool:
+        """False while it is hidden, minimized or on a screen that is off."""
+        handle = self.windowHandle()
+        return not self.isMinimized() and handle is not None and handle.isExposed()
+
+    def _seen(self) -> list[Dock]:
+        return [dock for dock in self.docks.values() if dock.is_seen]
+
+    def _look_again(self) -> Look | None:
+        measurement = self.measurement
+        if measurement.engine is None or self.frozen:
+            return None
+        look = Look.at(measurement.engine, measurement.readings, self._held)
+        if look is not None:
+            self._look = look
+            self._fit_panes(look)
+        return look
+
+    @property
+    def _held(self) -> list[str]:
+        state = self.measurement.state
+        return ([] if state == "running" else [state]) + (["frozen"] if self.frozen else [])
+
+    def _fit_panes(self, look: Look) -> None:
+        """Make docks for what is measured, where that has changed."""
+        names = None if look.readings is None else tuple(look.readings.models)
+        of = self.measurement.begun, names
+        if of == self._panes_of:
+            return
+        same = self._panes_of is not None and self._panes_of[1] == names and names is not None
+        self._panes_of = of
+        if same:
+            for dock in self.docks.values():
+                if dock.pane is not None:
+                    dock.pane.begin_anew()
+            return
+        self._keep_layout()
+        for dock in self.docks.values():
+            self.removeDockWidget(dock)
+            dock.leave()
+        self.docks = {kind.name: Dock(kind) for kind in kinds_of(look)}
+        for dock in self.docks.values():
+            if dock.kind.always:
+                dock.fill()
+        self._panes_menu.clear()
+        for dock in self.docks.values():
+            self._panes_menu.addAction(dock.toggleViewAction())
+        self.lay_out_anew()
+        kept = self.settings.get("layouts", {}).get(self._layout_name)
+        if isinstance(kept, str):
+            self.restoreState(QtCore.QByteArray.fromBase64(kept.encode()), VERSION)
+
+    @property
+    def _layout_name(self) -> str:
+        return " ".join(sorted(self.docks))
+
+    def _keep_layout(self) -> None:
+        if self.docks:
+            state = bytes(self.saveState(VERSION).toBase64().data()).decode()
+            kept = self.settings.get("layouts", {}) | {self._layout_name: state}
+            self.settings.put(layouts=kept)
+
+    def _move(self) -> None:
+        seen = self._seen()
+        if not seen and self.docks:
+            return
+        look = self._look_again()
+        if look is None or look.newest is self._drawn:
+            return
+        self._drawn = look.newest
+        for dock in seen:
+            if dock.pane is not None:
+                dock.pane.move(look)
+
+    def _read(self) -> None:
+        readings = self.measurement.readings
+        if readings is not None and (rows := readings.take()):
+            for dock in self.docks.values():
+                if dock.pane is not None:
+                    dock.pane.take(rows)
+        look = self._look_again()
+        if look is None:
+            return
+        texts = {}
+        for dock in self._seen():
+            if dock.pane is not None:
+                dock.pane.read(look)
+                texts[dock.kind.name] = dock.pane.texts()
+        if texts:
+            self.shown = Shown(look, texts)
+        self._judge()
+
+    def _judge(self) -> None:
+        if self._look is None:
+            return
+        look = replace(self._look, held=self._held)
+        for dock in self._seen():
+            if dock.pane is not None:
+                dock.pane.judge(look)
+
+    def _show_state(self) -> None:
+        """Also while hidden: an engine that has ended by itself must be put away."""
+        measurement = self.measurement
+        measurement.poll()
+        self._name_actions()
+        engine = measurement.engine
+        health = engine.health if engine is not None else None
+        note = health.note if health is not None and measurement.measuring else ""
+        if measurement.error:
+            note = f"\N{WARNING SIGN} {measurement.error}"
+        self.message.setText(plain(note or self._told or self.settings.trouble))
+        self.message.setVisible(bool(self.message.text()))
+        self.bar.elapsed.setText(clock(measurement.measured_s))
+        if engine is None:
+            self.status.setText(measurement.state)
+            return
+        if measurement.measuring and self.device.device is None:
+            self.device.name_first(engine.source.name)
+        log = log_in(engine)
+        self.bar.log.setText(plain(self._log_watch.words(log)))
+        self.actions_by_name["log"].setChecked(log is not None)
+        self._show_calibration(engine)
+        state = measurement.state
+        self.status.setText(status_text(engine, state, measurement.measured_s))
+        values = self._look.values if self._look else {}
+        self.setWindowTitle(title_text(engine, state, values))
+        if not measurement.measuring:
+            self._judge()
+
+    def _show_calibration(self, engine: "Engine") -> None:
+        pascal = any(map(takes_pascal, engine.models.values()))
+        known = all(one.calibrated for one in engine.calibration)
+        doubted = pascal and not known
+        self.bar.calibration.show_words(["uncalibrated"] if doubted else [], doubted)
+        self.bar.calibrated.setText("calibrated" if pascal and known else "")
+        for label in (self.bar.calibration, self.bar.calibrated):
+            label.setToolTip(plain(in_words(engine.calibration)))
+
+    def _name_actions(self) -> None:
+        measurement, actions = self.measurement, self.actions_by_name
+        measuring, busy = measurement.measuring, measurement.busy
+        halted = measurement.paused or not measuring
+        actions["pause"].setText("&Continue" if halted else "&Pause")
+        goes_on = "&Continue" if measurement.can_go_on else "&Start"
+        actions["stop"].setText("&Stop" if measuring else goes_on)
+        for name in ("pause", "stop", "anew"):
+            actions[name].setEnabled(not busy)
+        self.device.setEnabled(not busy)
+        for name in ("clear", "reset", "mark"):
+            actions[name].setEnabled(measuring)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        if not self._sure:
+            asked = False
+
+            def close() -> None:
+                self._sure = True
+                if asked:
+                    self.close()
+
+            self._unless_lost("Close the meter?", "Close", close)
+            asked = True
+            if not self._sure:
+                event.ignore()
+                return
+        self._keep_layout()
+        for timer in self._timers:
+            timer.stop()
+        self.hide()
+        for dock in self.docks.values():
+            dock.leave()
+        self.device.close_listing()
+        self.measurement.close()
+        event.accept()
+
+    def exit_code(self) -> int:
+        """What the program returns when the window closes now."""
+        error, engine = self.measurement.error, self.measurement.engine
+        if error is None:
+            return 0
+        lost = engine is not None and engine.error is error and engine.health.device_state == "lost"
+        return LOST if lost else FAILED

@@ -1,0 +1,80 @@
+"""The line above the panes: what is done with the measurement, what it hears, how long it is."""
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.pane import Badge
+from amt_monitor.theme import tint
+
+
+class TopBar(QtWidgets.QWidget):
+    """Buttons, the input with its calibration, the time that is counted, and the log.
+
+    actions: those that have a button, in their order
+    """
+
+    def __init__(self, actions: list[QtGui.QAction]) -> None:
+        super().__init__()
+        self.buttons = {action.objectName(): _Button(action) for action in actions}
+        self.device = DeviceChoice()
+        self.device.setAccessibleName("input")
+        self.calibration = Badge()
+        self.calibration.setObjectName("calibration")
+        self.calibrated = plain_label("calibrated")
+        self.elapsed = plain_label("elapsed")
+        self.elapsed.setToolTip("the time that averages and maxima cover")
+        font = self.elapsed.font()
+        font.setPixelSize(round(1.5 * self.fontMetrics().height()))
+        font.setBold(True)
+        self.elapsed.setFont(font)
+        self.elapsed.setMinimumWidth(self.elapsed.fontMetrics().horizontalAdvance("88:88:88 "))
+        self.log = plain_label("log_words")
+        tint(self.log, "second")
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(8, 4, 8, 4)
+        row.setSpacing(4)
+        for button in self.buttons.values():
+            row.addWidget(button)
+        row.addSpacing(8)
+        row.addWidget(self.elapsed)
+        row.addSpacing(8)
+        row.addWidget(QtWidgets.QLabel("Input"))
+        row.addWidget(self.device, 1)
+        row.addWidget(self.calibration)
+        row.addWidget(self.calibrated)
+        row.addStretch(1)
+        row.addWidget(self.log)
+
+
+class _Button(QtWidgets.QToolButton):
+    """An action as a button: the Tab key goes to it, and Enter presses it.
+
+    The space bar does what it does everywhere in the window.
+    """
+
+    def __init__(self, action: QtGui.QAction) -> None:
+        super().__init__()
+        self.setDefaultAction(action)
+        self.setObjectName(f"{action.objectName()}_button")
+        self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+        self.setToolButtonStyle(QtCore.Qt.ToolButtonStyle.ToolButtonTextOnly)
+
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        if event.key() in (QtCore.Qt.Key.Key_Return, QtCore.Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+
+def plain_label(name: str) -> QtWidgets.QLabel:
+    """A label that shows what it is given as it stands, markup too."""
+    label = QtWidgets.QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    return label
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds, as 00:12:34."""
+    whole = int(seconds)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
