@@ -61,7 +61,8 @@ def _fir(joined: Array, taps: Array, y: Array) -> None:
     time, zero = y.shape[1], y.dtype.type(0)
     wide = (taps.size + 3 + 15) // 16 * 16
     moved = np.zeros(wide + 3, y.dtype)
-    moved[3 : 3 + taps.size] = taps[::-1]
+    for k in range(taps.size):
+        moved[3 + k] = taps[taps.size - 1 - k]
     a, b, c, d = moved[3 : 3 + wide], moved[2 : 2 + wide], moved[1 : 1 + wide], moved[:wide]
     x = np.zeros((time + 15) // 16 * 16 + wide, y.dtype)
     sums = np.empty(16, y.dtype)
@@ -71,7 +72,9 @@ def _fir(joined: Array, taps: Array, y: Array) -> None:
             for t in range(time):
                 y[r, t] = _sum_of_products(a[: taps.size], joined[r, t : t + taps.size])
             continue
-        x[: joined.shape[1]] = joined[r]
+        sound = joined[r]
+        for k in range(sound.size):
+            x[k] = sound[k]
         for t in range(0, time, 16):
             x0, x1 = x[t : t + wide], x[t + 4 : t + 4 + wide]
             x2, x3 = x[t + 8 : t + 8 + wide], x[t + 12 : t + 12 + wide]

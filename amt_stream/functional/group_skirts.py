@@ -349,5 +349,7 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
                     weight = one + z + (z - one) * f * lean * lean
                     total[at + i] += power * exponential(-z) * weight
                 at += np.uintp(LANES)
-        y[n, :] = total[:channels]
+        out = y[n]
+        for i in range(channels):
+            out[i] = total[i]
     return True

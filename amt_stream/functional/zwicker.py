@@ -524,4 +524,4 @@ def _weighted(x: Array, coefficients: Array, zi: Array, begun: Array, y: Array, 
             y[r, n] = 0.47 * fast + 0.53 * slow
             fast = keep[0] * fast + old[0] * x[r, n]
             slow = keep[1] * slow + old[1] * x[r, n]
-        zf[r] = fast, slow
+        zf[r, 0], zf[r, 1] = fast, slow

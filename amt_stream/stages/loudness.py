@@ -135,14 +135,14 @@ class BinauralLoudness(Stage):
 
     def given(
         self,
-        x: Tensor,
-        specific: Tensor,
+        x: Tensor | None,
+        specific: Tensor | None,
         stl: Tensor,
         ltl: Tensor,
         stl_ears: Tensor,
         ltl_ears: Tensor,
     ) -> Moore2016Output:
-        """What is asked for of the excitation `x` and its loudness."""
+        """What is asked for of the excitation `x` and its loudness; None for what is not."""
         edges: tuple[Tensor, ...] = ()
         if self.gives_band:
             edges = (stl[..., 0, :], stl[..., 2, :], ltl[..., 0, :], ltl[..., 2, :])
@@ -150,14 +150,15 @@ class BinauralLoudness(Stage):
                 v.select(dim, 1)
                 for v, dim in ((stl, -2), (ltl, -2), (stl_ears, -3), (ltl_ears, -3))
             )
-            specific, x = specific.select(-4, 1), x.select(-4, 1)
+            specific, x = (v if v is None else v.select(-4, 1) for v in (specific, x))
+        told = x if self.gives_excitation_db else None
         return Moore2016Output(
             stl,
             ltl,
             stl_ears,
             ltl_ears,
             specific if self.gives_specific_loudness else None,
-            10 * torch.log10(x.clamp(min=1e-10)) if self.gives_excitation_db else None,
+            None if told is None else 10 * torch.log10(told.clamp(min=1e-10)),
             *edges,
         )
 

@@ -1,4 +1,4 @@
-"""Sound to excitation in one go against the same stages one by one."""
+"""Sound to loudness in one go against the same stages one by one."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,6 +87,37 @@ def test_a_refused_block_leaves_the_stream_as_it_was():
         with pytest.raises(ValueError, match="groups are not those of 960 components"):
             live(x)
     assert all(torch.equal(before[key], value) for key, value in live.state.items())
+
+
+def test_the_state_is_written_where_the_stream_keeps_it_now():
+    """Of the stream that runs, also after another one, and after its state has moved."""
+    model = Moore2016()
+    first, other, expected = (Stream(model, (1, 2)) for _ in range(3))
+    x = sound(2, 320)[:1]
+    with torch.no_grad():
+        for n in range(6):
+            if n == 4:
+                first.share_memory()
+            first(x)
+            other(0.1 * x)
+            state = expected.state
+            y, after = Chain.step(model, x, state)
+            for key, value in state.items():
+                value.copy_(after[key])
+            assert all(torch.equal(first.state[key], value) for key, value in state.items())
+    assert y.stl.max() > 0
+    assert not torch.equal(first.state["ear/past"], other.state["ear/past"])
+
+
+def test_sound_between_other_samples_is_read_as_it_is():
+    model = Moore2016()
+    live, plain = Stream(model, (1, 2)), Stream(model, (1, 2))
+    x = sound(4, 2560)[:1]
+    with torch.no_grad():
+        for _ in range(3):
+            y, expected = live(x[:, ::2]), plain(x[:, ::2].contiguous())
+            assert torch.equal(y.stl, expected.stl)
+    assert y.stl.max() > 0
 
 
 def test_one_model_serves_several_threads():

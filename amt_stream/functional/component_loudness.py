@@ -1,0 +1,382 @@
+"""Sound to loudness by spectral components: the kernels of the stages, one after another.
+
+Two calls do all of it, on what a plan (`Places`) tells: there are no arguments to ask for their
+types, and nothing is made anew.
+"""
+
+from typing import NamedTuple
+
+from numba import types
+
+from amt_stream.functional.banded import multiply
+from amt_stream.functional.by_address import (
+    Argument,
+    Called,
+    Index,
+    Indices,
+    Together,
+    copied,
+)
+from amt_stream.functional.dispatch import Array, kernel
+from amt_stream.functional.excitation import _lower_skirts, _select_components
+from amt_stream.functional.fir import _fir, _fir_with_tail, _polyphase
+from amt_stream.functional.group_skirts import Groups, _group_skirts
+from amt_stream.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
+from amt_stream.functional.spectrum import _running_spectrum
+
+WINDOWS = 6
+"""Windows of the running spectrum."""
+
+
+class Places(NamedTuple):
+    """What the rows of a plan are. A row of zeros is an array, or a kernel, that is none."""
+
+    # Kernels, by their address.
+    to_rate: int
+    through_ear: int
+    through_ear_with_tail: int
+    to_spectrum: int
+    to_kept: int
+    to_density: int
+    to_high: int
+    by_groups: int
+    one_by_one: int
+    to_shifted: int
+    to_binaural: int
+    to_monaural: int
+    to_end: int
+    # Integers: samples that a block of the resampler takes, taps of its filter, samples a frame.
+    down: int
+    taken: int
+    hop: int
+    # Tables, by the names that they have in their functions; those of the windows are integers.
+    halves: int
+    bins: int
+    bank: int
+    taps: int
+    low_pass: int
+    tail: int
+    cosine: int
+    sine: int
+    levels: int
+    levels_blocks: int
+    upper: int
+    upper_blocks: int
+    apart: int
+    ends: int
+    middle: int
+    slope: int
+    bend: int
+    above: int
+    center: int
+    frequency: int
+    fc: int
+    components_below: int
+    threshold: int
+    gain: int
+    a: int
+    alpha: int
+    scale: int
+    c: int
+    smoothing: int
+    theta: int
+    short_term: int
+    long_term: int
+    # Distance of the channels in Cam; (2, shift): levels in dB above that of the sound, and the
+    # same as factors.
+    step: int
+    shifts: int
+    # The state: samples before those of each filter, and of the loudness.
+    before_resampling: int
+    before_ear: int
+    before_tail: int
+    before_spectrum: int
+    before: int
+    short: int
+    long: int
+    # The sound (row, time), and what is made of it: with its past, and without.
+    given: int
+    nothing: int
+    to_resample: int
+    resampled: int
+    to_ear: int
+    to_tail: int
+    heard: int
+    to_transform: int
+    # Components (row, frame, component), and as those are seen of which the strongest counts,
+    # (listener, ear, frame, component): all, and those that are kept.
+    power: int
+    seen: int
+    seen_kept: int
+    # (part, line, ...) of components, of groups or components, of them for each shift, of channels,
+    # and of them for each shift. A part is a listener where levels are shifted, else it is all.
+    kept: int
+    density: int
+    level: int
+    high: int
+    low: int
+    # The same without parts, (line, ...), and one part of each, at one of the shifts.
+    all_kept: int
+    all_density: int
+    all_high: int
+    part_kept: int
+    part_density: int
+    part_level: int
+    part_high: int
+    part_low: int
+    part_db: int
+    part_factor: int
+    # (listener and shift, ear, frame, channel).
+    excitation: int
+    specific: int
+    # What comes out: (listener and shift, frame), and (listener and shift, 2, frame).
+    stl: int
+    ltl: int
+    stl_ears: int
+    ltl_ears: int
+
+
+AT = Places(*range(len(Places._fields)))
+"""The rows by their names."""
+
+
+@kernel
+def _to_shifted(low: Array, high: Array, factor: float) -> None:
+    """The lower skirts become the excitation of both sides, `factor` times."""
+    times = low.dtype.type(factor)
+    for n in range(low.shape[0]):
+        x, y = high[n], low[n]
+        for i in range(x.size):
+            y[i] = times * (y[i] + x[i])
+
+
+@kernel
+def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Array) -> None:
+    """Loudness of both ears together, and how many frames are still before the sound."""
+    for r in range(before.size):
+        before[r] = max(before[r] - stl.shape[1], 0)
+    for r in range(stl.shape[0]):
+        for n in range(stl.shape[1]):
+            stl[r, n] = stl_ears[r, 0, n] + stl_ears[r, 1, n]
+            ltl[r, n] = ltl_ears[r, 0, n] + ltl_ears[r, 1, n]
+
+
+def _a(axes: int, *names: str) -> tuple[Argument, ...]:
+    """Arrays of numbers by their names."""
+    return tuple(Argument(getattr(AT, name), axes) for name in names)
+
+
+def _i(axes: int, name: str) -> Argument:
+    """An array of integers."""
+    return Argument(getattr(AT, name), axes, types.int64)
+
+
+def _d(axes: int | None, name: str) -> Argument:
+    """An array of float64, or a number."""
+    return Argument(getattr(AT, name), axes, types.float64)
+
+
+_CHANNELS = Together(Channels, (*_a(1, *Channels._fields[:-1]), *_a(0, "c")))
+_GROUPS = Together(
+    Groups,
+    (
+        *(*_a(1, "apart"), _i(1, "ends"), *_a(1, "middle"), *_a(2, "slope", "bend")),
+        *(_i(1, "above"), *_a(1, "center")),
+    ),
+)
+_LOUDNESS = _a(3, "stl_ears", "ltl_ears")
+_MEMORY = _a(2, "short", "long")
+_PRECISE = _d(2, "short"), _d(2, "long")
+
+CALLED = {
+    "to_rate": Called(
+        AT.to_rate,
+        _polyphase,
+        *_a(2, "to_resample", "bank"),
+        Index(AT.down),
+        Index(AT.taken),
+        *_a(2, "resampled"),
+    ),
+    "through_ear": Called(AT.through_ear, _fir, *_a(2, "to_ear"), *_a(1, "taps"), *_a(2, "heard")),
+    "through_ear_with_tail": Called(
+        AT.through_ear_with_tail,
+        _fir_with_tail,
+        *_a(2, "to_ear"),
+        *_a(1, "taps", "low_pass"),
+        *_a(2, "tail", "to_tail", "heard"),
+    ),
+    "to_spectrum": Called(
+        AT.to_spectrum,
+        _running_spectrum,
+        *_a(2, "to_transform"),
+        *_a(1, "cosine", "sine"),
+        Indices(AT.halves, WINDOWS),
+        Indices(AT.bins, WINDOWS),
+        Index(AT.hop),
+        *_a(3, "power"),
+    ),
+    "to_kept": Called(AT.to_kept, _select_components, *_a(4, "seen", "seen_kept")),
+    "to_density": Called(
+        AT.to_density,
+        multiply,
+        *_a(2, "all_kept", "levels"),
+        _i(2, "levels_blocks"),
+        *_a(2, "all_density"),
+        gives=True,
+    ),
+    "to_high": Called(
+        AT.to_high,
+        multiply,
+        *_a(2, "all_kept", "upper"),
+        _i(2, "upper_blocks"),
+        *_a(2, "all_high"),
+        gives=True,
+    ),
+    "by_groups": Called(
+        AT.by_groups,
+        _group_skirts,
+        *_a(2, "part_kept", "part_density"),
+        _GROUPS,
+        _d(None, "part_db"),
+        *_a(2, "part_low"),
+        gives=True,
+    ),
+    "one_by_one": Called(
+        AT.one_by_one,
+        _lower_skirts,
+        *_a(2, "part_kept", "part_level"),
+        *_a(1, "frequency", "fc", "slope"),
+        _i(1, "components_below"),
+        *_a(2, "part_low"),
+        gives=True,
+    ),
+    "to_shifted": Called(
+        AT.to_shifted, _to_shifted, *_a(2, "part_low", "part_high"), _d(None, "part_factor")
+    ),
+    "to_binaural": Called(
+        AT.to_binaural,
+        _binaural_loudness,
+        *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), _d(None, "step")),
+        *(*_a(1, "short_term", "long_term"), _i(1, "before"), *_MEMORY),
+        *(*_a(4, "specific"), *_LOUDNESS, *_MEMORY),
+    ),
+    "to_monaural": Called(
+        AT.to_monaural,
+        _monaural_loudness,
+        *(*_a(4, "excitation"), _CHANNELS, _d(None, "step")),
+        *(_d(1, "short_term"), _d(1, "long_term"), _i(1, "before"), *_PRECISE),
+        *(*_LOUDNESS, *_PRECISE),
+    ),
+    "to_end": Called(AT.to_end, _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), _i(1, "before")),
+}
+"""The kernels, by their rows in a plan."""
+
+_to_rate, _through_ear = CALLED["to_rate"].call, CALLED["through_ear"].call
+_through_ear_with_tail, _to_spectrum = (
+    CALLED[name].call for name in ("through_ear_with_tail", "to_spectrum")
+)
+_to_kept, _to_density, _to_high = (CALLED[k].call for k in ("to_kept", "to_density", "to_high"))
+_by_groups, _one_by_one = CALLED["by_groups"].call, CALLED["one_by_one"].call
+_shifted, _end = CALLED["to_shifted"].call, CALLED["to_end"].call
+_to_binaural, _to_monaural = CALLED["to_binaural"].call, CALLED["to_monaural"].call
+
+
+@kernel
+def _join(plan: Array, past: int, new: int, both: int, size: int) -> None:
+    """Arrays (row, time) by their rows in the plan: `new` after `past`, of numbers of `size`.
+
+    What `both` has besides is left as it is.
+    """
+    before, length = plan[past, 2] * size, plan[new, 2] * size
+    for r in range(plan[both, 1]):
+        to = plan[both, 0] + r * plan[both, 2] * size
+        copied(to, plan[past, 0] + r * before, before)
+        copied(to + before, plan[new, 0] + r * length, length)
+
+
+@kernel
+def _leave(plan: Array, both: int, past: int, size: int) -> None:
+    """The end of `both` is the next `past`."""
+    whole, length = plan[both, 2] * size, plan[past, 2] * size
+    for r in range(plan[both, 1]):
+        end = plan[both, 0] + (r + 1) * whole
+        copied(plan[past, 0] + r * length, end - length, length)
+
+
+@kernel
+def to_density(plan: Array, like: Array) -> bool:
+    """Sound to the power around each component, and the excitation by those above each channel.
+
+    like: any array of the dtype of sound
+
+    False where a table does not fit. No state is written.
+    """
+    size, sound = like.itemsize, AT.given
+    if plan[AT.to_rate, 0]:
+        _join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
+        _to_rate(plan, like)
+        sound = AT.resampled
+    _join(plan, AT.before_ear, sound, AT.to_ear, size)
+    if plan[AT.through_ear_with_tail, 0]:
+        # What is heard in this block is written behind what was.
+        _join(plan, AT.before_tail, AT.nothing, AT.to_tail, size)
+        _through_ear_with_tail(plan, like)
+    else:
+        _through_ear(plan, like)
+    _join(plan, AT.before_spectrum, AT.heard, AT.to_transform, size)
+    _to_spectrum(plan, like)
+    _to_kept(plan, like)
+    return bool(_to_density(plan, like) and _to_high(plan, like))
+
+
+@kernel
+def to_loudness(plan: Array, like: Array) -> bool:
+    """What `to_density` leaves to loudness, and the state after the block.
+
+    False, and no state is written, where a table does not fit.
+    """
+    if not _excite(plan, like):
+        return False
+    size = like.itemsize
+    if plan[AT.to_rate, 0]:
+        _leave(plan, AT.to_resample, AT.before_resampling, size)
+    _leave(plan, AT.to_ear, AT.before_ear, size)
+    if plan[AT.through_ear_with_tail, 0]:
+        _leave(plan, AT.to_tail, AT.before_tail, size)
+    _leave(plan, AT.to_transform, AT.before_spectrum, size)
+    if plan[AT.to_binaural, 0]:
+        _to_binaural(plan, like)
+    else:
+        _to_monaural(plan, like)
+    _end(plan, like)
+    return True
+
+
+@kernel
+def _excite(plan: Array, like: Array) -> bool:
+    """Excitation of each channel, at each of the shifted levels."""
+    size, shifts = like.itemsize, plan[AT.shifts, 2]
+    for part in range(plan[AT.kept, 1]):
+        _take(plan, AT.kept, part, AT.part_kept, size)
+        _take(plan, AT.density, part, AT.part_density, size)
+        _take(plan, AT.high, part, AT.part_high, size)
+        for k in range(shifts):
+            _take(plan, AT.level, part * shifts + k, AT.part_level, size)
+            _take(plan, AT.low, part * shifts + k, AT.part_low, size)
+            plan[AT.part_db, 0] = plan[AT.shifts, 0] + k * 8
+            plan[AT.part_factor, 0] = plan[AT.shifts, 0] + (shifts + k) * 8
+            if plan[AT.by_groups, 0]:
+                fit = _by_groups(plan, like)
+            else:
+                fit = _one_by_one(plan, like)
+            if not fit:
+                return False
+            _shifted(plan, like)
+    return True
+
+
+@kernel
+def _take(plan: Array, row: int, index: int, into: int, size: int) -> None:
+    """Part `index`, (m, k), of an array (n, m, k)."""
+    m, k = plan[row, 2], plan[row, 3]
+    plan[into, 0], plan[into, 1], plan[into, 2] = plan[row, 0] + index * m * k * size, m, k
