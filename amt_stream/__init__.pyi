@@ -18,6 +18,7 @@ from . import frames as frames
 from . import functional as functional
 from . import hosted as hosted
 from . import jobs as jobs
+from . import kept as kept
 from . import limits as limits
 from . import loss as loss
 from . import manifest as manifest

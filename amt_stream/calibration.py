@@ -1,19 +1,17 @@
 """From fractions of full scale to pascal, and where the number came from."""
 
-import errno
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from amt_stream.correction import Correction
-from amt_stream.files import NotThatFile, small_text, whole_text_file, why
+from amt_stream.correction import Correction, keep_corrections, kept_corrections
+from amt_stream.kept import kept_path, read_kept, write_kept
 from amt_stream.plain import brief
-from amt_stream.refusal import Refusal
 
 COVERAGE = 2
 """Factor k of all uncertainties here: about 95 % of levels lie within them."""
@@ -25,6 +23,11 @@ MICROPHONE_UNCERTAINTY_DB = 1.0
 """By default, an assumption: a measurement microphone in a free field, its response and place."""
 
 LARGEST_UNCERTAINTY_DB = 20.0
+
+VALID_DAYS = 90
+"""By default, an assumption: so long a microphone and its input gain stay as they were."""
+
+LONGEST_VALID_DAYS = 36500
 
 
 def root_sum_of_squares(*parts_db: float) -> float:
@@ -41,6 +44,7 @@ class Calibration:
     microphone_uncertainty_db: of the microphone for other sounds than the calibrator's, expanded;
         it counts where the other is known
     frequency_hz: of the tone that it was made with; None where it was none
+    valid_days: after which it is to be made again; None where nobody knows
     correction: of the microphone's response, taken off before anything hears the sound, whether
         the level is known or not
 
@@ -55,6 +59,7 @@ class Calibration:
     microphone_uncertainty_db: float = MICROPHONE_UNCERTAINTY_DB
     frequency_hz: float | None = None
     correction: Correction | None = None
+    valid_days: float | None = None
 
     def __post_init__(self) -> None:
         given: object = self.full_scale_db_spl
@@ -129,6 +134,30 @@ class Calibration:
         own = self.microphone_uncertainty_db if microphone_db is None else microphone_db
         return replace(self, calibration_uncertainty_db=known, microphone_uncertainty_db=own)
 
+    @property
+    def valid_until(self) -> datetime | None:
+        """When it is to be made again, where that is known."""
+        if self.valid_days is None or self.date is None:
+            return None
+        try:
+            made = datetime.fromisoformat(self.date)
+            made = made if made.tzinfo is not None else made.replace(tzinfo=UTC)
+            return made + timedelta(days=self.valid_days)
+        except (OverflowError, ValueError):  # no date, or none that a calendar has
+            return None
+
+    def reminder(self, now: datetime | None = None) -> str:
+        """A sentence where it is older than it was to hold, else ""."""
+        until, now = self.valid_until, now or datetime.now(UTC)
+        if until is None or now <= until:
+            return ""
+        assert self.valid_days is not None
+        age = (now - until).days + self.valid_days
+        return (
+            f"the calibration of {str(self.date)[:10]} is {age:.0f} days old, and was to hold for "
+            f"{self.valid_days:g}: calibrate again"
+        )
+
     def with_correction(self, correction: Correction | None) -> "Calibration":
         """The same with another correction, or with none.
 
@@ -180,6 +209,11 @@ def _each(given: Sequence[Any], count: int) -> Sequence[Any]:
     return list(given) * count if len(given) == 1 else given
 
 
+def reminder_of(calibrations: Sequence[Calibration]) -> str:
+    """Of one that is older than it was to hold, the first of them; else ""."""
+    return next((told for one in calibrations if (told := one.reminder())), "")
+
+
 def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
     """The larger uncertainty of both ears in dB; None where that of one is not known.
 
@@ -189,17 +223,13 @@ def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
     return max(known) if len(known) == len(calibrations) else None
 
 
-class CalibrationError(Refusal, RuntimeError):
-    """The user's calibration file cannot be used; the message says where and why."""
-
-
 @dataclass(frozen=True)
 class Record:
     """What a calibrator gave on one channel (1, 2, ...) of a device, by what identifies that.
 
     `measured_dbfs` is the level of the tone that has `reference_db_spl`, where a full-scale sine
     has 0 dBFS. `date` is UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None where
-    it was not kept.
+    it was not kept. After `valid_days` it is to be made again; None for as many as by default.
     """
 
     device: str
@@ -209,6 +239,7 @@ class Record:
     frequency_hz: float
     date: str
     calibrator_uncertainty_db: float | None = None
+    valid_days: float | None = None
 
     @property
     def full_scale_db_spl(self) -> float:
@@ -229,19 +260,23 @@ class Record:
             self.date,
             calibration_uncertainty_db=self.calibrator_uncertainty_db,
             frequency_hz=self.frequency_hz,
+            valid_days=VALID_DAYS if self.valid_days is None else self.valid_days,
         )
 
 
 def utc_now() -> str:
     """This second in UTC, RFC 3339."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(datetime.now(UTC))
+
+
+def rfc3339(moment: datetime) -> str:
+    """A moment in UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def calibrations_path() -> Path:
     """The user's file: JSON lines, one `Record` for each channel of each device."""
-    from platformdirs import user_config_dir
-
-    return Path(user_config_dir("amt_stream", appauthor=False)) / "calibrations.jsonl"
+    return kept_path("calibrations.jsonl")
 
 
 def read_records(path: Path | None = None) -> list[Record]:
@@ -249,39 +284,18 @@ def read_records(path: Path | None = None) -> list[Record]:
 
     Raises CalibrationError, naming file and line, for a line that is not a record.
     """
-    path = calibrations_path() if path is None else path
-    try:
-        lines = small_text(path).split("\n")
-    except NotThatFile as error:
-        if error.errno == errno.ENOENT:
-            return []
-        raise CalibrationError(f"{path} {error}") from error
-    except UnicodeDecodeError as error:
-        raise CalibrationError(f"{path} cannot be read: {error}") from error
-    records = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                records.append(_record(line))
-            except ValueError as error:
-                raise CalibrationError(
-                    f"{path}, line {number}: {error}; correct the line, or remove it and "
-                    "calibrate again"
-                ) from error
-    return records
+    return read_kept(path or calibrations_path(), _record)
 
 
 _LARGEST = 1e6
 """No channel, level or frequency of a calibrator is beyond this."""
 
 
-def _record(line: str) -> Record:
-    try:
-        given: Any = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"this is not JSON ({error.msg} at column {error.colno})") from error
-    except RecursionError as error:
-        raise ValueError("this is nested too deeply for a record in braces") from error
+_OPTIONAL = ("calibrator_uncertainty_db", "valid_days")
+"""Keys of a record that older ones lack."""
+
+
+def _record(given: dict[str, Any]) -> Record:
     kinds: dict[str, type | tuple[type, ...]] = {
         "device": str,
         "channel": int,
@@ -290,13 +304,12 @@ def _record(line: str) -> Record:
         "frequency_hz": (int, float),
         "date": str,
     }
-    if not isinstance(given, dict):
-        raise ValueError("this is not a record in braces")
     given.pop("full_scale_db_spl", None)  # written for the reader; it follows from the others
-    if given.get("calibrator_uncertainty_db") is None:  # as in older records
-        given.pop("calibrator_uncertainty_db", None)
-    else:
-        kinds["calibrator_uncertainty_db"] = (int, float)
+    for key in _OPTIONAL:
+        if given.get(key) is None:
+            given.pop(key, None)
+        else:
+            kinds[key] = (int, float)
     if given.keys() != kinds.keys():
         raise ValueError(f"the keys are {brief(', '.join(given))} and not {', '.join(kinds)}")
     for key, kind in kinds.items():
@@ -306,6 +319,8 @@ def _record(line: str) -> Record:
         # NaN compares as false.
         if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:
             raise ValueError(f"{key} is {brief(value)}, which is no such number")
+    if not 0 < given.get("valid_days", 1) <= LONGEST_VALID_DAYS:
+        raise ValueError(f"valid_days is {given['valid_days']}: give 1 to {LONGEST_VALID_DAYS}")
     record = Record(**given)
     _ = record.calibration
     return record
@@ -313,15 +328,19 @@ def _record(line: str) -> Record:
 
 def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     """Add records to the user's file, each in place of an older one for its channel; atomic."""
-    path = calibrations_path() if path is None else path
+    path = path or calibrations_path()
     merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
-    lines = [json.dumps(record.to_dict()) + "\n" for record in merged.values()]
-    try:
-        with whole_text_file(path) as stream:
-            stream.writelines(lines)
-    except OSError as error:
-        raise CalibrationError(f"{path} cannot be written: {why(error)}") from error
-    return path
+    return write_kept(path, [record.to_dict() for record in merged.values()])
+
+
+def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
+    """Take out of the user's file what is kept of a channel; whether there was something."""
+    path = path or calibrations_path()
+    records = read_records(path)
+    left = [record for record in records if (record.device, record.channel) != (device, channel)]
+    if len(left) < len(records):
+        write_kept(path, [record.to_dict() for record in left])
+    return len(left) < len(records)
 
 
 def told_by(comment: str, software: str, where: str) -> dict[int | None, Calibration]:
@@ -347,20 +366,85 @@ def _told(one: Mapping[str, Any], where: str) -> Calibration:
     """Raises KeyError, TypeError or ValueError for what is none, and for one that is not known."""
     if one["calibrated"] is not True:
         raise ValueError("not calibrated")
-    parts = {
+    parts: dict[str, Any] = {
         key: one[key]
         for key in ("calibration_uncertainty_db", "microphone_uncertainty_db")
         if one[key] is not None
     }
     origin = brief(one.get("origin", one.get("source")))
     date = None if one["date"] is None else brief(one["date"])
-    return Calibration(one["full_scale_db_spl"], f"as {where} says: {origin}", date, **parts)
+    response, without = one.get("correction"), ""
+    if response is not None and "frequencies_hz" in response:
+        parts |= {"frequency_hz": one["frequency_hz"], "correction": Correction(**response)}
+    elif response is not None:
+        without = f", without {brief(response['name'])}, with which it was heard"
+    said = f"as {where} says: {origin}{without}"
+    return Calibration(one["full_scale_db_spl"], said, date, **parts)
 
 
 def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[Calibration]:
-    """Calibration of each channel as the user's file has it, UNCALIBRATED for the others.
+    """Calibration of each channel as the user's files have it, UNCALIBRATED for the others.
 
     devices: the names that the device is kept by
     """
     known = {r.channel: r.calibration for r in read_records() if r.device in devices}
-    return [known.get(channel, UNCALIBRATED) for channel in channels]
+    responses = {
+        channel: one for (device, channel), one in kept_corrections().items() if device in devices
+    }
+    given = [known.get(channel, UNCALIBRATED) for channel in channels]
+    return [
+        one if responses.get(channel) is None else one.with_correction(responses[channel])
+        for channel, one in zip(channels, given, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of one channel of a device: a calibration, a correction, or both."""
+
+    device: str
+    channel: int
+    record: Record | None = None
+    correction: Correction | None = None
+
+    @property
+    def calibration(self) -> Calibration:
+        """What readings of it rest on."""
+        known = UNCALIBRATED if self.record is None else self.record.calibration
+        return known.with_correction(self.correction)
+
+    def forget(self) -> None:
+        """Keep it no more."""
+        remove_record(self.device, self.channel)
+        if self.correction is not None:
+            keep_corrections(self.device, {self.channel: None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data for JSON."""
+        calibration = self.calibration
+        until = calibration.valid_until
+        told: dict[str, Any] = {"device": self.device, "channel": self.channel}
+        if self.record is not None:
+            told |= self.record.to_dict()
+        if until is not None:
+            told |= {"valid_until": rfc3339(until), "overdue": bool(calibration.reminder())}
+        if calibration.correction is not None:
+            told["correction"] = calibration.correction.to_dict()
+        return told
+
+
+def kept_channels() -> list[Kept]:
+    """All that is kept, by device and channel.
+
+    Raises CalibrationError for files that cannot be read.
+    """
+    records = {(one.device, one.channel): one for one in read_records()}
+    responses = kept_corrections()
+    keys = sorted({*records, *responses})
+    return [Kept(*key, records.get(key), responses.get(key)) for key in keys]
+
+
+def uncalibrated(calibrations: Sequence[Calibration]) -> list[Calibration]:
+    """No level for any of these, each with its own correction; one that stands for all alike."""
+    each = [UNCALIBRATED.with_correction(one.correction) for one in calibrations]
+    return each[:1] if len(set(each)) == 1 else each

@@ -3,14 +3,15 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.files import NotThatFile, require_file, small_content
+from amt_stream.kept import kept_path, read_kept, write_kept
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
 
@@ -220,3 +221,45 @@ def _too_much(hz: float, db: float) -> str:
         f"{db:g} dB at {hz:g} Hz is beyond +-{LARGEST_DB:g} dB: give a response about 0 dB, as "
         "that re 1 kHz, and no levels"
     )
+
+
+def corrections_path() -> Path:
+    """The user's file: JSON lines, a response for each channel of each device that has one."""
+    return kept_path("corrections.jsonl")
+
+
+def kept_corrections(path: Path | None = None) -> dict[tuple[str, int], Correction]:
+    """The corrections in the user's file, by device and channel.
+
+    Raises CalibrationError, naming file and line, for a line that is none.
+    """
+    return dict(read_kept(path or corrections_path(), _kept))
+
+
+def keep_corrections(
+    device: str,
+    corrections: Mapping[int, Correction | None],
+    path: Path | None = None,
+) -> Path:
+    """Keep those of channels of a device, in place of older ones; None keeps none. Atomic."""
+    path = path or corrections_path()
+    merged: dict[tuple[str, int], Correction | None] = dict(kept_corrections(path))
+    merged |= {(device, channel): one for channel, one in corrections.items()}
+    left = {key: one for key, one in merged.items() if one is not None}
+    return write_kept(
+        path,
+        [
+            {"device": device, "channel": channel, **asdict(one.at(None))}
+            for (device, channel), one in left.items()
+        ],
+    )
+
+
+def _kept(given: dict[str, Any]) -> tuple[tuple[str, int], Correction]:
+    device, channel = given.pop("device", None), given.pop("channel", None)
+    if not (isinstance(device, str) and type(channel) is int):
+        raise ValueError("it does not say of which device and channel it is")
+    texts = [given.get(key) for key in ("name", "digest")]
+    if not all(isinstance(text, str) for text in texts) or type(given.get("inverted")) is not bool:
+        raise ValueError("it does not say its name and digest, and whether it is inverted")
+    return (device, channel), Correction(**given)

@@ -52,7 +52,7 @@ LOWEST_POLE_HZ, HIGHEST_POLE = 8.0, 0.98
 
 
 def parallel_sections(
-    hz: Any, gain_db: Any, fs: float
+    hz: Any, gain_db: Any, fs: float, exact_hz: float = 1000.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sections side by side that together have a gain with minimum phase: g, k and weights.
 
@@ -63,6 +63,7 @@ def parallel_sections(
 
     hz, gain_db: points of rising frequency above 0; between them straight lines over its logarithm,
         beyond them what the first and the last have
+    exact_hz: where the gain is not off at all
 
     Raises ValueError, with the place, for a gain that changes too much within too little.
     """
@@ -78,6 +79,8 @@ def parallel_sections(
         spacing = centers[1] / centers[0]
         damping = np.full(count, 2 * (spacing - 1 / spacing))
         weights = _fitted(f[fitted], response[fitted], centers, damping, fs)
+        there = _side_by_side(np.array([exact_hz]), centers, damping, fs) @ weights
+        weights *= 10 ** (np.interp(np.log(exact_hz), np.log(hz), gain_db) / 20) / np.abs(there)
         got = _side_by_side(f[judged], centers, damping, fs) @ weights
         off_db = np.abs(20 * np.log10(np.abs(got)) - wanted_db[judged])
         if off_db.max() <= SIDE_BY_SIDE_DB:

@@ -8,7 +8,6 @@ import pytest
 from amt_stream.calibration import (
     UNCALIBRATED,
     Calibration,
-    CalibrationError,
     Record,
     calibrations_of,
     read_records,
@@ -16,6 +15,7 @@ from amt_stream.calibration import (
     write_records,
 )
 from amt_stream.calibrator import CalibratorCheck, Refused, measure_tone
+from amt_stream.kept import CalibrationError
 
 # Rule "TVL/ISO 532-3 authors program" of the calibration conventions: dBMax 100 -> 2.8284 Pa per
 # unit, 94 -> 1.4176; then the checks (dBMax, peak of a sine, its level in dB SPL).

@@ -13,7 +13,7 @@ RANK += ["limits", "triggers", "formats", "files", "settings", "norms"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]
-RANK += ["correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
+RANK += ["kept", "correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
 RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
 RANK += ["results", "report", "manifest", "bench", "page", "events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.

@@ -11,12 +11,19 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
-from amt_stream.calibration import UNCALIBRATED, Calibration, Record, utc_now
+from amt_stream.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    Record,
+    utc_now,
+    with_corrections,
+)
 from amt_stream.calibrator import CalibratorCheck, Refused
 from amt_stream.cli.files import kind_of
-from amt_stream.cli.inputs import with_uncertainty
-from amt_stream.cli.messages import Mistake, WrongUsage
+from amt_stream.cli.inputs import typed_corrections, with_uncertainty
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH
+from amt_stream.correction import Correction
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.files import NotThatFile, small_text
@@ -35,10 +42,12 @@ class SoundLevels:
     """What is known of how loud full scale of one sound is.
 
     `found` has the calibrations by channel, None for all of them, the nearest to the sound first.
+    `corrections`, where some were typed, are one for all channels, or one for each.
     """
 
     source: str
     found: tuple[Mapping[int | None, Calibration], ...]
+    corrections: tuple[Correction | None, ...] = ()
 
     def of(self, file: Path, channels: Sequence[int]) -> list[Calibration]:
         """One for all of these channels, or one for each.
@@ -52,6 +61,13 @@ class SoundLevels:
             if level is None:
                 raise Mistake(f"{file}: {self.source} tells nothing of channel {channel}")
             levels.append(level)
+        if self.corrections:
+            if len(self.corrections) not in (1, len(channels)):
+                raise Mistake(
+                    f"{file}: {len(self.corrections)} corrections for {len(channels)} channels: "
+                    "give one, or one for each"
+                )
+            levels = with_corrections(levels, self.corrections)
         return levels[:1] if len(set(levels)) == 1 else levels
 
     @property
@@ -62,7 +78,7 @@ class SoundLevels:
     @property
     def told(self) -> list[dict[str, list[Any]]]:
         """The same without its origin, as data for JSON."""
-        return [
+        told: list[dict[str, list[Any]]] = [
             {
                 "" if channel is None else str(channel): [
                     one.full_scale_db_spl,
@@ -74,6 +90,9 @@ class SoundLevels:
             }
             for by_channel in self.found
         ]
+        if self.corrections:
+            told.append({"corrections": [str(one) for one in self.corrections]})
+        return told
 
 
 @dataclass(frozen=True)
@@ -201,6 +220,9 @@ class Levels:
                 "--level is that of a calibrator: name its recording with --calibrator"
             )
         self._args = args
+        self._corrections = tuple(typed_corrections(args) or ())
+        for one in dict.fromkeys(filter(None, self._corrections)):
+            say(one.in_words())
         self._by_name: dict[str, dict[int | None, Calibration]] = {}
         self._by_folder: dict[Path, Path] = {}
         self._heard: dict[Path, dict[int | None, Calibration] | Mistake] = {}
@@ -238,15 +260,17 @@ class Levels:
             path = next((self._by_folder[one] for one in folders if one in self._by_folder), None)
             if path is None:
                 raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
-            return SoundLevels(str(path), (self._once_heard(path),))
+            return SoundLevels(str(path), (self._once_heard(path),), self._corrections)
         if self.uncalibrated is not None and (told := calibrations_in(file)):
             own = {key: with_uncertainty(one, self._args) for key, one in told.items()}
-            return SoundLevels(f"the comment of {file}", (own, {None: self.uncalibrated}))
+            comment = f"the comment of {file}"
+            return SoundLevels(comment, (own, {None: self.uncalibrated}), self._corrections)
         names = [str(file), file.name]
         fitting = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
         keys = dict.fromkeys([*names, *fitting, ""])
-        found = tuple(self._by_name[key] for key in keys if key in self._by_name)
-        return SoundLevels(str(self._args.calibrations or self._args.calibrator), found)
+        source = str(self._args.calibrations or self._args.calibrator)
+        by_name = tuple(self._by_name[key] for key in keys if key in self._by_name)
+        return SoundLevels(source, by_name, self._corrections)
 
     def _once_heard(self, path: Path) -> dict[int | None, Calibration]:
         if path not in self._heard:

@@ -5,16 +5,17 @@ import json
 import queue
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.calibration import Record, utc_now, write_records
+from amt_stream.calibration import Calibration, Record, kept_channels, utc_now, write_records
 from amt_stream.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
-from amt_stream.cli.inputs import Input, open_input
-from amt_stream.cli.messages import say
+from amt_stream.cli.inputs import Input, open_input, typed_corrections
+from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.output import draws
+from amt_stream.correction import Correction, keep_corrections
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
 from amt_stream.frames import Fault
@@ -23,7 +24,23 @@ from amt_stream.plain import plain
 
 def run_calibrate(args: argparse.Namespace) -> int:
     """Measure the tone and print what a full-scale sine stands for; for a microphone, keep it."""
+    if args.list or args.remove is not None:
+        return _forget(args.remove) if args.remove is not None else _list(args.format)
+    corrections = typed_corrections(args)
+    if args.no_tone and corrections is None:
+        raise WrongUsage("--no-tone keeps a correction alone: name it with --correction FILE")
     given = open_input(args, args.source or "mic")
+    if corrections is not None:
+        _refuse_unkept(given, corrections)
+    if not args.no_tone:
+        _calibrate(args, given)
+    if corrections is not None:
+        _keep(given, corrections)
+    return 0
+
+
+def _calibrate(args: argparse.Namespace, given: Input) -> None:
+    """Measure the tone, and keep what it says."""
     name = given.source.name
     kept_by = _kept_by(given)
     say(f"listening to {name} for a tone of {args.level:g} dB SPL at {args.frequency:g} Hz")
@@ -37,6 +54,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
             round(tone.frequency, 3),
             utc_now(),
             args.calibrator_uncertainty,
+            args.valid_days,
         )
         for channel, tone in found.items()
     ]
@@ -53,6 +71,67 @@ def run_calibrate(args: argparse.Namespace) -> int:
         say(f"kept in {write_records(records)}")
     else:
         say(f"not kept, as {name} is no device: use --full-scale-db with the level above")
+
+
+def _refuse_unkept(given: Input, corrections: Sequence[Correction | None]) -> None:
+    if not given.is_microphone:
+        raise WrongUsage(
+            f"--correction is kept for a device, and {given.source.name} is none: give it to the "
+            "command that measures"
+        )
+    if len(corrections) not in (1, len(given.channels)):
+        raise WrongUsage(
+            f"--correction is given {len(corrections)} times for {len(given.channels)} channels: "
+            "give it once, or once for each"
+        )
+
+
+def _keep(given: Input, corrections: Sequence[Correction | None]) -> None:
+    """Keep a correction of each channel, and tell what it does."""
+    each = corrections if len(corrections) > 1 else [*corrections] * len(given.channels)
+    by_channel = dict(zip(given.channels, each, strict=True))
+    path = keep_corrections(_kept_by(given), by_channel)
+    for one in dict.fromkeys(filter(None, each)):
+        say(one.in_words())
+    if not any(each):
+        say(f"no correction is kept for {given.source.name}")
+    else:
+        say(f"kept in {path}")
+
+
+def _list(form: str) -> int:
+    """Print what is kept of all channels, with a number each."""
+    kept = kept_channels()
+    if not kept:
+        say("nothing is kept yet: amt-stream calibrate, with a calibrator on the microphone")
+    for number, one in enumerate(kept, 1):
+        if form == "json":
+            print(json.dumps({"number": number, **one.to_dict()}))
+            continue
+        calibration = one.calibration
+        print(f"{number:3d}  {plain(one.device)} channel {one.channel}")
+        print(f"     {plain(calibration)}")
+        if told := calibration.reminder() or _left(calibration):
+            print(f"     {told}")
+        if calibration.correction is not None:
+            print(f"     {plain(calibration.correction.in_words())}")
+    return 0
+
+
+def _left(calibration: Calibration) -> str:
+    until = calibration.valid_until
+    return "" if until is None else f"to be made again from {until:%Y-%m-%d} on"
+
+
+def _forget(number: int) -> int:
+    kept = kept_channels()
+    if number > len(kept):
+        raise WrongUsage(
+            f"--remove is {number}, and {len(kept)} channels are kept: --list has their numbers"
+        )
+    one = kept[number - 1]
+    one.forget()
+    say(f"forgotten: {one.device} channel {one.channel}, {one.calibration}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from amt_stream.calibration import read_records
+from amt_stream.calibration import kept_channels
 from amt_stream.cli.messages import say
 from amt_stream.engine.devices import list_devices
 from amt_stream.plain import plain
@@ -11,7 +11,7 @@ from amt_stream.plain import plain
 def run_devices(args: argparse.Namespace) -> int:
     """List the inputs on standard output, `*` before the default."""
     devices = list_devices()
-    records = read_records()
+    kept = kept_channels()
     if not devices:
         say("there is no input device; `amt-stream meter --source demo` needs none")
     for device in devices:
@@ -25,7 +25,9 @@ def run_devices(args: argparse.Namespace) -> int:
             f"{star} {index} {plain(device.name)} ({device.host_api}){plain(behind)}, "
             f"{kind}{channels}, {device.fs} Hz"
         )
-        for record in records:
-            if record.device in device.kept_by:
-                print(f"        channel {record.channel}: {plain(record.calibration)}")
+        for one in kept:
+            if one.device in device.kept_by:
+                print(f"        channel {one.channel}: {plain(one.calibration)}")
+                if reminder := one.calibration.reminder():
+                    print(f"        {reminder}")
     return 0

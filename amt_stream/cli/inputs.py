@@ -12,9 +12,13 @@ from amt_stream.calibration import (
     Calibration,
     calibrations_of,
     read_records,
+    reminder_of,
+    uncalibrated,
+    with_corrections,
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import PCM, PCM_CHANNELS, PCM_FS, Named
+from amt_stream.cli.options import NONE, PCM, PCM_CHANNELS, PCM_FS, Named
+from amt_stream.correction import Correction, read_correction
 from amt_stream.engine.devices import InputDevice
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.row import Row, named_rows
@@ -66,6 +70,20 @@ class Input:
     def with_uncertainty(self, args: argparse.Namespace) -> "Input":
         """The same with the uncertainties that were typed."""
         return replace(self, calibration=[with_uncertainty(c, args) for c in self.calibration])
+
+    def with_correction(self, args: argparse.Namespace) -> "Input":
+        """The same with the corrections that were typed; it is told what each does."""
+        calibration, typed = self.calibration, typed_corrections(args)
+        if typed is not None:
+            if len(typed) not in (1, len(self.channels)):
+                raise WrongUsage(
+                    f"--correction is given {len(typed)} times for {len(self.channels)} channels: "
+                    "give it once, or once for each"
+                )
+            calibration = with_corrections(calibration, typed)
+        for one in dict.fromkeys(c.correction for c in calibration if c.correction is not None):
+            say(one.in_words())
+        return replace(self, calibration=calibration)
 
     @property
     def is_microphone(self) -> bool:
@@ -145,6 +163,18 @@ def _calibrations(
     return each[:1] if len(set(each)) == 1 else each
 
 
+def typed_corrections(args: argparse.Namespace) -> list[Correction | None] | None:
+    """Those of --correction, None for one that says none; None where nothing was typed."""
+    if args.correction is None:
+        if args.correction_inverted:
+            raise WrongUsage("--correction-inverted is of a file: name it with --correction FILE")
+        return None
+    return [
+        None if name == NONE else read_correction(name, args.correction_inverted)
+        for name in args.correction
+    ]
+
+
 def _when_it_is_there(open_it: Callable[[], Input]) -> Input:
     told = ""
     while True:
@@ -205,9 +235,11 @@ def open_microphone(
         _say_what_is_of_no_known_device(source.device)
         calibration = calibrations_of(source.device.kept_by, heard)
         missing = [c for c, known in zip(heard, calibration, strict=True) if not known.calibrated]
+        if reminder := reminder_of(calibration):
+            say(f"{source.name}: {reminder}")
         if missing:
             if not rows:
-                calibration = [UNCALIBRATED]
+                calibration = uncalibrated(calibration)
             if len(missing) < len(heard):
                 say(
                     f"channel {missing[0]} of {source.name!r} has no calibration, so readings are "

@@ -31,7 +31,7 @@ SHOWN_MS = 100
 
 def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
     """The input asked for; by default the microphone, or the demo sound where there is none."""
-    return _input_or_demo(args, preset).with_uncertainty(args)
+    return _input_or_demo(args, preset).with_uncertainty(args).with_correction(args)
 
 
 def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
@@ -65,6 +65,7 @@ def input_from_window(device: str | int, args: argparse.Namespace, preset: Prese
         "--full-scale-db": args.full_scale_db,
         "--calibration-uncertainty": args.calibration_uncertainty,
         "--microphone-uncertainty": args.microphone_uncertainty,
+        "--correction": args.correction,
     }
     unused = [name for name, value in typed.items() if value is not None]
     if unused:

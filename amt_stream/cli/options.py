@@ -10,7 +10,9 @@ from amt_stream import catalog
 from amt_stream.calibration import (
     CALIBRATOR_UNCERTAINTY_DB,
     LARGEST_UNCERTAINTY_DB,
+    LONGEST_VALID_DAYS,
     MICROPHONE_UNCERTAINTY_DB,
+    VALID_DAYS,
 )
 from amt_stream.cli.limits import EXCEEDED, models_with, typed_limits
 from amt_stream.cli.messages import WrongUsage
@@ -502,6 +504,34 @@ def calibrate_options(parser: argparse.ArgumentParser) -> None:
         f"{CALIBRATOR_UNCERTAINTY_DB:g}, what class 1 of IEC 60942:2017 allows)",
     )
     parser.add_argument(
+        "--valid-days",
+        type=number(1, LONGEST_VALID_DAYS, "days"),
+        metavar="DAYS",
+        help="be reminded after so many days that this is to be done again (default: "
+        f"{VALID_DAYS}, an assumption)",
+    )
+    correction_options(
+        parser,
+        "kept for the device with its calibration: lines of hertz and dB (.cal, .txt, .frd); "
+        f"{NONE} forgets the one that is kept",
+    )
+    parser.add_argument(
+        "--no-tone",
+        action="store_true",
+        help="measure no tone: keep the correction alone",
+    )
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list all that is kept, with numbers, dates and what is to be done again, and end",
+    )
+    parser.add_argument(
+        "--remove",
+        type=number(1, 10**6, "as in --list", whole=True),
+        metavar="N",
+        help="forget what is kept of the channel with that number in --list, and end",
+    )
+    parser.add_argument(
         "--timeout",
         type=number(3, 3600, "s"),
         default=30.0,
@@ -921,6 +951,11 @@ def _model(parser: argparse.ArgumentParser) -> None:
         f"that of the calibration is known (default: {MICROPHONE_UNCERTAINTY_DB:g}, an assumption "
         "for a measurement microphone in a free field)",
     )
+    correction_options(
+        parser,
+        "taken off the sound: lines of hertz and dB (.cal, .txt, .frd). Once for each channel "
+        f"where they differ; {NONE} for not the one kept for the device (default: that one)",
+    )
     parser.add_argument(
         "--model",
         type=model_list,
@@ -939,6 +974,25 @@ def _model(parser: argparse.ArgumentParser) -> None:
         "--preset",
         metavar="NAME|PATH",
         help="settings by name or from a TOML file (default: those of the model)",
+    )
+
+
+NONE = "none"
+"""What --correction names where there is to be no correction."""
+
+
+def correction_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """The file that says what a microphone does, and its sign."""
+    parser.add_argument(
+        "--correction",
+        action="append",
+        metavar="FILE",
+        help=f"the microphone's response, {what}",
+    )
+    parser.add_argument(
+        "--correction-inverted",
+        action="store_true",
+        help="that file says what is to be added to readings, and not the response",
     )
 
 

@@ -15,6 +15,9 @@ from amt_stream.streaming import Stream
 
 Corrections = tuple[Correction | None, ...]
 
+REFERENCE_HZ = 1000.0
+"""Where responses are told re 0 dB, and calibrators sound."""
+
 NO_LIMIT = np.float32(np.inf)
 
 
@@ -77,8 +80,9 @@ def ready_stage(corrections: Corrections, fs: int) -> MicrophoneCorrection:
 
     Raises CorrectionError for a response that none has.
     """
+    exact_hz = [(one and one.reference_hz) or REFERENCE_HZ for one in corrections]
     try:
-        return MicrophoneCorrection(fs, [one and one.gains for one in corrections])
+        return MicrophoneCorrection(fs, [one and one.gains for one in corrections], exact_hz)
     except ValueError as error:
         names = " or ".join(dict.fromkeys(one.name for one in corrections if one is not None))
         raise CorrectionError(f"{names}: {error}; smooth it, to a twelfth of an octave") from error

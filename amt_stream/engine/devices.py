@@ -43,8 +43,7 @@ class InputDevice:
         """What a calibration of it may be kept by: never a name that may stand for another."""
         if self.played:
             return frozenset()
-        own = set() if is_alias(self.name, self.host_api) else {self.name}
-        return frozenset({self.identity, *own} - {""})
+        return frozenset({self.identity} - {""})
 
     def __str__(self) -> str:
         return self.name if self.behind is None else f"{self.name} ({self.behind})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from amt_stream.calibration import Calibration
+from amt_stream.calibration import Calibration, uncalibrated
 from amt_stream.engine.sources import Source, SourceError, channel_slice
 from amt_stream.plain import UNFIT, fits_tables
 
@@ -87,8 +87,8 @@ def named_rows(
     rows = []
     for name, own in named:
         found = [known[channel] for channel in own]
-        unknown = [one for one in found if not one.calibrated]
-        rows.append(Row(tuple(own), name, unknown[:1] or found))
+        known_all = all(one.calibrated for one in found)
+        rows.append(Row(tuple(own), name, found if known_all else uncalibrated(found)))
     return rows
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream import __version__
-from amt_stream.calibration import COVERAGE, Calibration, utc_now
+from amt_stream.calibration import COVERAGE, Calibration, rfc3339, utc_now
 from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.joined import JoinedRows
 from amt_stream.rows.limited import states_of
@@ -104,10 +104,19 @@ def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[
             "microphone_uncertainty_db": one.microphone_uncertainty_db,
             "date": one.date,
             "origin": one.source,
+            **_until(one),
             **({} if one.correction is None else {"correction": one.correction.to_dict()}),
         }
         for channel, one in zip(channels, each, strict=True)
     ]
+
+
+def _until(one: Calibration) -> dict[str, Any]:
+    """When it is to be made again, and whether that has passed, where it is known."""
+    until = one.valid_until
+    if until is None:
+        return {}
+    return {"valid_until": rfc3339(until), "overdue": bool(one.reminder())}
 
 
 def seven_digits(value: float | None) -> float | None:

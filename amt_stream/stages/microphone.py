@@ -23,6 +23,7 @@ class MicrophoneCorrection(Stage):
 
     fs: sampling rate in hertz
     gains: of each channel its points, (n, 2) of hertz and dB; None for one that stays as it is
+    exact_hz: of each channel a frequency where the gain is not off at all; by default 1000
 
     Raises ValueError for a gain that changes too steeply.
     """
@@ -34,12 +35,16 @@ class MicrophoneCorrection(Stage):
     k: Tensor
     weights: Tensor
 
-    def __init__(self, fs: float, gains: Sequence[Any]) -> None:
+    def __init__(
+        self, fs: float, gains: Sequence[Any], exact_hz: Sequence[float] | None = None
+    ) -> None:
         super().__init__()
         self.fs = hertz("MicrophoneCorrection", fs)
         self.gains = tuple(gains)
+        self.exact_hz = (1000.0,) * len(self.gains) if exact_hz is None else tuple(exact_hz)
         self.fixed_axes = {-2: len(self.gains)}
-        each = [_sections(fs, gain) for gain in self.gains]
+        exact = zip(self.gains, self.exact_hz, strict=True)
+        each = [_sections(fs, gain, hz) for gain, hz in exact]
         count = max(len(g) for g, _, _ in each)
         tables = [_filled(table, count) for table in each]
         for name, parts in zip(("g", "k", "weights"), zip(*tables, strict=True), strict=True):
@@ -68,12 +73,12 @@ class MicrophoneCorrection(Stage):
         return as_given(self.whole(x), x)
 
 
-def _sections(fs: float, gain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sections(fs: float, gain: Any, exact_hz: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """g, k and weights of one channel."""
     if gain is None:
         return np.ones(1), np.ones(1), np.array([[1.0, 0.0, 0.0]])
     points = np.asarray(gain, float)
-    return parallel_sections(points[:, 0], points[:, 1], fs)
+    return parallel_sections(points[:, 0], points[:, 1], fs, exact_hz)
 
 
 def _filled(

@@ -308,6 +308,7 @@ def test_tables_that_are_refused(tmp_path, text, words):
     table = tmp_path / "levels.csv"
     table.write_text(text)
     asked = {"full_scale_db": None, "calibrations": str(table), "calibrator": None, "level": None}
+    asked |= {"correction": None, "correction_inverted": False}
     with pytest.raises(Mistake, match=re.escape(words)):
         Levels(Namespace(**asked))
 

@@ -45,6 +45,8 @@ def test_the_gain_is_that_of_the_points(name, fs):
     wanted_db = np.interp(np.log(f[heard]), np.log(hz), gain_db)
     off_db = 20 * np.log10(np.abs(response[heard])) - wanted_db
     assert np.abs(off_db).max() < 0.1
+    # The very frequency of a calibrator.
+    assert off_db[np.flatnonzero(f[heard] == 1000)] == pytest.approx(0.0, abs=1e-3)
 
 
 def test_what_a_microphone_did_is_undone_sample_by_sample():

@@ -21,10 +21,12 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from amt_stream.calibration import Calibration, CalibrationError, Record, read_records
+from amt_stream.calibration import Calibration, Record, read_records
 from amt_stream.cli.batch import _of_table
 from amt_stream.cli.command import run_command
 from amt_stream.cli.messages import Mistake
+from amt_stream.correction import CorrectionError, read_correction
+from amt_stream.kept import CalibrationError
 from amt_stream.limits import KEYS
 from amt_stream.norms import norms_folder, read_norm
 from amt_stream.plain import plain
@@ -277,6 +279,31 @@ def calibrations() -> Trial:
     return trial
 
 
+def corrections() -> Trial:
+    good = [
+        b'"Sens Factor =-1.2dB, SERNO: 1"\n20\t-1.3\n1000\t0\n20000\t2.1\n',
+        b"* Hz dB\n20,0;-1,3\n1000;0\n20000;2,1\n",
+        "20 -1.3\n1000 0\n".encode("utf-16"),
+    ]
+    values = [b"nan", b"inf", b"1e999", b"-1e4", b"", b"9" * 5000, b"1e-320", b"\0", b","]
+
+    def trial(rng: random.Random, folder: Path) -> bool:
+        path = folder / "given"
+        content = rng.choice(good)
+        if rng.random() < 0.6:
+            content = content.replace(
+                rng.choice((b"20", b"1000", b"2.1", b"\n")), rng.choice(values)
+            )
+        path.write_bytes(mutated(rng, content) if rng.random() < 0.7 else content)
+        with refused_by(CorrectionError) as refused:
+            found = read_correction(path, rng.random() < 0.5)
+            if not np.isfinite(found.at(1000.0).gains).all() or not found.in_words():
+                raise Wrong("a response that is none")
+        return refused[0]
+
+    return trial
+
+
 def commands() -> Trial:
     counts = ["1", "2", "1,2", "2,1", "each", "3"]
     some: dict[str, list[str]] = {
@@ -481,6 +508,7 @@ KINDS = {
     "presets": presets,
     "sounds": sounds,
     "calibrations": calibrations,
+    "corrections": corrections,
     "commands": commands,
     "sessions": sessions,
     "snapshots": snapshots,

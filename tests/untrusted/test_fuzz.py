@@ -13,6 +13,7 @@ COUNTS = {
     "presets": 300,
     "sounds": 300,
     "calibrations": 300,
+    "corrections": 300,
     "sessions": 300,
     "snapshots": 300,
     "commands": 60,
