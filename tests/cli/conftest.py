@@ -162,7 +162,7 @@ def playing(virtual_mic):
 
     @contextlib.contextmanager
     def play(path):
-        player = ["paplay", "--device=speaker", "--latency-msec=50", str(path)]
+        player = ["paplay", "--device=speaker", "--latency-msec=500", str(path)]
         with subprocess.Popen(player, env={**os.environ, **virtual_mic.settings()}) as process:
             yield
             process.terminate()
