@@ -1,12 +1,12 @@
 """Docks of the window, each with a pane, and how they lie."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.kinds import SHARES, Kind
+from amt_monitor.kinds import CURVES, HISTORY, NUMBERS, SHARES, Kind
 from amt_monitor.pane import Pane
 
 VERSION = 1
@@ -14,6 +14,10 @@ VERSION = 1
 
 MOST_BESIDE = 4
 """Docks of numbers in one line."""
+
+SPLIT = 6
+CHROME = 110
+"""Pixels between docks; those of a window's height that are menu, bars and a tab."""
 
 AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
 
@@ -57,6 +61,11 @@ class Dock(QtWidgets.QDockWidget):
         window = self.pane.window()
         handle = window.windowHandle()
         return not window.isMinimized() and handle is not None and handle.isExposed()
+
+    @property
+    def least_width(self) -> int:
+        """Of the pane and of the bar above it."""
+        return max(self.minimumSizeHint().width(), self._bar.minimumSizeHint().width())
 
     def fill(self) -> Pane:
         """Make the pane, if it is not there yet."""
@@ -116,23 +125,30 @@ class OwnWindow(QtWidgets.QWidget):
 
 
 def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
-    """Numbers above, history below them, curves at the bottom; others closed."""
+    """Numbers above, history below them, curves at the bottom; others closed.
+
+    What finds no room is behind a tab: curves behind the history, then numbers behind others.
+    """
     for dock in docks:
         window.removeDockWidget(dock)
-    rows: list[list[Dock]] = []
-    heights: list[int] = []
-    for row, share in enumerate(SHARES):
-        found = [dock for dock in docks if dock.kind.row == row]
-        lines = max(1, math.ceil(len(found) / MOST_BESIDE))
-        across = math.ceil(len(found) / lines)
-        for line in range(lines):
-            if part := found[line * across : (line + 1) * across]:
-                rows.append(part)
-                heights.append(share)
+        if dock.kind.row is not None:
+            dock.fill()
+    lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
+    below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
+    rows = [*lines, *filter(None, below)]
+    behind: list[tuple[Dock, Dock]] = []
+    room = window.height() - CHROME
+    if sum(map(_least_height, rows)) > room and all(below):
+        curves = rows.pop()
+        behind += [(below[0][0], curve) for curve in curves]
+    while sum(map(_least_height, rows)) > room and len(lines) > 1:
+        last = lines.pop()
+        rows.remove(last)
+        behind += _tabbed(lines[-1], last)
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
-    for above, below in pairwise(rows):
-        window.splitDockWidget(above[0], below[0], QtCore.Qt.Orientation.Vertical)
+    for above, beneath in pairwise(rows):
+        window.splitDockWidget(above[0], beneath[0], QtCore.Qt.Orientation.Vertical)
     for part in rows:
         for left, right in pairwise(part):
             window.splitDockWidget(left, right, QtCore.Qt.Orientation.Horizontal)
@@ -140,11 +156,44 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
         if dock.kind.row is None:
             window.addDockWidget(AREA, dock)
         dock.setVisible(dock.kind.row is not None)
+    for front, back in behind:
+        window.tabifyDockWidget(front, back)
+    for front, _ in reversed(behind):
+        front.raise_()
     for part in rows:
         shares = [100 * dock.kind.share for dock in part]
         window.resizeDocks(part, shares, QtCore.Qt.Orientation.Horizontal)
+    heights = [100 * SHARES[part[0].kind.row or 0] for part in rows]
     firsts = [part[0] for part in rows]
-    window.resizeDocks(firsts, [100 * h for h in heights], QtCore.Qt.Orientation.Vertical)
+    window.resizeDocks(firsts, heights, QtCore.Qt.Orientation.Vertical)
+
+
+def _lines(docks: Sequence[Dock], width: int) -> list[list[Dock]]:
+    """As few lines of docks as fit, about as many in each."""
+    for count in range(1, len(docks) + 1):
+        across = math.ceil(len(docks) / count)
+        lines = [[*docks[at : at + across]] for at in range(0, len(docks), across)]
+        if across <= MOST_BESIDE and all(_least_width(line) <= width for line in lines):
+            return lines
+    return [[dock] for dock in docks]
+
+
+def _tabbed(line: Sequence[Dock], behind: Sequence[Dock]) -> Iterator[tuple[Dock, Dock]]:
+    """Each dock of `behind`, and that of the line which it widens least as a tab."""
+    widths = {dock: _least_width([dock]) for dock in line}
+    for dock in sorted(behind, key=lambda one: -_least_width([one])):
+        least = _least_width([dock])
+        front = min(line, key=lambda one: max(least - widths[one], 0))
+        widths[front] = max(widths[front], least)
+        yield front, dock
+
+
+def _least_width(line: Sequence[Dock]) -> int:
+    return sum(dock.least_width for dock in line) + SPLIT * (len(line) - 1)
+
+
+def _least_height(line: Sequence[Dock]) -> int:
+    return max(dock.minimumSizeHint().height() for dock in line) + SPLIT
 
 
 def _small_button(icon: str, words: str, action: Callable[[], object]) -> QtWidgets.QToolButton:

@@ -35,6 +35,11 @@ LOST, FAILED = 3, 1
 ASK_S = 60.0
 """Readings of so long are not thrown away unasked."""
 
+STARTING = (
+    "The models are being made ready.\n"
+    "The first time after an installation they are compiled, which takes about a minute."
+)
+
 BUTTONS = ("pause", "stop", "clear", "mark", "log", "freeze")
 
 MakeLog = Callable[["Engine", Path | None], "SessionLog"]
@@ -73,7 +78,8 @@ class MainWindow(QtWidgets.QMainWindow):
         super().__init__()
         self.setObjectName("amt_monitor")
         self.setMinimumSize(800, 520)
-        self.resize(1280, 800)
+        room = self.screen().availableSize()
+        self.resize(min(1280, room.width()), min(800, room.height()))
         self.setDockNestingEnabled(True)
         self.settings = settings or Settings()
         self.measurement = Measurement(make_engine)
@@ -133,6 +139,10 @@ class MainWindow(QtWidgets.QMainWindow):
         column.addWidget(self.bar)
         column.addWidget(self.message)
         self.setMenuWidget(head)
+        self.waiting = plain_label("waiting")
+        self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.waiting.setWordWrap(True)
+        self.setCentralWidget(self.waiting)
         self.statusBar().addWidget(self.status, 1)
         self.statusBar().setSizeGripEnabled(False)
 
@@ -373,6 +383,7 @@ class MainWindow(QtWidgets.QMainWindow):
         for dock in self.docks.values():
             self.removeDockWidget(dock)
             dock.leave()
+        self.waiting.hide()
         self.docks = {kind.name: Dock(kind) for kind in kinds_of(look)}
         for dock in self.docks.values():
             if dock.kind.always:
@@ -448,6 +459,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.bar.elapsed.setText(clock(measurement.measured_s))
         if engine is None:
             self.status.setText(measurement.state)
+            self.waiting.setText(STARTING if measurement.busy else "Nothing is measured.")
             return
         if measurement.measuring and self.device.device is None:
             self.device.name_first(engine.source.name)
