@@ -1,0 +1,228 @@
+"""A number to be read from afar: its caption in words above it, its unit beside it."""
+
+from functools import cache
+from typing import NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.captions import Caption
+from amt_monitor.theme import Role, tint
+
+NONE = "---"
+WIDEST = {"sone": "888.8", "phon": ">120", "acum": "8.88", "dB": "188.8", "LU": "+88.8"}
+"""The widest text of a unit; of any other it is that of a level below 0 dB."""
+SMALLEST, LARGEST = 14, 400
+SMALLEST_CAPTION = 11
+REFERENCE = 200
+"""Pixels of the font by which widths are known."""
+LINE = 1.2
+"""Height of a line of text, and of digits with what must stand free around them, by their size."""
+DIGITS = 0.95
+GAP = 0.12
+"""Between digits and unit, by the size of the digits."""
+
+
+def caption_size(size: int) -> int:
+    """Of the caption of a number of that size, in pixels as all sizes are."""
+    return max(SMALLEST_CAPTION, round(size / 3))
+
+
+def note_size(size: int) -> int:
+    """Of what is written small beside a number of that size."""
+    return max(SMALLEST_CAPTION, round(size / 5))
+
+
+GAP_NOTE = 6
+
+
+class Extent(NamedTuple):
+    """Room that is needed."""
+
+    width: int
+    height: int
+
+
+class BigNumber(QtWidgets.QWidget):
+    """One reading. It takes the largest size that its room allows, or the one of `set_size`.
+
+    name: of the label that has the digits
+    captioned: False for one that stands beside another under the same caption
+    spare: what may come beside it, above the unit, at its widest, as "00:00:00"
+    """
+
+    def __init__(
+        self, name: str, caption: Caption, captioned: bool = True, spare: str = ""
+    ) -> None:
+        super().__init__()
+        self.caption, self.captioned, self._spare = caption, captioned, spare
+        self.widest = WIDEST.get(caption.unit, "-88.8")
+        self.words, self.symbol, self.digits, self.unit, self.note = (
+            _plain(text, self) for text in (caption.words, caption.symbol, NONE, caption.unit, "")
+        )
+        self.words.setVisible(captioned)
+        self.symbol.setVisible(captioned)
+        self.digits.setObjectName(name)
+        self.note.setObjectName(f"{name}_note")
+        align = QtCore.Qt.AlignmentFlag
+        self.digits.setAlignment(align.AlignRight | align.AlignVCenter)
+        for label in (self.symbol, self.unit, self.note):
+            tint(label, "second")
+        for widget in (self, self.digits):
+            widget.setToolTip(caption.sentence)
+            widget.setAccessibleDescription(caption.sentence)
+        self._size: int | None = None
+        self._speak()
+
+    @property
+    def text(self) -> str:
+        return self.digits.text()
+
+    def show_text(self, text: str) -> None:
+        """Write the number."""
+        if text != self.digits.text():
+            self.digits.setText(text)
+            self._speak()
+
+    def show_note(self, text: str, about: str = "") -> None:
+        """Write something small beside it: how far it may be off, or the time that it is of."""
+        if text != self.note.text():
+            self.note.setText(text)
+            self.note.setToolTip(about)
+            self._speak()
+
+    def doubt(self, role: Role | None, hatched: bool) -> None:
+        """In the color of a role, as of what is not to be read off; hatched without calibration."""
+        tint(self.digits, role, hatched=hatched)
+
+    def extent(self, size: int) -> Extent:
+        """The room that it needs at a size of its digits."""
+        above = round(LINE * caption_size(size)) if self.captioned else 0
+        unit, note = (
+            _wide(self.caption.unit, caption_size(size)),
+            _wide(self._spare, note_size(size)),
+        )
+        beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
+        width = _wide(self.widest, size, bold=True) + round(GAP * size) + beside
+        if self.captioned:
+            width = max(width, self._caption_width(caption_size(size)))
+        return Extent(width + 2, above + round(DIGITS * size))
+
+    def size_in(self, width: int, height: int) -> int:
+        """The largest size of digits with which it needs no more than that; or the smallest."""
+        low, high = SMALLEST, LARGEST
+        while low < high:
+            middle = (low + high + 1) // 2
+            needed = self.extent(middle)
+            if needed.width <= width and needed.height <= height:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def set_size(self, size: int | None) -> None:
+        """Digits of that size from now on; None for the largest that there is room for."""
+        if size != self._size:
+            self._size = size
+            self._arrange()
+
+    def sizeHint(self) -> QtCore.QSize:
+        return QtCore.QSize(*self.extent(self._size or 3 * SMALLEST))
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        return QtCore.QSize(*self.extent(self._size or SMALLEST))
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        size = self._size or self.size_in(self.width(), self.height())
+        small = caption_size(size)
+        line = round(LINE * small)
+        top = line if self.captioned else 0
+        for label in (self.words, self.symbol, self.unit):
+            _resize(label, small)
+        _resize(self.note, note_size(size))
+        _resize(self.digits, size, bold=True)
+        words = _wide(self.caption.words, small)
+        self.words.setGeometry(0, 0, words, line)
+        self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
+        high = round(DIGITS * size)
+        wide = _wide(self.widest, size, bold=True)
+        self.digits.setGeometry(0, top, wide, high)
+        left = wide + round(GAP * size)
+        room = max(0, self.width() - left)
+        foot = top + _foot(high, size, bold=True)
+        self.unit.setGeometry(left, foot - _ascent(small), room, line)
+        if _is_stacked(size):
+            above = round(LINE * note_size(size))
+            self.note.setGeometry(left, foot - _ascent(small) - above, room, above)
+        else:
+            unit = _wide(self.caption.unit, small)
+            self.unit.resize(unit, line)
+            left += unit + GAP_NOTE
+            self.note.setGeometry(left, self.unit.y(), max(0, self.width() - left), line)
+
+    def _caption_width(self, size: int) -> int:
+        symbol = _wide(self.caption.symbol, size)
+        return _wide(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
+
+    def _speak(self) -> None:
+        parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text())
+        self.digits.setAccessibleName(", ".join(part for part in parts if part))
+
+
+def _plain(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
+    label = QtWidgets.QLabel(text, parent)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    return label
+
+
+def figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
+    """A font of that size whose digits are all as wide as each other."""
+    font.setPixelSize(pixels)
+    font.setBold(bold)
+    if hasattr(font, "setFeature"):
+        font.setFeature(QtGui.QFont.Tag("tnum"), 1)
+    return font
+
+
+def _resize(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
+    font = label.font()
+    if (font.pixelSize(), font.bold()) != (pixels, bold):
+        label.setFont(figures(font, pixels, bold))
+
+
+@cache
+def _metrics(family: str, bold: bool) -> QtGui.QFontMetricsF:
+    return QtGui.QFontMetricsF(figures(QtGui.QFont(family), REFERENCE, bold))
+
+
+@cache
+def _wide_at_reference(text: str, family: str, bold: bool) -> float:
+    return _metrics(family, bold).horizontalAdvance(text)
+
+
+def _wide(text: str, size: int, bold: bool = False) -> int:
+    """Width of a text, a little more than it is by the metrics: hinting widens small letters."""
+    if not text:
+        return 0
+    family = QtWidgets.QApplication.font().family()
+    return round(1.03 * _wide_at_reference(text, family, bold) * size / REFERENCE) + 2
+
+
+def _ascent(size: int) -> int:
+    family = QtWidgets.QApplication.font().family()
+    return round(_metrics(family, False).ascent() * size / REFERENCE)
+
+
+def _is_stacked(size: int) -> bool:
+    """Whether there is room for a note above the unit; else it stands behind it."""
+    foot = _foot(round(DIGITS * size), size, bold=True)
+    return foot - _ascent(caption_size(size)) >= round(LINE * note_size(size))
+
+
+def _foot(height: int, size: int, bold: bool) -> int:
+    """Where the digits stand in a label of that height in the middle of which they are."""
+    metrics = _metrics(QtWidgets.QApplication.font().family(), bold)
+    line = metrics.height() * size / REFERENCE
+    return round((height - line) / 2 + metrics.ascent() * size / REFERENCE)

@@ -1,0 +1,61 @@
+"""A large number: its caption is a third of it, nothing of it is cut, its name can be heard."""
+
+import pytest
+from pyqtgraph.Qt import QtCore
+
+from amt_monitor.big_number import SMALLEST_CAPTION, BigNumber
+from amt_monitor.captions import caption_of
+from amt_monitor.theme import theme
+
+
+@pytest.fixture
+def number(qtbot):
+    one = BigNumber("ltl_sone", caption_of("ltl_sone"), spare="00:00:00")
+    qtbot.addWidget(one)
+    return one
+
+
+@pytest.mark.parametrize("room", [(130, 40), (300, 90), (500, 300), (1800, 400)])
+def test_it_fills_its_room_and_no_more(qtbot, number, room):
+    number.resize(QtCore.QSize(*room).expandedTo(number.minimumSizeHint()))
+    number.show()
+    number.show_note("00:00:00")
+    qtbot.waitExposed(number)
+    labels = number.words, number.symbol, number.digits, number.unit, number.note
+    for label in labels:
+        assert number.rect().contains(label.geometry()), label.text()
+        assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width(), label.text()
+    size = number.digits.font().pixelSize()
+    assert number.words.font().pixelSize() == max(SMALLEST_CAPTION, round(size / 3))
+    assert number.unit.font().pixelSize() == number.words.font().pixelSize()
+    needed = number.extent(size + 2)
+    assert needed.width > number.width() or needed.height > number.height()
+    for one in labels:
+        for other in labels:
+            assert one is other or not one.geometry().intersects(other.geometry())
+
+
+def test_a_digit_more_moves_nothing(qtbot, number):
+    number.resize(400, 120)
+    number.show()
+    where = [number.digits.geometry(), number.unit.geometry()]
+    for text in ("0.052", "9.99", "10.0", "123"):
+        number.show_text(text)
+        assert [number.digits.geometry(), number.unit.geometry()] == where
+        assert number.digits.fontMetrics().horizontalAdvance(text) <= where[0].width()
+
+
+def test_it_can_be_heard(number):
+    number.show_text("68.3")
+    assert number.digits.accessibleName() == "Loudness, long-term, 68.3 sone"
+    assert "0.75 s" in number.digits.accessibleDescription()
+    assert "0.75 s" in number.toolTip()
+
+
+def test_doubt_is_grey_and_hatched(number):
+    number.doubt("second", True)
+    ink = number.digits.palette().color(number.digits.foregroundRole()).name()
+    assert ink == theme.colors.second
+    assert number.digits.autoFillBackground()
+    number.doubt(None, False)
+    assert not number.digits.autoFillBackground()

@@ -1,0 +1,55 @@
+"""Every reading has its name in words and a sentence."""
+
+import pytest
+
+from amt_monitor.captions import caption_of
+from amt_stream import catalog
+from amt_stream.rows import readings_of
+
+METERS = catalog.side_by_side()
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("model", METERS)
+def test_every_reading_of_a_shipped_meter_is_described(model, channels):
+    readings = readings_of([model], channels, band=model == "moore2016")[model]
+    for name in {column.name for column in readings.offered} | {*readings.headlines}:
+        caption = caption_of(name)
+        assert caption.sentence.endswith("."), name
+        assert "{" not in "".join(caption[:4]), name
+        assert caption.words, name
+        assert caption.unit.lower() == name.rpartition("_")[2], name
+
+
+@pytest.mark.parametrize("model", METERS)
+def test_what_is_made_of_all_that_was_counted_says_so(model):
+    readings = readings_of([model], 2, band=model == "moore2016")[model]
+    for column in readings.offered:
+        now = column.statistic == "instantaneous" or column.window_s
+        if "bound" not in column.quantity:
+            assert caption_of(column.name).counted == (not now), column.name
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "symbol", "unit"),
+    [
+        ("ltl_sone", "Loudness, long-term", "LTL", "sone"),
+        ("ltl_phon", "Loudness level, long-term", "LTL", "phon"),
+        ("gm2002_max_stl_phon", "Highest, short-term", "STL max", "phon"),
+        ("laeq_15min_db", "Average level, 15 min", "LAeq,15min", "dB"),
+        ("lcpeak_left_db", "Peak level C, left", "LCpeak", "dB"),
+        ("lzf_31_5hz_db", "31.5 Hz, fast", "LZF", "dB"),
+        ("sharpness_aures_s5_acum", "Sharpness exceeded 5 % of time Aures", "S5", "acum"),
+        ("a_reading_of_others_hz", "A reading of others", "", "Hz"),
+    ],
+)
+def test_words_are_made_of_the_name(name, words, symbol, unit):
+    assert caption_of(name)[:3] == (words, symbol, unit)
+
+
+def test_time_constants_are_those_of_the_model():
+    assert "falls with 0.75 s" in caption_of("ltl_sone").sentence
+    assert "falls with 2 s" in caption_of("gm2002_ltl_sone").sentence
+    assert "falls with 50 ms" in caption_of("gm2002_stl_phon").sentence
+    assert "within 99 dB" in caption_of("laeq_15min_allowed_99_db").sentence
+    assert "LAeq,15min" in caption_of("laeq_15min_allowed_99_db").sentence
