@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from amt_stream.refusal import Refusal
 PIECE_S = 0.2
 STABLE_S = 3.0
 STABLE_DB = 0.1
+SEEN_S = 5.0
 # A fault that lasts this long will not go away by waiting: twice the time a good tone needs.
 PATIENCE_S = 2 * STABLE_S
 # Class 2 calibrators hold their frequency within 2 % (IEC 60942).
@@ -89,91 +91,85 @@ def _db(power: float) -> float:
     return 10.0 * math.log10(max(power, 1e-20))
 
 
-class CalibratorCheck:
-    """Listens until a tone of `frequency` has been there for 3 s, stable within 0.1 dB.
+@dataclass(frozen=True)
+class Verdict:
+    """What the last piece of sound says of a calibrator's tone.
 
-    `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
-    Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
-    tells, when no more comes, what was wrong. After `interrupt` the 3 s begin again.
+    kind        "good" once the tone has been there for 3 s, stable within 0.1 dB; "short" before
+                that; else what is wrong: "quiet", "noise", "clipped", "frequency", "drift", "gap",
+                "invalid"
+    words       the same in a sentence, with the remedy
+    tone        what was measured of the piece, where it was sound
+    good_s      for how long it has been a tone of that frequency, 5 s at most
+    spread_db   by how much its level has moved meanwhile
+    mean        the tone of the last 3 s where it is good, which is what may be accepted
     """
+
+    kind: str
+    words: str
+    tone: MeasuredTone | None = None
+    good_s: float = 0.0
+    spread_db: float = 0.0
+    mean: MeasuredTone | None = None
+
+
+class ToneWatch:
+    """Says of sound, piece after piece, how it stands with a calibrator's tone of `frequency`."""
 
     def __init__(self, fs: int, frequency: float = 1000.0) -> None:
         self.fs, self.frequency = fs, frequency
-        self.result: MeasuredTone | None = None
-        self.latest: MeasuredTone | None = None
-        self.progress_s = 0.0
+        self.verdict: Verdict | None = None
         self._held = np.zeros(0)
         self._size = round(PIECE_S * fs)
-        self._good: deque[MeasuredTone] = deque(maxlen=round(STABLE_S / PIECE_S))
-        self._reason = ""
-        self._in_a_row = 0
-        self._heard: Counter[str] = Counter()
-        self._last_words: dict[str, str] = {}
+        self._good: deque[MeasuredTone] = deque(maxlen=round(SEEN_S / PIECE_S))
+        self._gaps = 0
 
-    def push(self, samples: NDArray[Any]) -> MeasuredTone | None:
-        """Take samples (time,) and give the result, None while there is none."""
+    def push(self, samples: NDArray[Any]) -> list[Verdict]:
+        """Take samples (time,), any number of them; the verdict on each piece that is complete."""
         self._held = np.concatenate([self._held, np.asarray(samples, np.float64)])
-        while len(self._held) >= self._size and self.result is None:
+        verdicts = []
+        while len(self._held) >= self._size:
             piece, self._held = self._held[: self._size], self._held[self._size :]
-            self._judge(piece)
-        return self.result
+            self.verdict = self._judged(piece)
+            verdicts.append(self.verdict)
+        return verdicts
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> Verdict:
         """Samples are missing here: no tone reaches across that place."""
         self._held = self._held[:0]
         self._good.clear()
-        self.progress_s = 0.0
-        self._reason, self._in_a_row = "gap", 0
-        self._heard["gap"] += 1
-        self._last_words["gap"] = (
-            f"sound was lost on its way ({self._heard['gap']} times), and {STABLE_S:g} s of the "
-            "tone are needed without a gap: is this computer busy, or the cable loose?"
+        self._gaps += 1
+        self.verdict = Verdict(
+            "gap",
+            f"sound was lost on its way ({self._gaps} times), and {STABLE_S:g} s of the tone are "
+            "needed without a gap: is this computer busy, or the cable loose?",
         )
+        return self.verdict
 
-    def finish(self) -> MeasuredTone:
-        """The result, or Refused with what was wrong most of the time."""
-        if self.result is not None:
-            return self.result
-        reasons = self._heard.copy()
-        if len(reasons) > 1:
-            reasons.pop("quiet", None)
-        if "gap" in reasons and not reasons.keys() - {"gap", "short"}:
-            raise Refused(self._last_words["gap"])
-        if not reasons:
-            raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
-        raise Refused(self._last_words[reasons.most_common(1)[0][0]])
-
-    def _judge(self, piece: NDArray[np.float64]) -> None:
+    def _judged(self, piece: NDArray[np.float64]) -> Verdict:
         if not np.isfinite(piece).all():
-            raise Refused("the input holds samples that are not numbers")
-        tone = self.latest = measure_tone(piece, self.fs)
-        reason, words = self._fault(tone)
-        if reason:
             self._good.clear()
-        else:
-            self._good.append(tone)
-            levels = [t.level_dbfs for t in self._good]
-            spread = max(levels) - min(levels)
-            full = len(levels) == self._good.maxlen
-            if full and spread <= STABLE_DB:
-                self.result = self._mean()
-                return
-            reason = "drift" if spread > STABLE_DB else "short"
+            return Verdict("invalid", "the input holds samples that are not numbers")
+        tone = measure_tone(piece, self.fs)
+        kind, words = self._fault(tone)
+        if kind:
+            self._good.clear()
+            return Verdict(kind, words, tone)
+        self._good.append(tone)
+        good_s, seen = len(self._good) * PIECE_S, _spread(self._good)
+        last = list(self._good)[-round(STABLE_S / PIECE_S) :]
+        spread, last_s = _spread(last), len(last) * PIECE_S
+        if spread > STABLE_DB:
             words = (
-                f"the level drifts: it moved by {spread:.2f} dB in {len(levels) * PIECE_S:.1f} s, "
-                f"where {STABLE_DB:g} dB in {STABLE_S:g} s is the most; press the calibrator home "
-                "and let it settle"
-                if reason == "drift"
-                else f"the tone was there for {len(levels) * PIECE_S:.1f} s only: "
-                f"{STABLE_S:g} s of it are needed"
+                f"the level drifts: it moved by {spread:.2f} dB in {last_s:.1f} s, where "
+                f"{STABLE_DB:g} dB in {STABLE_S:g} s is the most; press the calibrator home and "
+                "let it settle"
             )
-        self.progress_s = len(self._good) * PIECE_S
-        self._in_a_row = self._in_a_row + 1 if reason == self._reason else 1
-        self._reason = reason
-        self._heard[reason] += 1
-        self._last_words[reason] = words
-        if reason != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S:
-            raise Refused(words)
+            return Verdict("drift", words, tone, good_s, seen)
+        if len(last) * PIECE_S < STABLE_S - PIECE_S / 2:
+            words = f"the tone was there for {last_s:.1f} s only: {STABLE_S:g} s of it are needed"
+            return Verdict("short", words, tone, good_s, seen)
+        return Verdict("good", "the tone is stable", tone, good_s, seen, _mean(last))
 
     def _fault(self, tone: MeasuredTone) -> tuple[str, str]:
         """What is wrong with a piece, as a key and in words; empty where it is a good tone."""
@@ -194,15 +190,83 @@ class CalibratorCheck:
         if abs(tone.frequency / self.frequency - 1.0) > FREQUENCY_TOLERANCE:
             return "frequency", (
                 f"the tone has the wrong frequency: {tone.frequency:.1f} Hz instead of "
-                f"{self.frequency:g} Hz; if your calibrator gives that, say "
-                f"--frequency {tone.frequency:.0f}"
+                f"{self.frequency:g} Hz; if your calibrator gives that, choose "
+                f"{tone.frequency:.0f} Hz as its frequency"
             )
         return "", ""
 
-    def _mean(self) -> MeasuredTone:
-        power = np.mean([10.0 ** (t.level_dbfs / 10.0) for t in self._good])
-        frequency = np.mean([t.frequency for t in self._good])
-        return replace(self._good[-1], frequency=float(frequency), level_dbfs=_db(float(power)))
+
+def _spread(tones: Collection[MeasuredTone]) -> float:
+    levels = [tone.level_dbfs for tone in tones]
+    return max(levels) - min(levels)
+
+
+def _mean(tones: Sequence[MeasuredTone]) -> MeasuredTone:
+    power = np.mean([10.0 ** (tone.level_dbfs / 10.0) for tone in tones])
+    frequency = np.mean([tone.frequency for tone in tones])
+    return replace(tones[-1], frequency=float(frequency), level_dbfs=_db(float(power)))
+
+
+class CalibratorCheck:
+    """Listens until a tone of `frequency` has been there for 3 s, stable within 0.1 dB.
+
+    `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
+    Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
+    tells, when no more comes, what was wrong. After `interrupt` the 3 s begin again.
+    """
+
+    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
+        self.result: MeasuredTone | None = None
+        self._watch = ToneWatch(fs, frequency)
+        self._kind = ""
+        self._in_a_row = 0
+        self._heard: Counter[str] = Counter()
+        self._last_words: dict[str, str] = {}
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """How it stands just now."""
+        return self._watch.verdict
+
+    def push(self, samples: NDArray[Any]) -> MeasuredTone | None:
+        """Take samples (time,) and give the result, None while there is none."""
+        if self.result is None:
+            for verdict in self._watch.push(samples):
+                self._count(verdict)
+                if verdict.mean is not None:
+                    self.result = verdict.mean
+                    break
+                self._refuse_lasting(verdict)
+        return self.result
+
+    def interrupt(self) -> None:
+        """Samples are missing here: no tone reaches across that place."""
+        self._count(self._watch.interrupt())
+
+    def finish(self) -> MeasuredTone:
+        """The result, or Refused with what was wrong most of the time."""
+        if self.result is not None:
+            return self.result
+        reasons = self._heard.copy()
+        if len(reasons) > 1:
+            reasons.pop("quiet", None)
+        if "gap" in reasons and not reasons.keys() - {"gap", "short"}:
+            raise Refused(self._last_words["gap"])
+        if not reasons:
+            raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
+        raise Refused(self._last_words[reasons.most_common(1)[0][0]])
+
+    def _count(self, verdict: Verdict) -> None:
+        self._in_a_row = self._in_a_row + 1 if verdict.kind == self._kind else 1
+        self._kind = verdict.kind
+        self._heard[verdict.kind] += 1
+        self._last_words[verdict.kind] = verdict.words
+
+    def _refuse_lasting(self, verdict: Verdict) -> None:
+        """Raise Refused for what will not go away by waiting."""
+        lasts = verdict.kind != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S
+        if lasts or verdict.kind == "invalid":
+            raise Refused(verdict.words)
 
 
 def _level(dbfs: float) -> str:

@@ -2,13 +2,9 @@
 
 import argparse
 import json
-import queue
 import sys
 import time
 from collections.abc import Iterator, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration, Record, kept_channels, utc_now, write_records
 from amt_stream.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
@@ -16,9 +12,9 @@ from amt_stream.cli.inputs import Input, open_input, typed_corrections
 from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.output import draws
 from amt_stream.correction import Correction, keep_corrections
+from amt_stream.engine.calibrating import Piece, live_sound, unbroken
 from amt_stream.engine.microphone import MicrophoneSource
-from amt_stream.engine.sources import Block, DeviceLost, ThreadedSource
-from amt_stream.frames import Fault
+from amt_stream.engine.sources import ThreadedSource
 from amt_stream.plain import plain
 
 
@@ -140,17 +136,11 @@ def _tones(given: Input, frequency: float, timeout: float) -> dict[int, Measured
     checks = {channel: CalibratorCheck(given.source.fs, frequency) for channel in given.channels}
     channel = given.channels[0]
     try:
-        held: list[NDArray[np.float32]] = []
-        for block, lost, flags in _sound(given, timeout):
-            if lost:
-                held.clear()
+        for block, missing in unbroken(_sound(given, timeout)):
+            if missing:
                 _begin_again(checks)
-            held.append(block)
-            if flags & Fault.STALL:  # it is not known yet whether samples are missing
-                continue
             for column, channel in enumerate(given.channels):
-                checks[channel].push(np.concatenate([one[:, column] for one in held]))
-            held.clear()
+                checks[channel].push(block[:, column])
             _show_progress(checks)
             if all(check.result for check in checks.values()):
                 break
@@ -167,7 +157,7 @@ def _tones(given: Input, frequency: float, timeout: float) -> dict[int, Measured
 
 def _begin_again(checks: dict[int, CalibratorCheck]) -> None:
     """Samples are missing: what was heard before is no part of the tone."""
-    if any(check.progress_s for check in checks.values()):
+    if any(check.verdict is not None and check.verdict.good_s for check in checks.values()):
         _show_progress({})
         say(f"samples are missing: the {STABLE_S:g} s of the tone begin again")
     for check in checks.values():
@@ -193,11 +183,8 @@ def _kept_by(given: Input) -> str:
     return device.identity
 
 
-def _sound(given: Input, timeout: float) -> Iterator[tuple[NDArray[np.float32], int, int]]:
-    """The chosen channels (time, channel), block after block, until the end or the timeout.
-
-    With each, how many samples are missing before it, and its bits of `Fault`.
-    """
+def _sound(given: Input, timeout: float) -> Iterator[Piece]:
+    """The chosen channels (time, channel), block after block, until the end or the timeout."""
     source = given.source
     if isinstance(source, ThreadedSource):
         heard = 0
@@ -210,26 +197,8 @@ def _sound(given: Input, timeout: float) -> Iterator[tuple[NDArray[np.float32], 
         finally:
             source.stop()
         return
-    inbox: queue.SimpleQueue[tuple[Block | None, int, int]] = queue.SimpleQueue()
     end = time.monotonic() + timeout
-
-    def deliver(block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        inbox.put((None if block is None else block.copy(), lost, flags))
-
-    source.start(deliver)
-    try:
-        while (left := end - time.monotonic()) > 0:
-            try:
-                came, lost, flags = inbox.get(timeout=min(left, source.stall_s))
-            except queue.Empty:
-                if left > source.stall_s:
-                    raise DeviceLost(f"{source.name!r} delivers nothing") from None
-                continue
-            if came is None:
-                raise source.error or DeviceLost(f"{source.name!r} ended")
-            yield came, lost, flags
-    finally:
-        source.stop()
+    yield from live_sound(source, lambda: end - time.monotonic())
 
 
 def _show_progress(checks: dict[int, CalibratorCheck]) -> None:
@@ -237,9 +206,9 @@ def _show_progress(checks: dict[int, CalibratorCheck]) -> None:
     if not draws(sys.stderr):
         return
     told = [
-        f"channel {channel}: {check.latest.frequency:7.1f} Hz {check.latest.level_dbfs:7.2f} dBFS "
-        f"{check.progress_s:.1f} of {STABLE_S:g} s"
+        f"channel {channel}: {tone.frequency:7.1f} Hz {tone.level_dbfs:7.2f} dBFS "
+        f"+- {verdict.spread_db / 2:.2f} dB {min(verdict.good_s, STABLE_S):.1f} of {STABLE_S:g} s"
         for channel, check in checks.items()
-        if check.latest is not None
+        if (verdict := check.verdict) is not None and (tone := verdict.tone) is not None
     ]
     print("\r\x1b[K" + "   ".join(told), end="", file=sys.stderr, flush=True)
