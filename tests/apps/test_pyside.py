@@ -1,0 +1,53 @@
+"""The window by the other binding of Qt, PySide6: in a process of its own, as two go into none."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A second after it is there it is looked at.
+PROGRAM = """
+import sys
+from amt_monitor.application import application
+from amt_stream.cli.monitor import run_monitor
+from pyqtgraph.Qt import QT_LIB, QtCore, QtWidgets
+
+app, ticks = application(), []
+
+def look():
+    shown = [w for w in app.topLevelWidgets() if w.isVisible() and w.windowTitle()]
+    ticks.extend(shown)
+    if len(ticks) == 10:
+        picture = shown[0].grab().toImage()
+        size = picture.width(), picture.height()
+        points = [(x, y) for x in range(0, size[0], 3) for y in range(0, size[1], 3)]
+        colors = {picture.pixel(x, y) for x, y in points}
+        print(QT_LIB, len(shown), min(len(colors), 20))
+
+timer = QtCore.QTimer()
+timer.timeout.connect(look)
+timer.start(100)
+status = run_monitor(["--source", "demo", "--duration", "3"])
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(status, sorted(loaded & {"PySide6", "PyQt6"}))
+"""
+
+
+def test_the_window_runs_by_pyside(xvfb):
+    pytest.importorskip("PySide6")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={
+            **os.environ,
+            "PYQTGRAPH_QT_LIB": "PySide6",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+    )
+    # What fails in a slot ends nothing there: it is printed.
+    assert done.stderr == ""
+    assert done.stdout == "PySide6 1 20\n0 ['PySide6']\n"
