@@ -1,11 +1,11 @@
 """Lines in a plot."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pyqtgraph.functions import arrayToQPolygonF
 from pyqtgraph.Qt import QtGui
 
-from amt_monitor.plot import Layer, area_of, changed_area, same
+from amt_monitor.plot import Layer, Values, area_of, changed_area
 from amt_monitor.theme import Role
 
 NONE = np.empty((0, 2))
@@ -23,12 +23,14 @@ class Curve(Layer):
         self._points: NDArray[np.float64] = NONE
         self._lines: list[QtGui.QPolygonF] = []
 
-    def set(self, x: ArrayLike, y: ArrayLike) -> None:
+    def set(self, x: Values, y: Values) -> None:
         """Go through other points; nothing is painted where they look alike."""
+        if not len(x) and not len(self.x):
+            return
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)
         points = self.plot.points(self.x, self.y)
-        if not same(points, self._points):
-            area = changed_area(self._points, points, 2 + int(self.width))
+        area = changed_area(self._points, points, 2 + int(self.width))
+        if not area.isEmpty():
             self._set_points(points)
             self.plot.update(area.intersected(self.plot.inside))
 
@@ -54,12 +56,16 @@ class Between(Layer):
         self._points: NDArray[np.float64] = NONE
         self._areas: list[QtGui.QPolygonF] = []
 
-    def set(self, x: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
+    def set(self, x: Values, low: Values, high: Values) -> None:
         """Fill between other lines; NaN leaves a hole."""
+        if not len(x) and not len(self.x):
+            return
         self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
         before = self._points
         self.place()
-        if not same(before, self._points):
+        area = changed_area(before, self._points)
+        if not area.isEmpty():
+            # The other edge is not far in time, but may be in value.
             area = area_of(before).united(area_of(self._points))
             self.plot.update(area.intersected(self.plot.inside))
 

@@ -1,106 +1,215 @@
-"""Short-term and long-term loudness over the last minute."""
+"""Levels and loudness against time, of a minute or of hours."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyqtgraph.Qt import QtWidgets
+from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.curve import Curve
-from amt_monitor.envelope import Columns, Envelope, stretches
+from amt_monitor.history_layers import HistoryLayers
+from amt_monitor.kept_picture import EXPORTS, export
 from amt_monitor.pane import Pane
-from amt_monitor.plot import Axis, Plot
-from amt_monitor.stretches import Stretch, Stretches
+from amt_monitor.past import Past, middle_of
+from amt_monitor.shown import MOST, caption_of, first_of, traces_of, unit_of
 from amt_monitor.theme import Colors, ThemedLabel
-from amt_stream.rows import FAULT_WORDS
-from amt_stream.scales import sone_to_phon
+from amt_monitor.time_plot import TimePlot, clock
+from amt_stream.rows import Rows, reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
 
-SECONDS = 60.0
-COLUMN_S, JOINED, RECENT = 0.1, 5, 10
-TIMES = range(-60, 1, 10)
-SCALES = {"phon": range(0, 121, 20), "sone": range(0, 41, 10)}
+SPANS = {
+    "1 min": 60.0,
+    "5 min": 300.0,
+    "15 min": 900.0,
+    "1 h": 3600.0,
+    "4 h": 14400.0,
+    "8 h": 28800.0,
+}
 
 
 class HistoryPane(Pane):
-    """Both curves as they are, unsmoothed; each shows the range of every 100 ms."""
+    """Some columns of the rows, those of one unit, as they were; of longer times their mean, and
+    lightly from the least to the greatest.
 
-    def __init__(self) -> None:
-        super().__init__("history", "Loudness", "last 60 s")
-        self.envelope = Envelope(("stl", "ltl"), SECONDS, COLUMN_S)
-        self.scale = QtWidgets.QComboBox()
-        self.scale.setObjectName("scale")
-        for unit, ticks in SCALES.items():
-            self.scale.addItem(f"0 to {ticks[-1]} {unit}", unit)
-        self.scale.currentIndexChanged.connect(self._rescale)
-        self.head.insertWidget(1, self.scale)
-        self.head.insertWidget(3, ThemedLabel(_legend))
-        self.plot = Plot("history_plot")
-        self.marks = Stretches()
-        self.curves = [Curve("stl"), Curve("ltl")]
-        for layer in (self.marks, *self.curves):
-            self.plot.add(layer)
-        self.body.addWidget(self.plot, 1)
+    past: others may look at it; this pane takes in what is new
+    """
+
+    def __init__(self, past: Past) -> None:
+        super().__init__("history", "History")
+        self.past = past
+        self._look: Look | None = None
+        self.plot = TimePlot("history_plot")
+        self.plot.setAccessibleName("levels against time")
+        self.plot.viewed.connect(self._view)
+        self.plot.pointed.connect(self._point)
+        self.layers = HistoryLayers(self.plot, self.past)
         self._uncalibrated = False
-        self._rescale()
+        self._build()
 
-    @property
-    def unit(self) -> str:
-        return self.scale.currentData()
+    def _build(self) -> None:
+        self.span = QtWidgets.QComboBox()
+        self.span.setObjectName("span")
+        self.span.setAccessibleName("time that is shown")
+        self.span.addItems(list(SPANS))
+        self.span.activated.connect(self._choose_span)
+        self.live = _button("live", "Live", "Follow the end (End)")
+        self.live.clicked.connect(lambda: self.plot.show_until(None))
+        self.choice = _button("columns", "Show", "Which readings are shown")
+        self.columns_menu = QtWidgets.QMenu(self.choice)
+        self.choice.setMenu(self.columns_menu)
+        self.save = _button("save", "Export", "Keep what is visible")
+        menu = QtWidgets.QMenu(self.save)
+        for name in EXPORTS:
+            menu.addAction(name, partial(self._export, name))
+        self.save.setMenu(menu)
+        for button in (self.choice, self.save):
+            button.setPopupMode(QtWidgets.QToolButton.ToolButtonPopupMode.InstantPopup)
+        for place, widget in enumerate((self.span, self.live, self.choice, self.save)):
+            self.head.insertWidget(2 + place, widget)
+        self.told = ThemedLabel(self._words)
+        self.told.setObjectName("told")
+        self.body.addWidget(self.told)
+        self.body.addWidget(self.plot, 1)
+        self._fill_menu()
+        self._view()
+
+    def take(self, rows: Sequence[Rows]) -> None:
+        for part in rows:
+            self.past.add(part)
+
+    def read(self, look: "Look") -> None:
+        self._look = look
+        self.layers.events = look.engine.events
+        if look.readings is not None:
+            self.layers.limits = look.readings.limits
+        self.draw()
+
+    def begin_anew(self) -> None:
+        """Of another measurement."""
+        self.past.clear()
+        self.plot.point(None)
+        self.plot.show_until(None)
+        self.layers.scale.anew()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
         super().mark(words, uncalibrated)
         if uncalibrated != self._uncalibrated:
             self._uncalibrated = uncalibrated
-            self._rescale()
+            self._name_unit()
 
-    def draw(self) -> None:
-        columns = self.envelope.columns()
-        # Columns stand still on the screen until the next one begins.
-        age = columns.start_s - columns.start_s[-1] - COLUMN_S
-        x = np.repeat(age + 0.5 * COLUMN_S, 2)
-        y = np.stack((columns.low, columns.high), axis=-1).reshape(len(self.curves), -1)
-        if self.unit == "phon":
-            y = sone_to_phon(y, "iso532-3")
-        for curve, values in zip(self.curves, y, strict=True):
-            curve.set(x, values)
-        self.marks.set(_marked(columns, age))
+    def choose(self, names: Sequence[str]) -> None:
+        """Show these columns, as many of the unit of the last as there are colors for."""
+        of_unit = [name for name in names if unit_of(name) == unit_of(names[-1])]
+        self.layers.show(traces_of(of_unit[-MOST:]))
+        self._name_unit()
+        for action in self.columns_menu.actions():
+            action.setChecked(action.data() in self.chosen)
+        self.told.rewrite()
+        self.draw(again=True)
 
-    def move(self, look: "Look") -> None:
-        if look.loudness_history is not None:
-            self.envelope.follow(look.loudness_history)
-            self.draw()
+    @property
+    def chosen(self) -> list[str]:
+        """The columns that are shown."""
+        return [trace.name for trace in self.layers.traces]
 
-    def recent_fault(self) -> int:
-        """Faults of the last second or so: a short one must be seen beside the numbers too."""
-        return int(np.bitwise_or.reduce(self.envelope.columns().fault[-RECENT:]))
+    def _toggle(self, name: str) -> None:
+        left = [one for one in self.chosen if one != name]
+        wanted = left if name in self.chosen else [*left, name]
+        self.choose(wanted or [name])
 
-    def _rescale(self) -> None:
-        ticks = SCALES[self.unit]
-        along = Axis(TIMES[0], TIMES[-1], [(t, f"{t} s") for t in TIMES])
-        self.plot.set_axes(along, Axis(ticks[0], ticks[-1], [(v, str(v)) for v in ticks]))
-        self.plot.set_unit(self.unit, self._uncalibrated)
-        if self.envelope.now_s:
-            self.draw()
+    def _fill_menu(self) -> None:
+        """Offer what there is, by unit."""
+        columns = [one for one in self.past.columns if middle_of(one.name) == one.name]
+        for unit in dict.fromkeys(unit_of(one.name) for one in columns):
+            self.columns_menu.addSection(unit)
+            for one in columns:
+                if unit_of(one.name) == unit:
+                    act = partial(self._toggle, one.name)
+                    action = self.columns_menu.addAction(caption_of(one.name), act)
+                    action.setCheckable(True)
+                    action.setData(one.name)
+                    action.setToolTip(f"{one.quantity}, {one.statistic}")
+        self.choose(first_of(columns))
+
+    def draw(self, again: bool = False) -> None:
+        """Paint what is new; nothing where nothing is."""
+        if self.layers.draw(again):
+            self._point()
+
+    def _view(self) -> None:
+        self.live.setEnabled(not self.plot.follows)
+        span = next((name for name, s in SPANS.items() if s == self.plot.span_s), "")
+        self.span.setCurrentText(span) if span else self.span.setCurrentIndex(-1)
+        self.layers.scale.anew()
+        self.draw(again=True)
+
+    def _choose_span(self, _: int) -> None:
+        self.plot.show_until(
+            None if self.plot.follows else self.plot.end_s, SPANS[self.span.currentText()]
+        )
+
+    def _name_unit(self) -> None:
+        self.plot.set_unit(self.layers.unit, self._uncalibrated)
+
+    def _point(self) -> None:
+        at = self.plot.cursor_s
+        self.layers.cursor.set(None if at is None else at - self.plot.reference_s)
+        self.told.rewrite()
+
+    def _words(self, colors: Colors) -> str:
+        """Which curve is which; and what was read where the cursor is."""
+        at, parts = self.plot.cursor_s, []
+        found = {} if at is None else self.layers.read_at(at)
+        for trace in self.layers.traces:
+            line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
+            value = ""
+            if trace.name in found:
+                low, high = (
+                    reading_text(trace.name, None if v != v else v) for v in found[trace.name]
+                )
+                value = f" <b>{low if low == high else f'{low} to {high}'}</b>"
+            color = getattr(colors, trace.role)
+            parts.append(
+                f"<span style='color:{color}'>{line}</span> {escape(trace.caption)}{value}"
+            )
+        if at is not None:
+            parts.append(escape(self._moment(at)))
+            parts += map(escape, self.layers.happened(at))
+        return " &nbsp; ".join(parts)
+
+    def _moment(self, time_s: float) -> str:
+        utc = self.past.utc(time_s)
+        text = f"at {clock(round(time_s, 1))}"
+        if not np.isnat(utc):
+            local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
+            text += f" ({local.toString('HH:mm:ss')})"
+        return text
+
+    def visible(self) -> Rows:
+        """The rows that are shown, as they came."""
+        return self.past.rows(self.chosen, self.plot.from_s, self.plot.end_s)
+
+    def head_of_export(self) -> dict[str, Any]:
+        """What is said above the rows and the picture that are kept."""
+        shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
+        return {**(self._look.header if self._look else {}), "visible": shown}
+
+    def _export(self, name: str) -> None:
+        try:
+            said = export(name, self, self.plot, self.visible(), self.head_of_export())
+        except OSError as error:
+            said = f"not saved: {error}"
+        if said:
+            QtWidgets.QToolTip.showText(self.save.mapToGlobal(QtCore.QPoint(0, 0)), said, self.save)
 
 
-def _marked(columns: Columns, age: np.ndarray) -> list[Stretch]:
-    """Lane, beginning, end and word of everything that is marked."""
-    lanes = [(columns.settling, "settling")]
-    if columns.fault.any():
-        lanes += [(columns.fault & bit > 0, word) for bit, word in FAULT_WORDS.items()]
-    return [
-        Stretch(lane, float(age[first]), float(age[last]) + COLUMN_S, word)
-        for lane, (marked, word) in enumerate(lanes)
-        for first, last in stretches(marked, JOINED)
-    ]
-
-
-def _legend(colors: Colors) -> str:
-    """Which line is which: the one that moves slowly is the stronger color."""
-    return (
-        f"<b style='color:{colors.ltl}'>&#9473;&#9473; LTL</b> &nbsp; "
-        f"<span style='color:{colors.stl}'>&#9473;&#9473; STL</span>"
-    )
+def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:
+    button = QtWidgets.QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    button.setToolTip(about)
+    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+    return button

@@ -10,6 +10,7 @@ from amt_monitor.limits_pane import LimitsPane
 from amt_monitor.look import Look
 from amt_monitor.modulation_spectrum import MapsPane, StrongestPane
 from amt_monitor.pane import Pane
+from amt_monitor.past import Past
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_stream import catalog
@@ -70,8 +71,10 @@ def _of_all(look: Look) -> Iterator[Kind]:
         yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
     if look.readings is not None and (limits := look.readings.limits):
         yield Kind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
-    if look.loudness_history is not None:
-        yield Kind("history", "History", HISTORY, 1, HistoryPane, always=True)
+    if look.readings is not None and not look.readings.rows.gives_cells:
+        rows = look.readings.rows
+        past = Past(rows.columns, rows.step_ms / 1000)
+        yield Kind("history", "History", HISTORY, 1, partial(HistoryPane, past), always=True)
     if look.specific_loudness is not None:
         yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
     if hasattr(look.newest.values, "rms"):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amt_stream.contract import takes_pascal
-from amt_stream.rows import fault_words
+from amt_stream.rows import fault_words, header
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine, Frames, History
+    from amt_stream.engine import Engine, Frames
     from amt_stream.outputs import FollowedReadings
 
 RECENT_S = 1.0
@@ -59,9 +59,15 @@ class Look:
         return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
 
     @property
-    def loudness_history(self) -> "History | None":
-        """Of the first model with short-term and long-term loudness."""
-        return next((h for h in self.engine.histories.values() if "ltl" in h.fields), None)
+    def header(self) -> dict[str, Any]:
+        """What is told above rows that are kept, as data for JSON."""
+        engine, source = self.engine, self.engine.source
+        sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
+        told = sound | {"channels": [*range(1, source.channels + 1)]}
+        if self.readings is None:
+            return {"source": told}
+        models = [{"name": name} for name in engine.models]
+        return header(self.readings.rows, models, engine.calibration, told)
 
     @property
     def specific_loudness(self) -> "np.ndarray | None":

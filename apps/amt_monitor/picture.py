@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyqtgraph import colormap
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Layer, same
+from amt_monitor.plot import Layer
 from amt_monitor.theme import Role
 
 # Even in lightness, and the color-blind see the same steps (Nunez, Anderton & Renslow 2018).
@@ -35,7 +35,7 @@ class Picture(Layer):
 
     def set(self, values: ArrayLike) -> None:
         numbers = numbers_of(values, self.low, self.high)[::-1]
-        if not same(numbers, self._numbers):
+        if not np.array_equal(numbers, self._numbers):
             self._numbers, self._image = numbers, image_of(numbers)
             self.plot.update(self.plot.inside)
 

@@ -1,15 +1,17 @@
 """A plot that is cheap to paint: what stands still is painted once, what moves only where it is."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import Colors, Role, theme
 
 Ticks = Sequence[tuple[float, str]]
+Values = Sequence[float] | NDArray[Any]
 FAR = 4
 """Points beyond that many heights outside are as good as there: large numbers overflow."""
 FINE = 1 / 16
@@ -31,6 +33,14 @@ class Axis(NamedTuple):
     @property
     def lined(self) -> Sequence[float]:
         return [value for value, _ in self.ticks] if self.lines is None else self.lines
+
+
+class Named(NamedTuple):
+    """A line and its name."""
+
+    role: Role
+    dashed: bool
+    text: str
 
 
 class Layer:
@@ -61,6 +71,7 @@ class Plot(QtWidgets.QWidget):
         self.unit_text = ""
         self.inside = QtCore.QRect()
         self.layers: list[Layer] = []
+        self.legend: list[Named] = []
         self.colors = theme.colors
         self._ground: QtGui.QPixmap | None = None
         self._kept = False
@@ -70,6 +81,13 @@ class Plot(QtWidgets.QWidget):
         """Paint a layer above those that are there."""
         layer.plot = self
         self.layers.append(layer)
+
+    def set_layers(self, layers: Sequence[Layer]) -> None:
+        """Paint these alone."""
+        self.layers.clear()
+        for layer in layers:
+            self.add(layer)
+        self._renew()
 
     def set_axes(self, x: Axis | None = None, y: Axis | None = None, top: Ticks = ()) -> None:
         """Show other ranges; None leaves one as it is."""
@@ -90,15 +108,19 @@ class Plot(QtWidgets.QWidget):
         """How many steps there are to a pixel."""
         return 1 / FINE if self._kept else self.devicePixelRatioF()
 
-    def points(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    def points(self, x: Values, y: Values) -> NDArray[np.float64]:
         """Places `(point, 2)` of values, in pixels; NaN stays NaN."""
         area, grain = self.inside, self.grain
-        across = (np.asarray(x, float) - self.x.low) / (self.x.high - self.x.low)
-        up = np.clip((np.asarray(y, float) - self.y.low) / (self.y.high - self.y.low), -FAR, FAR)
-        places = np.empty((len(across), 2))
-        places[:, 0] = area.left() + across * (area.width() - 1)
-        places[:, 1] = area.bottom() - up * (area.height() - 1)
-        return np.rint(places * grain) / grain
+        wide, high = area.width() - 1, area.height() - 1
+        places = np.empty((len(x), 2))
+        places[:, 0] = (np.asarray(x) - self.x.low) * (wide / (self.x.high - self.x.low))
+        places[:, 1] = (np.asarray(y) - self.y.low) * (-high / (self.y.high - self.y.low))
+        np.minimum(places[:, 1], FAR * high, out=places[:, 1])
+        np.maximum(places[:, 1], -FAR * high, out=places[:, 1])
+        places += area.left(), area.bottom()
+        if grain != 1.0:
+            return np.rint(places * grain) / grain
+        return np.rint(places, out=places)
 
     def values(self, place: QtCore.QPointF) -> tuple[float, float]:
         """What is at a place in pixels."""
@@ -127,9 +149,24 @@ class Plot(QtWidgets.QWidget):
             painter.setFont(self.font())
             self._paint_ground(painter)
             self._paint_layers(painter)
+            painter.setClipping(False)
+            self._paint_legend(painter)
         finally:
             self.colors, self._kept = theme.colors, False
             self._place()
+
+    def _paint_legend(self, painter: QtGui.QPainter) -> None:
+        """Which line is which: beside a plot on the screen others tell that."""
+        metrics, area = painter.fontMetrics(), self.inside
+        x = area.left() + 5.0
+        # In the line below the unit.
+        y = area.top() + 2.0 + metrics.height() * 1.5
+        for role, dashed, text in self.legend:
+            painter.setPen(self.pen(role, 2.0, dashed))
+            painter.drawLine(QtCore.QLineF(x, y, x + 24, y))
+            painter.setPen(self.pen("ink"))
+            painter.drawText(QtCore.QPointF(x + 30, y + metrics.ascent() / 2 - 1), text)
+            x += 46 + metrics.horizontalAdvance(text)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         ratio = self.devicePixelRatioF()
@@ -240,31 +277,29 @@ class Plot(QtWidgets.QWidget):
 
 def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:
     """The least area that has all points `(point, 2)` in it; empty where there are none."""
-    if not len(points) or np.isnan(points).all():
+    if not len(points):
         return QtCore.QRect()
-    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
-    (left, top), (right, bottom) = np.floor(low).astype(int), np.ceil(high).astype(int)
-    corner = QtCore.QPoint(int(left), int(top))
-    return QtCore.QRect(corner, QtCore.QPoint(int(right), int(bottom))).adjusted(
-        -margin, -margin, margin, margin
+    left, top = np.fmin.reduce(points).tolist()
+    right, bottom = np.fmax.reduce(points).tolist()
+    if top != top or left != left:
+        return QtCore.QRect()
+    corner = QtCore.QPoint(math.floor(left) - margin, math.floor(top) - margin)
+    return QtCore.QRect(
+        corner, QtCore.QPoint(math.ceil(right) + margin, math.ceil(bottom) + margin)
     )
 
 
 def changed_area(
     before: NDArray[np.float64], after: NDArray[np.float64], margin: int = 2
 ) -> QtCore.QRect:
-    """Where a line has to be painted anew that went through other points before."""
+    """Where a line has to be painted anew that went through other points; empty for nowhere."""
     if before.shape == after.shape:
-        alike = (before == after) | (np.isnan(before) & np.isnan(after))
-        changed = np.flatnonzero(~alike.all(axis=1))
+        # What is NaN is never alike.
+        differ = ((before != after) & ((before == before) | (after == after))).any(axis=1)
+        changed = differ.nonzero()[0]
         if not len(changed):
             return QtCore.QRect()
         # A point moves the lines to both its neighbors.
         part = slice(max(0, int(changed[0]) - 1), int(changed[-1]) + 2)
         before, after = before[part], after[part]
     return area_of(before, margin).united(area_of(after, margin))
-
-
-def same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether two arrays are alike, NaN too."""
-    return one.shape == other.shape and np.array_equal(one, other, equal_nan=True)

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.plot import Layer
@@ -31,10 +33,6 @@ class Stretches(Layer):
     def words(self) -> list[str]:
         return [stretch.word for stretch in self.stretches]
 
-    def at(self, x: float) -> list[str]:
-        """Words of the stretches at a value along the axis."""
-        return [s.word for s in self.stretches if s.start <= x <= s.end]
-
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, pattern = self.plot.inside, QtCore.Qt.BrushStyle
         metrics = painter.fontMetrics()
@@ -57,3 +55,14 @@ class Stretches(Layer):
                 painter.setPen(self.plot.pen("ink" if lane else "second"))
                 painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, word)
                 free[lane] = tag.right()
+
+
+def stretches(marked: NDArray[np.bool_], join: int) -> list[tuple[int, int]]:
+    """First and last index of each run of True; runs fewer than `join` apart are one."""
+    places = np.flatnonzero(marked)
+    if not len(places):
+        return []
+    breaks = np.flatnonzero(np.diff(places) >= join)
+    first = places[np.r_[0, breaks + 1]]
+    last = places[np.r_[breaks, len(places) - 1]]
+    return list(zip(first.tolist(), last.tolist(), strict=True))

@@ -191,8 +191,11 @@ class ThemedLabel(QtWidgets.QLabel):
     def __init__(self, write: Callable[[Colors], str]) -> None:
         super().__init__()
         self._write = write
-        self._rewrite()
-        theme.changed.connect(self._rewrite)
+        self.rewrite()
+        theme.changed.connect(self.rewrite)
 
-    def _rewrite(self) -> None:
-        self.setText(self._write(theme.colors))
+    def rewrite(self) -> None:
+        """Ask for the text again."""
+        text = self._write(theme.colors)
+        if text != self.text():
+            self.setText(text)

@@ -11,7 +11,6 @@ from amt_monitor import run_window
 from amt_monitor.theme import theme
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
-from amt_stream.scales import sone_to_phon
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
 
@@ -78,13 +77,13 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     ):
         np.testing.assert_array_equal(curve.y, expected)
     assert pane_in(window, "spectrum").curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
-    rows = history.read()
-    for curve, name in zip(pane_in(window, "history").curves, ("stl", "ltl"), strict=True):
-        drawn = curve.y
-        assert np.nanmax(drawn) == pytest.approx(sone_to_phon(float(rows[name].max())))
-    pane_in(window, "history").scale.setCurrentIndex(1)
-    assert np.nanmax(pane_in(window, "history").curves[1].y) == rows.ltl.max()
-    assert pane_in(window, "history").plot.y.high == 40.0
+    pane, row = pane_in(window, "history"), window.measurement.readings.row
+    assert pane.chosen == ["ltl_phon", "stl_phon"]
+    qtbot.waitUntil(lambda: pane.past.now_s == row["time_s"], timeout=5000)
+    for curve, name in zip(pane.layers.curves, pane.chosen, strict=True):
+        assert curve.y[-1] == row[name]
+    pane.choose(["stl_sone"])
+    assert pane.layers.curves[0].y[-1] == row["stl_sone"] <= pane.plot.y.high
 
 
 def test_keys_and_buttons(qtbot, open_window, tone_engine):
@@ -161,10 +160,10 @@ def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, to
     window = open_window(tone_engine)
     qtbot.keyClick(window, Key.Key_F)
     shown, count = window.shown, window.measurement.engine.history.count
-    drawn = pane_in(window, "history").curves[0].y.copy()
+    drawn = pane_in(window, "history").layers.curves[0].y.copy()
     qtbot.waitUntil(lambda: window.measurement.engine.history.count > count + 500, timeout=5000)
     assert window.shown is shown
-    np.testing.assert_array_equal(pane_in(window, "history").curves[0].y, drawn)
+    np.testing.assert_array_equal(pane_in(window, "history").layers.curves[0].y, drawn)
     assert all("frozen" in words for words in badges(window))
     qtbot.mouseClick(button(window, "freeze"), Button)
     qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
@@ -204,8 +203,8 @@ def test_a_fault_is_marked_in_words_beside_the_numbers_and_in_the_history(
     soundfile.write(tmp_path / "clipped.wav", sound, 48000)
     window = open_window(lambda device: Engine(FileSource(tmp_path / "clipped.wav"), model))
     qtbot.waitUntil(lambda: "clip" in badges(window)[0], timeout=10000)
-    qtbot.waitUntil(lambda: "clip" in pane_in(window, "history").marks.words, timeout=5000)
-    assert "settling" in pane_in(window, "history").marks.words
+    qtbot.waitUntil(lambda: "clip" in pane_in(window, "history").layers.marks.words, timeout=5000)
+    assert "settling" in pane_in(window, "history").layers.marks.words
     wait_for_state(qtbot, window, "stopped")
     assert window.exit_code() == 0
 
@@ -242,16 +241,11 @@ def test_a_hidden_window_draws_nothing(qtbot, open_window, tone_engine):
     window.hide()
     qtbot.wait(100)
     painted, shown = paints.count, window.shown
-    drawn, count = (
-        pane_in(window, "history").envelope.now_s,
-        window.measurement.engine.history.count,
-    )
+    curve = pane_in(window, "history").layers.curves[0]
+    drawn, count = curve.y.copy(), window.measurement.engine.history.count
     qtbot.waitUntil(lambda: window.measurement.engine.history.count > count + 500, timeout=5000)
-    assert (paints.count, window.shown, pane_in(window, "history").envelope.now_s) == (
-        painted,
-        shown,
-        drawn,
-    )
+    assert (paints.count, window.shown) == (painted, shown)
+    np.testing.assert_array_equal(curve.y, drawn)
     window.show()
     qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
 

@@ -1,0 +1,165 @@
+"""What a plot of the past has in it: curves, what was wrong, limits, markers and maxima."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from amt_monitor.curve import Between, Curve
+from amt_monitor.lines import Cursor, Markers, Maxima, Maximum, Threshold, Thresholds
+from amt_monitor.past import CAME, SETTLING, Past, edges_of
+from amt_monitor.plot import Named
+from amt_monitor.pyramid import FACTOR, Cells
+from amt_monitor.shown import Scale, Trace, unit_of
+from amt_monitor.stretches import Stretch, Stretches, stretches
+from amt_monitor.time_plot import TimePlot
+from amt_stream.frames import Event
+from amt_stream.limits import Limit
+from amt_stream.rows import FAULT_WORDS, reading_text
+
+PER_PIXEL = 1.5
+"""Cells, at most."""
+
+JOINED_PIXELS = 4
+NEAR_S = 1.0
+NO_ROW = "no readings"
+
+
+class HistoryLayers:
+    """Draws some columns of the past, all of one unit, into a plot.
+
+    A curve goes through the mean of each cell of time, and what is lightly filled from the least to
+    the greatest; a cell is a row where there is room for each.
+    """
+
+    def __init__(self, plot: TimePlot, past: Past) -> None:
+        self.plot, self.past = plot, past
+        self.traces: list[Trace] = []
+        self.events: tuple[Event, ...] = ()
+        self.limits: tuple[Limit, ...] = ()
+        self.scale = Scale()
+        self.marks, self.thresholds, self.maxima = Stretches(), Thresholds(), Maxima()
+        self.notes, self.cursor = Markers(), Cursor()
+        self.bands: list[Between] = []
+        self.ranges: list[Between] = []
+        self.curves: list[Curve] = []
+        self._level = 0
+        self._drawn: tuple[Any, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        return self.traces[0].unit if self.traces else ""
+
+    def show(self, traces: Sequence[Trace]) -> None:
+        """Draw these columns from now on."""
+        self.traces = list(traces)
+        self.bands = [Between(trace.role, 0.12) for trace in traces]
+        self.ranges = [Between(trace.role, 0.35) for trace in traces]
+        self.curves = [Curve(trace.role, trace.dashed) for trace in traces]
+        lines = (self.thresholds, self.maxima, self.notes, self.cursor)
+        self.plot.set_layers([self.marks, *self.bands, *self.ranges, *self.curves, *lines])
+        self.plot.legend = [Named(one.role, one.dashed, one.caption) for one in traces]
+        self.scale = Scale(self.unit)
+        self._drawn = ()
+
+    def draw(self, again: bool) -> bool:
+        """Paint what is new; nothing where nothing is. Whether there was."""
+        past, plot = self.past, self.plot
+        if past.newest < 0 or not self.traces:
+            return False
+        plot.begin_s, plot.now_s = past.begin_s, past.now_s
+        level = past.level_for(plot.from_s, plot.end_s, int(PER_PIXEL * plot.inside.width()))
+        rows = FACTOR**level
+        last = past.newest // rows if plot.follows else int(plot.end_s / past.step_s) // rows + 1
+        first = int(last - plot.span_s / (rows * past.step_s)) - 1
+        # A cell that grows is painted four times in all.
+        grown = past.count // max(1, rows // 4)
+        looked_at = grown, level, first, last, plot.inside.size(), self.events, self.limits
+        if looked_at == self._drawn and not again:
+            return False
+        self._drawn, self._level = looked_at, level
+        cells = past.cells([trace.name for trace in self.traces], level, first, last + 1)
+        self._paint(cells, level, first, last)
+        return True
+
+    def _paint(self, cells: Cells, level: int, first: int, last: int) -> None:
+        past, plot, rows = self.past, self.plot, FACTOR**level
+        times = (np.arange(first, last + 1) * rows + (rows - 1) / 2) * past.step_s
+        edges = [edge for trace in self.traces for edge in edges_of(trace.name)]
+        there = all(map(past.has, edges))
+        limits = [limit.threshold for limit in self._own_limits]
+        seen = times >= plot.from_s - rows * past.step_s
+        levels = np.concatenate((cells.low[:, seen].ravel(), cells.high[:, seen].ravel(), limits))
+        plot.set_time(((last + 1) * rows - 1) * past.step_s, self.scale.axis(levels))
+        x = times - plot.reference_s
+        band = past.cells(edges, level, first, last + 1) if there else None
+        for i in range(len(self.traces)):
+            self.curves[i].set(x, cells.mean[i])
+            self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if level else ((), (), ())))
+            if band is not None:
+                self.bands[i].set(x, band.low[2 * i], band.high[2 * i + 1])
+        self.marks.set(self._marked(cells, times, rows * past.step_s))
+        self._note(cells, x)
+
+    def _note(self, cells: Cells, x: np.ndarray) -> None:
+        """Limits, markers and maxima."""
+        reference = self.plot.reference_s
+        thresholds = []
+        for limit in self._own_limits:
+            thresholds.append(Threshold(limit.threshold, f"{limit.name} {limit.threshold:g}"))
+            if limit.amber is not None:
+                thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
+        self.thresholds.set(thresholds)
+        marks = [event for event in self.events if event.kind == "mark"]
+        self.notes.set([(event.time_s - reference, event.text) for event in marks])
+        maxima = []
+        visible = x >= self.plot.x.low
+        for trace, high in zip(self.traces, cells.high, strict=True):
+            high = np.where(visible, high, np.nan)
+            if not np.isnan(high).all():
+                at = int(np.nanargmax(high))
+                text = reading_text(trace.name, float(high[at]))
+                maxima.append(Maximum(float(x[at]), float(high[at]), text, trace.role))
+        self.maxima.set(maxima)
+
+    @property
+    def _own_limits(self) -> list[Limit]:
+        return [limit for limit in self.limits if unit_of(limit.column) == self.unit]
+
+    def _marked(self, cells: Cells, times: np.ndarray, cell_s: float) -> list[Stretch]:
+        """What was wrong, and where nothing was read at all."""
+        marks, reference = cells.marks, self.plot.reference_s
+        faults = int(np.bitwise_or.reduce(marks)) if len(marks) else 0
+        lanes = [(marks & SETTLING > 0, "settling")]
+        lanes += [(marks & int(bit) > 0, word) for bit, word in FAULT_WORDS.items() if faults & bit]
+        begun = (times > self.past.first_s) & (times < self.past.now_s)
+        lanes.append((begun & (marks & CAME == 0), NO_ROW))
+        joined = max(1, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
+        return [
+            Stretch(
+                lane,
+                float(times[start] - cell_s / 2 - reference),
+                float(times[end] + cell_s / 2 - reference),
+                word,
+            )
+            for lane, (marked, word) in enumerate(lanes)
+            for start, end in stretches(marked, joined)
+        ]
+
+    def read_at(self, time_s: float) -> dict[str, tuple[float, float]]:
+        """Least and greatest of each curve at a time, of the rows that one cell has there."""
+        cell = max(0, round(time_s / self.past.step_s)) // FACTOR**self._level
+        names = [trace.name for trace in self.traces]
+        cells = self.past.cells(names, self._level, cell, cell + 1)
+        pairs = zip(cells.low[:, 0].tolist(), cells.high[:, 0].tolist(), strict=True)
+        return dict(zip(names, pairs, strict=True))
+
+    def happened(self, time_s: float) -> list[str]:
+        """What was wrong at a time, in words, and why, where an event tells."""
+        x = time_s - self.plot.reference_s
+        within = [one for one in self.marks.stretches if one.start <= x <= one.end]
+        near = max(NEAR_S, 3 * self.plot.span_s / max(1, self.plot.width()))
+        first = min([x, *(one.start for one in within)]) - near + self.plot.reference_s
+        last = max([x, *(one.end for one in within)]) + near + self.plot.reference_s
+        texts = [event.text for event in self.events if first <= event.time_s <= last]
+        return list(dict.fromkeys([*(one.word for one in within), *filter(None, texts)]))

@@ -1,0 +1,131 @@
+"""Keeping what a plot shows: rows and pictures, with what was measured in their head."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtSvg, QtWidgets
+
+from amt_monitor.plot import Plot
+from amt_monitor.theme import LIGHT
+from amt_monitor.time_plot import clock
+from amt_stream.outputs import CsvWriter
+from amt_stream.rows import Rows
+
+FINE = 2.0
+"""Pixels of a picture that is kept, to one on the screen."""
+
+SAVE_CSV, SAVE_PNG, SAVE_SVG = "Save rows as CSV...", "Save picture as PNG...", "Save as SVG..."
+COPY_ROWS, COPY_PICTURE = "Copy rows", "Copy picture"
+EXPORTS = (SAVE_CSV, SAVE_PNG, SAVE_SVG, COPY_ROWS, COPY_PICTURE)
+ENDINGS = {SAVE_CSV: "csv", SAVE_PNG: "png", SAVE_SVG: "svg"}
+
+
+def export(
+    name: str, over: QtWidgets.QWidget, plot: Plot, rows: Rows, about: Mapping[str, Any]
+) -> str:
+    """Do one of EXPORTS, and say what was done; nothing where no file was chosen.
+
+    Raises OSError where the file cannot be written.
+    """
+    clipboard = QtGui.QGuiApplication.clipboard()
+    if name == COPY_ROWS:
+        clipboard.setText(csv_of(rows, about))
+        return f"{len(rows)} rows copied"
+    if name == COPY_PICTURE:
+        clipboard.setImage(image_of(plot, about))
+        return "picture copied"
+    ending = ENDINGS[name]
+    path, _ = QtWidgets.QFileDialog.getSaveFileName(
+        over, name.rstrip("."), f"history.{ending}", f"{ending.upper()} (*.{ending})"
+    )
+    return save(Path(path).with_suffix(f".{ending}"), plot, rows, about) if path else ""
+
+
+def save(path: Path, plot: Plot, rows: Rows, about: Mapping[str, Any]) -> str:
+    """Write a file as its name ends: .csv, .png or .svg. Raises OSError."""
+    if path.suffix == ".csv":
+        path.write_text(csv_of(rows, about), encoding="utf-8")
+    elif path.suffix == ".svg":
+        path.write_bytes(svg_of(plot, about))
+    else:
+        buffer = QtCore.QBuffer()
+        image_of(plot, about).save(buffer, "PNG")
+        path.write_bytes(bytes(buffer.data()))
+    return f"saved as {path}"
+
+
+def csv_of(rows: Rows, about: Mapping[str, Any]) -> str:
+    """Rows as a file of this program has them."""
+    text = io.StringIO()
+    CsvWriter(text, about).write(rows)
+    return text.getvalue()
+
+
+def image_of(plot: Plot, about: Mapping[str, Any]) -> QtGui.QImage:
+    """The plot on white, twice as fine as on the screen, what was measured above it."""
+    size = _size(plot, about)
+    image = QtGui.QImage(size * FINE, QtGui.QImage.Format.Format_RGB32)
+    image.fill(QtGui.QColor(LIGHT.paper))
+    painter = QtGui.QPainter(image)
+    painter.scale(FINE, FINE)
+    _paint(painter, plot, about)
+    painter.end()
+    image.setDotsPerMeterX(round(FINE * 96 / 0.0254))
+    image.setDotsPerMeterY(round(FINE * 96 / 0.0254))
+    return image
+
+
+def svg_of(plot: Plot, about: Mapping[str, Any]) -> bytes:
+    """The same as lines and texts."""
+    buffer = QtCore.QBuffer()
+    maker = QtSvg.QSvgGenerator()
+    maker.setOutputDevice(buffer)
+    maker.setSize(_size(plot, about))
+    maker.setViewBox(QtCore.QRect(QtCore.QPoint(), _size(plot, about)))
+    maker.setTitle("; ".join(lines_of(about)))
+    maker.setDescription(json.dumps(dict(about), default=str))
+    painter = QtGui.QPainter(maker)
+    _paint(painter, plot, about)
+    painter.end()
+    return bytes(buffer.data())
+
+
+def lines_of(about: Mapping[str, Any]) -> list[str]:
+    """What is told above a picture, of what is in the head of rows."""
+    lines = []
+    if source := about.get("source"):
+        models = ", ".join(model["name"] for model in about.get("models", ()))
+        lines.append(f"{source['name']}, {source['fs']} Hz: {models}")
+    if each := about.get("calibration"):
+        lines.append("; ".join(dict.fromkeys(map(_calibration, each))))
+    if seen := about.get("visible"):
+        begun = f" since {about['start_utc']}" if about.get("start_utc") else ""
+        lines.append(f"{clock(seen['from_s'])} to {clock(seen['to_s'])}{begun}")
+    return lines
+
+
+def _calibration(one: Mapping[str, Any]) -> str:
+    if not one["calibrated"]:
+        return "uncalibrated"
+    date = f", calibrated {one['date']}" if one.get("date") else ""
+    return f"full-scale sine = {one['full_scale_db_spl']:.2f} dB SPL{date}"
+
+
+def _size(plot: Plot, about: Mapping[str, Any]) -> QtCore.QSize:
+    head = plot.fontMetrics().height() * len(lines_of(about))
+    return plot.size() + QtCore.QSize(0, head + (8 if head else 0))
+
+
+def _paint(painter: QtGui.QPainter, plot: Plot, about: Mapping[str, Any]) -> None:
+    painter.setFont(plot.font())
+    painter.setPen(QtGui.QColor(LIGHT.ink))
+    metrics, line = plot.fontMetrics(), plot.fontMetrics().height()
+    for place, text in enumerate(lines_of(about)):
+        mode = QtCore.Qt.TextElideMode.ElideRight
+        shown = metrics.elidedText(text, mode, plot.width() - 16)
+        painter.drawText(QtCore.QPointF(8, 4 + place * line + metrics.ascent()), shown)
+    painter.translate(0, _size(plot, about).height() - plot.height())
+    plot.render_on(painter, LIGHT)

@@ -1,0 +1,158 @@
+"""A plot along time: it follows the end of what is measured, or stays where it was moved to."""
+
+import math
+
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.plot import Axis, Plot, Ticks
+
+SHORTEST_S, LONGEST_S = 2.0, 86400.0
+STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
+ZOOM = 1.25
+TICK_WIDTHS = 2.2
+"""Room between ticks, in widths of the text at one."""
+
+
+class TimePlot(Plot):
+    """Wheel and plus and minus zoom, a drag and Page Up and Page Down move, End follows again.
+
+    Times along the axis count from `reference_s`: the end while it is followed, else 0. Left and
+    Right move the cursor.
+    """
+
+    viewed = QtCore.Signal()
+    pointed = QtCore.Signal()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+        self.span_s = 60.0
+        self.begin_s, self.now_s = 0.0, 0.0
+        self.reference_s = 0.0
+        self.cursor_s: float | None = None
+        self._end_s: float | None = None
+        self._dragged_from: tuple[float, float] | None = None
+
+    @property
+    def follows(self) -> bool:
+        return self._end_s is None
+
+    @property
+    def end_s(self) -> float:
+        """The right end of what is shown."""
+        return self.now_s if self._end_s is None else self._end_s
+
+    @property
+    def from_s(self) -> float:
+        return self.end_s - self.span_s
+
+    def show_until(self, end_s: float | None, span_s: float | None = None) -> None:
+        """Show another part; None follows the end."""
+        span = min(max(span_s or self.span_s, SHORTEST_S), LONGEST_S)
+        if end_s is not None:
+            end_s = max(end_s, self.begin_s + span / 10)
+            end_s = None if end_s >= self.now_s else end_s
+        if (end_s, span) != (self._end_s, self.span_s):
+            self._end_s, self.span_s = end_s, span
+            self.viewed.emit()
+
+    def set_time(self, reference_s: float, y: Axis) -> None:
+        """Draw the axes; `reference_s` is the end of the newest that is shown, where followed."""
+        if self.follows:
+            self.reference_s = reference_s
+            self.set_axes(Axis(-self.span_s, 0.0, self._ticks(-self.span_s, 0.0)), y)
+        else:
+            self.reference_s = 0.0
+            self.set_axes(Axis(self.from_s, self.end_s, self._ticks(self.from_s, self.end_s)), y)
+
+    def _ticks(self, low: float, high: float) -> Ticks:
+        tell = ago if self.follows else clock
+        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(tell(low))
+        most = max(2, min(12, int(max(1, self.inside.width()) / wide)))
+        step = next((s for s in STEPS_S if (high - low) / s <= most), STEPS_S[-1])
+        numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        return tuple((k * step, tell(k * step)) for k in numbers)
+
+    def point(self, time_s: float | None) -> None:
+        """Put the cursor at a time, or away."""
+        if time_s is not None:
+            time_s = min(max(time_s, self.from_s, 0.0), self.end_s)
+        if time_s != self.cursor_s:
+            self.cursor_s = time_s
+            self.pointed.emit()
+
+    def zoom(self, factor: float, at_s: float | None = None) -> None:
+        """Show more or less time; what is at `at_s` stays there."""
+        span = min(max(self.span_s * factor, SHORTEST_S), LONGEST_S)
+        if self.follows or at_s is None:
+            self.show_until(self._end_s, span)
+        else:
+            self.show_until(at_s + (self.end_s - at_s) * span / self.span_s, span)
+
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
+        angle = event.angleDelta()
+        if abs(angle.x()) > abs(angle.y()):
+            self.show_until(self.end_s - self.span_s * angle.x() / 1200)
+        else:
+            self.zoom(ZOOM ** (-angle.y() / 120), self._time_at(event.position()))
+        event.accept()
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
+        if event.button() == QtCore.Qt.MouseButton.LeftButton:
+            self._dragged_from = event.position().x(), self.end_s
+
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
+        if self._dragged_from is not None:
+            x, end_s = self._dragged_from
+            moved = (event.position().x() - x) / max(1, self.inside.width())
+            if abs(moved) > 0.005 or not self.follows:
+                self.show_until(end_s - moved * self.span_s)
+        self.point(self._time_at(event.position()))
+
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
+        self._dragged_from = None
+
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
+        self.show_until(None)
+
+    def leaveEvent(self, event: QtCore.QEvent) -> None:
+        self.point(None)
+
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        key, text = QtCore.Qt.Key(event.key()), event.text()
+        keys = QtCore.Qt.Key
+        if text in ("+", "-"):
+            self.zoom(1 / ZOOM if text == "+" else ZOOM, self.cursor_s)
+        elif key in (keys.Key_PageUp, keys.Key_PageDown):
+            self.show_until(self.end_s + self.span_s / (-2 if key == keys.Key_PageUp else 2))
+        elif key in (keys.Key_Home, keys.Key_End):
+            self.show_until(self.begin_s + self.span_s if key == keys.Key_Home else None)
+        elif key in (keys.Key_Left, keys.Key_Right):
+            step = self.span_s / 200 * (-1 if key == keys.Key_Left else 1)
+            self.point((self.end_s if self.cursor_s is None else self.cursor_s) + step)
+        elif key == keys.Key_Escape and self.cursor_s is not None:
+            self.point(None)
+        else:
+            super().keyPressEvent(event)
+
+    def _time_at(self, place: QtCore.QPointF) -> float:
+        return self.values(place)[0] + self.reference_s
+
+
+def ago(seconds: float) -> str:
+    """A time before the end: "-30 s", "-5 min", "-2 h"."""
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if abs(seconds) >= length and (seconds % length == 0 or abs(seconds) >= 10 * length):
+            return f"{seconds / length:g} {unit}"
+    return f"{seconds:g} s"
+
+
+def clock(seconds: float) -> str:
+    """A time since the beginning: "1:02:03"; tenths where there are some."""
+    whole = math.floor(seconds + 1e-6)
+    tenths = round(10 * (seconds - whole))
+    if tenths == 10:
+        whole, tenths = whole + 1, 0
+    text = f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{text}.{tenths}" if tenths else text

@@ -1,0 +1,265 @@
+"""The history shows the rows as they were, whatever part and however much of it is looked at."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.history_pane import HistoryPane
+from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, export, save
+from amt_monitor.past import Past
+from amt_monitor.stretches import stretches
+from amt_monitor.theme import LIGHT
+from amt_monitor.time_plot import ago, clock
+from amt_stream.frames import Event, Fault
+from amt_stream.limits import Limit
+from amt_stream.rows import LoudnessReadings, Rows, SoundLevelReadings
+
+Key = QtCore.Qt.Key
+BEGUN = np.datetime64("2026-11-22T08:00:00", "ms")
+
+
+def rows_of(columns, numbers, seed=0):
+    """Rows by their numbers, each 100 ms, of levels that go up and down."""
+    numbers = np.asarray(numbers)
+    time_s = np.round(numbers * 0.1, 6)
+    noise = np.random.default_rng(seed + int(numbers[0]))
+    level = 70 + 8 * np.sin(time_s / 300) + noise.normal(0, 3, len(numbers))
+    table = {"time_s": time_s, "utc": BEGUN + (1000 * time_s).astype("timedelta64[ms]")}
+    edges = {"_low_": -1.0, "_high_": 1.0}
+    for column in columns:
+        off = next((by for edge, by in edges.items() if edge in column.name), 0.0)
+        table[column.name] = np.round(level, 4) + off
+    flags = {"fault": np.uint8, "settling": bool}
+    table |= {name: np.zeros(len(numbers), kind) for name, kind in flags.items()}
+    return Rows(table | {"calibrated": np.ones(len(numbers), bool)})
+
+
+@pytest.fixture
+def open_history(qtbot):
+    """Makes a pane of rows with some columns, on the screen."""
+
+    def make(columns, *parts):
+        pane = HistoryPane(Past(columns, 0.1))
+        qtbot.addWidget(pane)
+        pane.resize(1000, 320)
+        pane.show()
+        qtbot.waitExposed(pane)
+        pane.take(parts)
+        pane.draw()
+        return pane
+
+    return make
+
+
+@pytest.fixture
+def levels():
+    return SoundLevelReadings(1).columns
+
+
+def test_curves_are_the_rows(open_history, levels):
+    rows = rows_of(levels, range(1, 900))
+    pane = open_history(levels, rows)
+    assert pane.chosen == ["laf_db", "laeq_db"]
+    shown = pane.layers.curves[0]
+    known = ~np.isnan(shown.y)
+    np.testing.assert_array_equal(shown.y[known], rows["laf_db"][-np.count_nonzero(known) :])
+    assert np.count_nonzero(known) >= 600
+    assert (pane.plot.x.low, pane.plot.x.high, shown.x[-1]) == (-60.0, 0.0, 0.0)
+    pane.plot.point(55.5)
+    at = float(rows["laf_db"][rows["time_s"] == 55.5][0])
+    assert pane.layers.read_at(55.5)["laf_db"] == (at, at)
+    assert f"<b>{at:.1f}</b>" in pane.told.text()
+    assert "0:00:55.5" in pane.told.text()
+
+
+@pytest.mark.parametrize("span_s", [60.0, 900.0, 28800.0])
+def test_no_length_is_drawn_with_more_than_the_screen_has_room_for(open_history, levels, span_s):
+    parts = [rows_of(levels, range(first, first + 6000)) for first in range(1, 288_000, 6000)]
+    pane = open_history(levels, *parts)
+    pane.plot.show_until(None, span_s)
+    curve, within = pane.layers.curves[0], pane.layers.ranges[0]
+    assert 200 < len(curve.x) < 1.5 * pane.plot.inside.width() + 4
+    everything = np.concatenate([part["laf_db"] for part in parts])
+    seen = everything[-round(10 * span_s) :]
+    high = within.high if span_s > 60 else curve.y
+    assert np.nanmax(high) >= seen.max() - 1e-4
+    (maximum, _) = pane.layers.maxima.maxima
+    assert float(maximum.text) == pytest.approx(np.nanmax(high), abs=0.051)
+
+
+def test_it_follows_until_it_is_moved_and_after_end_again(qtbot, open_history, levels):
+    pane = open_history(levels, rows_of(levels, range(1, 6000)))
+    plot = pane.plot
+    plot.setFocus()
+    assert plot.follows
+    assert not pane.live.isEnabled()
+    qtbot.keyClicks(plot, "-")
+    assert plot.span_s == 75.0
+    qtbot.keyClick(plot, Key.Key_PageUp)
+    assert not plot.follows
+    assert plot.end_s == pytest.approx(599.9 - 37.5)
+    end_s = plot.end_s
+    pane.take([rows_of(levels, range(6000, 6100))])
+    pane.draw()
+    assert plot.end_s == end_s
+    assert plot.x.low == pytest.approx(end_s - 75.0)
+    assert all(":" in text for _, text in plot.x.ticks)
+    qtbot.keyClick(plot, Key.Key_End)
+    assert plot.follows
+    wheel = QtGui.QWheelEvent(
+        QtCore.QPointF(500, 100),
+        plot.mapToGlobal(QtCore.QPointF(500, 100)),
+        *(QtCore.QPoint(), QtCore.QPoint(0, 120)),
+        *(QtCore.Qt.MouseButton.NoButton, QtCore.Qt.KeyboardModifier.NoModifier),
+        *(QtCore.Qt.ScrollPhase.NoScrollPhase, False),
+    )
+    plot.wheelEvent(wheel)
+    assert plot.span_s == 60.0
+    left, move = QtCore.Qt.MouseButton.LeftButton, QtCore.QPoint(700, 100)
+    qtbot.mousePress(plot, left, pos=QtCore.QPoint(400, 100))
+    qtbot.mouseMove(plot, move)
+    qtbot.mouseRelease(plot, left, pos=move)
+    qtbot.waitUntil(lambda: not plot.follows, timeout=5000)
+    assert plot.end_s == pytest.approx(609.9 - 60.0 * 300 / plot.inside.width(), abs=0.6)
+    qtbot.mouseClick(pane.live, left)
+    assert plot.follows
+    for key in (Key.Key_Escape, Key.Key_Left, Key.Key_Left):
+        qtbot.keyClick(plot, key)
+    assert plot.cursor_s == pytest.approx(609.9 - 0.6)
+
+
+def test_what_happened_is_hatched_and_told(open_history, levels):
+    rows = [rows_of(levels, range(1, 300)), rows_of(levels, range(500, 700))]
+    rows[0]["fault"][100:110] = Fault.GAP
+    rows[0]["settling"][:30] = True
+    pane = open_history(levels, *rows)
+    cause = "60 samples were lost: the device was pulled out"
+    pane.layers.events = (
+        Event("gap", 0, 10.2, 0.0, text=cause),
+        Event("mark", 0, 65.0, 0.0, text="doors open"),
+    )
+    pane.draw()
+    words = [(one.word, one.lane > 0) for one in pane.layers.marks.stretches]
+    assert words == [("gap", True), ("no readings", True)]
+    assert pane.layers.happened(10.5) == ["gap", cause]
+    assert pane.layers.happened(40.0) == ["no readings"]
+    assert pane.layers.happened(60.0) == []
+    (marker,) = pane.layers.notes.markers
+    assert marker == (pytest.approx(65.0 - 69.9), "doors open")
+    pane.plot.show_until(None, 300.0)
+    assert "settling" in pane.layers.marks.words
+
+
+def test_limits_of_the_unit_are_lines(open_history, levels):
+    pane = open_history(levels, rows_of(levels, range(1, 300)))
+    pane.layers.limits = (
+        Limit("laeq_db", 105.0, amber=99.0, name="venue"),
+        Limit("ltl_phon", 80.0, name="other"),
+    )
+    pane.draw()
+    lines = [(line.value, line.role) for line in pane.layers.thresholds.thresholds]
+    assert lines == [(105.0, "red"), (99.0, "amber")]
+    assert pane.plot.y.high >= 105.0
+
+
+def test_the_band_lies_around_its_curve(open_history):
+    columns = LoudnessReadings(band=True).columns
+    pane = open_history(columns, rows_of(columns, range(1, 300)))
+    assert pane.chosen == ["ltl_phon", "stl_phon"]
+    assert not any("low" in action.text() for action in pane.columns_menu.actions())
+    band, curve = pane.layers.bands[0], pane.layers.curves[0]
+    known = ~np.isnan(curve.y)
+    assert np.count_nonzero(known) == 299
+    np.testing.assert_allclose((band.high - curve.y)[known], 1.0)
+    np.testing.assert_allclose((curve.y - band.low)[known], 1.0)
+    pane.choose(["ltl_sone"])
+    assert pane.layers.unit == "sone"
+    assert pane.plot.y.low == 0.0
+
+
+def test_curves_have_one_unit_and_colors_of_their_own(open_history, levels):
+    pane = open_history(levels, rows_of(levels, range(1, 300)))
+    for action in pane.columns_menu.actions():
+        if action.data() in ("lcf_db", "las_db", "lzf_db"):
+            action.trigger()
+    assert pane.chosen == ["laeq_db", "lcf_db", "lzf_db", "las_db"]
+    drawn = [(trace.role, trace.dashed) for trace in pane.layers.traces]
+    assert len(set(drawn)) == 4
+
+
+def test_what_is_visible_is_kept_as_it_was(open_history, levels, tmp_path):
+    rows = rows_of(levels, range(1, 2000))
+    pane = open_history(levels, rows)
+    visible = pane.visible()
+    assert len(visible) == 601
+    np.testing.assert_array_equal(visible["laf_db"], rows["laf_db"][-601:])
+    head = pane.head_of_export() | {
+        "source": {"name": "<b>a microphone", "fs": 48000},
+        "models": [{"name": "spl"}],
+        "calibration": [{"calibrated": True, "full_scale_db_spl": 120.0, "date": "2026-11-22"}],
+    }
+    for ending in ("csv", "png", "svg"):
+        path = tmp_path / f"history.{ending}"
+        assert str(path) in save(path, pane.plot, visible, head)
+    lines = (tmp_path / "history.csv").read_text().splitlines()
+    told = dict(line[2:].split(": ", 1) for line in lines if line.startswith("#"))
+    assert json.loads(told["visible"]) == {"from_s": 139.9, "to_s": 199.9}
+    assert lines[len(told)].startswith("time_s,utc,laf_db,laeq_db,")
+    assert lines[-1].startswith(f"199.9,2026-11-22T08:03:19.900Z,{rows['laf_db'][-1]},")
+    picture = QtGui.QImage(str(tmp_path / "history.png"))
+    assert picture.width() == 2 * pane.plot.width()
+    assert picture.height() > 2 * pane.plot.height()
+    assert picture.pixelColor(2, 2).name() == LIGHT.paper
+    texts = "".join(ET.parse(tmp_path / "history.svg").getroot().itertext())
+    for words in ("<b>a microphone, 48000 Hz: spl", "full-scale sine = 120.00 dB SPL", "LAeq"):
+        assert words in texts
+    for name in (COPY_ROWS, COPY_PICTURE):
+        assert "copied" in export(name, pane, pane.plot, visible, head)
+    # Drawn for a file, and as it was on the screen.
+    assert pane.plot.colors == LIGHT
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(qtbot, open_history, levels, monkeypatch):
+    from pyqtgraph.Qt import QtWidgets
+
+    pane = open_history(levels, rows_of(levels, range(1, 100)))
+    chosen = "/no such folder/history.csv"
+    monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: (chosen, ""))
+    pane.save.menu().actions()[0].trigger()
+    assert chosen in QtWidgets.QToolTip.text()
+    assert "not saved" in QtWidgets.QToolTip.text()
+
+
+def test_another_measurement_begins_anew(open_history, levels):
+    pane = open_history(levels, rows_of(levels, range(1, 300)))
+    pane.begin_anew()
+    assert pane.past.newest == -1
+    pane.take([rows_of(levels, range(1, 20))])
+    pane.draw()
+    assert pane.past.now_s == pytest.approx(1.9)
+
+
+def test_stretches_join_what_is_close():
+    marked = np.zeros(30, bool)
+    marked[[2, 3, 5, 20]] = True
+    assert stretches(marked, 2) == [(2, 3), (5, 5), (20, 20)]
+    assert stretches(marked, 5) == [(2, 5), (20, 20)]
+    assert stretches(np.zeros(3, bool), 5) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "before", "after"),
+    [
+        (-30.0, "-30 s", None),
+        (-90.0, "-90 s", None),
+        (-7200.0, "-2 h", None),
+        (-300.0, "-5 min", None),
+        (3723.5, None, "1:02:03.5"),
+        (59.99, None, "0:01:00"),
+    ],
+)
+def test_times_in_words(seconds, before, after):
+    assert ago(seconds) == before if before else clock(seconds) == after
