@@ -5,6 +5,7 @@ from . import calibrator as calibrator
 from . import catalog as catalog
 from . import checkpoints as checkpoints
 from . import cli as cli
+from . import comparing as comparing
 from . import compose as compose
 from . import contract as contract
 from . import correction as correction
@@ -49,6 +50,7 @@ from . import table as table
 from . import testing as testing
 from . import triggers as triggers
 from .calibration import Calibration as Calibration
+from .comparing import compare as compare
 from .compose import Chain as Chain
 from .compose import Delay as Delay
 from .compose import Parallel as Parallel

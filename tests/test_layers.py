@@ -15,7 +15,7 @@ RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing"
 RANK += ["models", "loss"]
 RANK += ["kept", "correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
 RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += ["results", "report", "manifest", "bench", "page", "events", "service", "cli"]
+RANK += ["results", "report", "comparing", "manifest", "bench", "page", "events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
@@ -34,7 +34,17 @@ CLI_RANK = [
     "loudness_terminal",
 ]
 CLI_RANK += ["modulation_terminal", "readings_terminal", "views", "table", "devices", "calibrate"]
-CLI_RANK += ["selftest", "bench", "replay", "verify", "report", "export", "log", "events"]
+CLI_RANK += [
+    "selftest",
+    "bench",
+    "replay",
+    "verify",
+    "report",
+    "compare",
+    "export",
+    "log",
+    "events",
+]
 CLI_RANK += ["making", "window", "analyze", "meter"]
 CLI_RANK += ["serve", "run", "command", "desktop", "monitor"]
 CLI_RANK += ["__init__", "__main__"]

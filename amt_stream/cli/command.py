@@ -145,6 +145,14 @@ COMMANDS = {
         "amt_stream.cli.report:run_report",
         options.report_options,
     ),
+    "compare": Command(
+        "how much louder one measurement is than another",
+        "Compare two logs, files of rows or files of sound: of each reading that both have the "
+        "difference, and how sure that is. What both have in common, as the error of one "
+        "calibration, cancels.",
+        "amt_stream.cli.compare:run_compare",
+        options.compare_options,
+    ),
     "verify": Command(
         "say whether a session is as it was written",
         "Compare what a session's folder holds with the hashes that were written beside it: says "

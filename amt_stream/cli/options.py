@@ -695,6 +695,33 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def compare_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `compare`."""
+    what = "a log, a file of rows (.csv, .jsonl, .parquet), or a file of sound"
+    parser.add_argument("a", metavar="A", help=what)
+    parser.add_argument("b", metavar="B", help="what is compared with it: another one")
+    parser.add_argument(
+        "--same-place",
+        action="store_true",
+        help="the same microphone stood at the same place, and the sounds have spectra alike: its "
+        "error is common to both and cancels",
+    )
+    parser.add_argument(
+        "--independent",
+        action="store_true",
+        help="the calibrations are two, though what is told of them is the same: nothing cancels",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    _levels(parser)
+    parser.add_argument(
+        "--model",
+        type=model_list,
+        metavar="LIST",
+        help="of files of sound: measure them by these, with commas between (default: "
+        "moore2016,spl)",
+    )
+
+
 def _results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
@@ -930,27 +957,7 @@ def _model(parser: argparse.ArgumentParser) -> None:
         choices=settings_of(catalog.names())["field"],
         help="where the sound was picked up: free or diffuse sound field, or at the eardrum",
     )
-    parser.add_argument(
-        "--full-scale-db",
-        type=number(0, 250, "dB SPL"),
-        metavar="DB",
-        help="calibration: level in dB SPL of a full-scale sine",
-    )
-    parser.add_argument(
-        "--calibration-uncertainty",
-        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
-        metavar="DB",
-        help="of that level, or of the calibrator that gave the one kept for a device, expanded "
-        "(k = 2): loudness is then told with a band (default: what `calibrate` kept; else none)",
-    )
-    parser.add_argument(
-        "--microphone-uncertainty",
-        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
-        metavar="DB",
-        help="of the microphone for other sounds than the calibrator's, expanded (k = 2), where "
-        f"that of the calibration is known (default: {MICROPHONE_UNCERTAINTY_DB:g}, an assumption "
-        "for a measurement microphone in a free field)",
-    )
+    _levels(parser)
     correction_options(
         parser,
         "taken off the sound: lines of hertz and dB (.cal, .txt, .frd). Once for each channel "
@@ -974,6 +981,30 @@ def _model(parser: argparse.ArgumentParser) -> None:
         "--preset",
         metavar="NAME|PATH",
         help="settings by name or from a TOML file (default: those of the model)",
+    )
+
+
+def _levels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--full-scale-db",
+        type=number(0, 250, "dB SPL"),
+        metavar="DB",
+        help="calibration: level in dB SPL of a full-scale sine",
+    )
+    parser.add_argument(
+        "--calibration-uncertainty",
+        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        metavar="DB",
+        help="of that level, or of the calibrator that gave the one kept for a device, expanded "
+        "(k = 2): loudness is then told with a band (default: what `calibrate` kept; else none)",
+    )
+    parser.add_argument(
+        "--microphone-uncertainty",
+        type=number(0, LARGEST_UNCERTAINTY_DB, "dB"),
+        metavar="DB",
+        help="of the microphone for other sounds than the calibrator's, expanded (k = 2), where "
+        f"that of the calibration is known (default: {MICROPHONE_UNCERTAINTY_DB:g}, an assumption "
+        "for a measurement microphone in a free field)",
     )
 
 

@@ -51,7 +51,8 @@ class Reading:
     """A reading of the whole sound.
 
     symbol: short, as LAeq; words: what it is
-    value, unit: as they are written; band: from the lowest to the highest that it may be, or ""
+    value, unit: as they are written, and the `number` itself
+    band: from the lowest to the highest that it may be, or ""
     in_pascal: whether it needs a calibration
     """
 
@@ -60,12 +61,13 @@ class Reading:
     words: str
     value: str
     unit: str
+    number: float | None = None
     band: str = ""
     in_pascal: bool = True
 
 
-def readings(results: Results) -> dict[str, list[Reading]]:
-    """The readings that a person looks for, by the title of their model."""
+def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
+    """The readings that a person looks for, by the title of their model, so many in all."""
     known = _columns_of(results)
     values = _values(results)
     limited = {one["column"] for one in results.header.get("limits", ())}
@@ -82,8 +84,8 @@ def readings(results: Results) -> dict[str, list[Reading]]:
         made = [_reading(n, own[n], values, pascal) for n in (*headlines, *kept) if n in own]
         title = name if entry is None else entry.title
         found[title] = [one for one in {r.name: r for r in made}.values() if one.value != "---"]
-    most = max(2, MOST_READINGS // max(1, len(found)))
-    return {title: made[:most] for title, made in found.items() if made}
+    each = max(2, most // max(1, len(found)))
+    return {title: made[:each] for title, made in found.items() if made}
 
 
 def _stands(
@@ -125,16 +127,9 @@ def _values(results: Results) -> dict[str, float | None]:
 def _reading(
     name: str, column: Mapping[str, Any], values: Mapping[str, float | None], pascal: bool
 ) -> Reading:
-    value = reading_text(name, values.get(name))
-    return Reading(
-        name,
-        symbol(name),
-        words_of(column),
-        value,
-        str(column["unit"]),
-        _band(name, values),
-        pascal,
-    )
+    number, band = values.get(name), _band(name, values)
+    value, unit = reading_text(name, number), str(column["unit"])
+    return Reading(name, symbol(name), words_of(column), value, unit, number, band, pascal)
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:
@@ -213,7 +208,9 @@ def _calibration(one: Mapping[str, Any]) -> str:
         )
     date = one.get("date")
     of = f"{one.get('origin') or 'origin not known'}{f', {date}' if date else ', no date'}"
-    return f"full-scale sine = {level}, {sure}; {of}"
+    response = one.get("correction")
+    off = "" if not response else f"; response of the microphone taken off: {response['name']}"
+    return f"full-scale sine = {level}, {sure}; {of}{off}"
 
 
 def uncertainty(results: Results) -> str:

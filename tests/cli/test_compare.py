@@ -1,0 +1,36 @@
+"""`amt-stream compare`: two recordings, how much louder one is, and how sure that is."""
+
+import json
+
+import numpy as np
+
+from tests.report.conftest import FS
+
+NOISE = 0.02 * np.random.default_rng(3).standard_normal(FS)
+
+
+def test_two_files_differ_by_their_gain(said, sound_file):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE / 2, name="b.wav")
+    level = ("--full-scale-db", "100", "--calibration-uncertainty", "0.3", "--model", "spl")
+    status, out, _ = said("compare", a, b, *level, "--same-place", "--json")
+    assert status == 0
+    found = json.loads(out)
+    levels = {one["name"]: one for one in found["readings"]}
+    assert abs(levels["laeq_db"]["difference"] + 6.0206) < 1e-3
+    assert levels["laeq_db"]["uncertainty"] == 0.0
+    assert found["common_calibration"]
+    status, out, _ = said("compare", a, b, *level)
+    assert status == 0
+    (line,) = [line for line in out.splitlines() if line.startswith("LAeq ")]
+    assert line.split()[3:] == ["-6.02", "dB", "1.41", "A", "is", "louder"]
+    assert "its error cancels" in out.splitlines()[-1]
+
+
+def test_what_cannot_be_compared_is_said(said, sound_file):
+    a = sound_file(NOISE, name="a.wav")
+    status, _, err = said("compare", a, "gone.wav", "--model", "spl")
+    assert status == 1
+    assert "gone.wav is no file: give a log" in err
+    status, _, err = said("compare", a, a, "--calibration-uncertainty", "1")
+    assert status == 2
+    assert "there is no calibration" in err
