@@ -27,8 +27,11 @@ OFTEN = 1000
 Known = tuple[float, float]
 """By how many dB a level may be off, k = 2: the calibration, and the microphone for this sound."""
 
-SAME_KEYS = ("full_scale_db_spl", "calibrated", "calibration_uncertainty_db", "date", "origin")
-SAME_KEYS += ("correction",)
+SAME_KEYS = (
+    *("full_scale_db_spl", "calibrated", "calibration_uncertainty_db"),
+    *("date", "origin", "correction"),
+)
+"""Of a calibration in a header: where all these are the same, it is one."""
 
 
 class NotComparable(Refusal, ValueError):
