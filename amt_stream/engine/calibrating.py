@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,13 +71,14 @@ class Heard:
     state: "opening", "listening", "lost", or "ended" for good
     words: of a source that has ended or is lost, why
     levels_db: of each channel, rms and peak re full scale, a sine of full scale 0 in both
-    verdict: on the tone, None before the first
+    verdict: on the tone of that channel and frequency, None before the first
     """
 
     state: str
     words: str = ""
     levels_db: tuple[tuple[float, float], ...] = ()
     verdict: Verdict | None = None
+    of: tuple[int, float] | None = None
 
 
 class CalibratorListener:
@@ -109,13 +110,10 @@ class CalibratorListener:
     def heard(self) -> Heard:
         """What has just been heard [any-thread]."""
         heard, source = self._heard, self.source
-        if (
-            heard.state == "listening"
-            and source is not None
-            and source.state in ("lost", "stalled")
-        ):
+        gone = source is not None and source.state in ("lost", "stalled")
+        if heard.state == "listening" and source is not None and gone:
             return Heard("lost", source.note or f"{source.name} delivers nothing")
-        return heard
+        return heard if heard.of == self._wanted else replace(heard, verdict=None)
 
     def stop(self) -> None:
         """Let the source go [any-thread]."""
@@ -147,7 +145,7 @@ class CalibratorListener:
             seen = np.concatenate([seen, block])
             if len(seen) >= LEVEL_S * source.fs:
                 levels, seen = _levels(seen), seen[:0]
-            self._heard = Heard("listening", "", levels, watch.verdict)
+            self._heard = Heard("listening", "", levels, watch.verdict, wanted)
 
 
 def _levels(sound: Block) -> tuple[tuple[float, float], ...]:
