@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -101,7 +100,10 @@ class Maker:
         if wanted.log is not None or wanted.past is not None:
             args = _logged(args, wanted.log, resume=wanted.past is not None)
         if wanted.models is not None:
-            preset = replace(preset, names=wanted.models)
+            preset = preset.with_names(wanted.models)
+        if wanted.settings:
+            known = {k: v for k, v in wanted.settings.items() if k in preset.settings}
+            preset = preset.with_settings(known)
         blocksize = None
         if wanted.file is not None:
             plain = argparse.Namespace(full_scale_db=None, device=None, pcm=None, channels=None)

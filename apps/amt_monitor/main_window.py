@@ -16,6 +16,7 @@ from amt_monitor.kinds import kinds_of
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.look import Look
 from amt_monitor.measurement import MakeEngine, Measurement, Wanted
+from amt_monitor.models_menu import ModelsMenu, swap_models
 from amt_monitor.settings import Settings
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, theme
@@ -152,6 +153,10 @@ class MainWindow(QtWidgets.QMainWindow):
         menus["Help"] = self.menuBar().addMenu("&Help")
         for command in COMMANDS:
             menus[command.menu].addAction(self.actions_by_name[command.name])
+        self._models_menu = ModelsMenu(
+            lambda: self.measurement.engine, self.choose_models, self.set_models
+        )
+        menus["Measure"].addMenu(self._models_menu)
         self._view_menu.addSeparator()
         self._view_menu.addAction("&Usual layout", self.lay_out_anew)
         themes = self._view_menu.addMenu("&Colors")
@@ -163,6 +168,21 @@ class MainWindow(QtWidgets.QMainWindow):
             action.setChecked(choice == chosen)
             group.addAction(action)
         self._panes_menu = self._view_menu.addMenu("&Panes")
+
+    def choose_models(self, names: tuple[str, ...]) -> None:
+        """Measure with other models, from nothing."""
+        wanted = replace(self.measurement.wanted, models=names, past=None, log=None)
+        begin = partial(self._begin, wanted)
+        self._unless_lost("Measure with other models?", "Begin", begin)
+
+    def set_models(self, setting: str, word: str) -> None:
+        """Set the models otherwise while they run; they are made in the background."""
+        measurement = self.measurement
+        engine = measurement.engine
+        if engine is not None and measurement.measuring:
+            settings = dict(measurement.wanted.settings) | {setting: word}
+            measurement.wanted = replace(measurement.wanted, settings=settings)
+            self._in_background("swap", lambda: swap_models(engine, setting, word))
 
     def choose_theme(self, choice: Any) -> None:
         """Paint in other colors, from now on."""
@@ -337,7 +357,7 @@ class MainWindow(QtWidgets.QMainWindow):
         def run() -> None:
             try:
                 work()
-            except Refusal as refusal:
+            except (Refusal, ValueError) as refusal:
                 self._refused.emit(str(refusal))
 
         threading.Thread(target=run, name=name, daemon=True).start()

@@ -3,9 +3,9 @@
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ class Wanted:
     device: an input by name or number; without device and file it is what the program was given
     file: a sound file, played as it sounds
     models: of the catalog, by name; None for those that the program was given
+    settings: of models, those that are to be others than the program was given
     past: the readings of a measurement that was stopped: goes on with it
     log: the folder of the log, of one that goes on or of a new one
     """
@@ -39,6 +40,7 @@ class Wanted:
     device: Device = None
     file: Path | None = None
     models: tuple[str, ...] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
     past: FollowedReadings | None = None
     log: Path | None = None
 

@@ -1,0 +1,93 @@
+"""Which models measure, and how they are set."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyqtgraph.Qt import QtGui, QtWidgets
+
+from amt_stream import catalog
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+
+Choose = Callable[[tuple[str, ...]], object]
+Set = Callable[[str, str], object]
+
+
+class ModelsMenu(QtWidgets.QMenu):
+    """The models of the catalog, those that run ticked, and the settings of these.
+
+    engine: gives the one that runs, if one does
+    choose: is called with the names of other models to measure with
+    set_one: is called with a setting and the word for it
+    """
+
+    def __init__(self, engine: Callable[[], "Engine | None"], choose: Choose, set_one: Set) -> None:
+        super().__init__("M&odels")
+        self._engine, self._choose, self._set_one = engine, choose, set_one
+        self.aboutToShow.connect(self.fill)
+
+    def fill(self) -> None:
+        """List them as they are just now."""
+        self.clear()
+        engine = self._engine()
+        running = {} if engine is None else running_models(engine)
+        for name in catalog.names():
+            entry = catalog.entry(name)
+            action = self.addAction(entry.title)
+            action.setObjectName(f"model_{name}")
+            action.setToolTip(entry.method)
+            action.setCheckable(True)
+            action.setChecked(name in running)
+            action.triggered.connect(partial(self._tick, tuple(running), entry))
+        self.setToolTipsVisible(True)
+        for name, model in running.items():
+            entry = catalog.entry(name)
+            for setting, words in entry.settings.items():
+                if setting in model.arguments():
+                    self._add_setting(entry.title, setting, words, model.arguments()[setting])
+
+    def _add_setting(self, title: str, setting: str, words: tuple[str, ...], now: str) -> None:
+        menu = self.addMenu(f"{title}: {setting.replace('_', ' ')}")
+        group = QtGui.QActionGroup(menu)
+        for word in words:
+            action = menu.addAction(word)
+            action.setObjectName(f"{setting}_{word}")
+            action.setCheckable(True)
+            action.setChecked(word == now)
+            action.triggered.connect(partial(self._set, setting, word))
+            group.addAction(action)
+
+    def _tick(self, running: tuple[str, ...], entry: catalog.Entry, *_: object) -> None:
+        beside = tuple(one for one in running if not catalog.entry(one).alone)
+        if entry.alone:
+            chosen: tuple[str, ...] = (entry.name,)
+        elif entry.name in beside:
+            chosen = tuple(one for one in beside if one != entry.name)
+        else:
+            chosen = (*beside, entry.name)
+        if chosen and chosen != running:
+            self._choose(chosen)
+
+    def _set(self, setting: str, word: str, *_: object) -> None:
+        self._set_one(setting, word)
+
+
+def running_models(engine: "Engine") -> Mapping[str, Any]:
+    """The models of an engine that the catalog knows, by its names."""
+    found = ((catalog.entry_of(model), model) for model in engine.models.values())
+    return {entry.name: model for entry, model in found if entry is not None}
+
+
+def swap_models(engine: "Engine", setting: str, word: str) -> None:
+    """Go on with models of another setting, made here while the present ones run [any-thread].
+
+    Raises ValueError for one that cannot run there.
+    """
+    for name, model in engine.models.items():
+        entry = catalog.entry_of(model)
+        if entry is None or setting not in entry.settings:
+            continue
+        if model.arguments().get(setting) != word:
+            engine.swap(model.with_arguments(**{setting: word}), name)

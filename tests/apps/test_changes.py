@@ -1,0 +1,105 @@
+"""The window changed while it measures: no frame is lost to that."""
+
+import numpy as np
+import pytest
+from pyqtgraph.Qt import QtCore
+
+from amt_monitor.theme import theme
+from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.models import Moore2016
+
+Key = QtCore.Qt.Key
+FS = 48000
+
+
+class Heard:
+    """A sink that remembers which samples its frames stand for."""
+
+    def __init__(self):
+        self.samples = []
+
+    def __call__(self, frames):
+        self.samples.append(frames.sample)
+
+    def missing(self):
+        steps = np.diff(np.concatenate(self.samples))
+        return int((steps != steps[0]).sum())
+
+
+@pytest.fixture
+def heard(qapp):
+    before = theme.choice
+    yield Heard()
+    theme.choose(before)
+
+
+@pytest.fixture
+def window(open_window, heard):
+    model = Moore2016(fs=FS, specific_loudness=True)
+    source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
+    return open_window(lambda wanted: Engine(source, model, [heard]))
+
+
+def pass_some(qtbot, heard, blocks=5):
+    count = len(heard.samples)
+    qtbot.waitUntil(lambda: len(heard.samples) >= count + blocks, timeout=15000)
+
+
+def test_panes_layouts_and_themes(qtbot, window, heard):
+    engine = window.measurement.engine
+    for choice in ("dark", "contrast", "light"):
+        window.choose_theme(choice)
+        pass_some(qtbot, heard)
+    spectrum = window.docks["spectrum"]
+    spectrum.close()
+    pass_some(qtbot, heard)
+    assert not spectrum.is_seen
+    window.lay_out_anew()
+    qtbot.waitUntil(lambda: spectrum.is_seen, timeout=5000)
+    spectrum.open_alone()
+    qtbot.waitUntil(lambda: spectrum.pane.window() is not window, timeout=5000)
+    qtbot.waitUntil(lambda: spectrum.is_seen, timeout=5000)
+    shown = spectrum.pane.curves[0].y
+    qtbot.waitUntil(lambda: spectrum.pane.curves[0].y is not shown, timeout=5000)
+    spectrum.pane.window().close()
+    qtbot.waitUntil(lambda: spectrum.pane.window() is window, timeout=5000)
+    window.tabifyDockWidget(window.docks["history"], spectrum)
+    window.docks["history"].raise_()
+    qtbot.waitUntil(lambda: not spectrum.is_seen, timeout=5000)
+    pass_some(qtbot, heard)
+    assert heard.missing() == 0
+    assert window.measurement.engine is engine
+    assert engine.health.lost_samples == 0
+
+
+def test_a_model_set_otherwise(qtbot, window, heard):
+    engine = window.measurement.engine
+    window._models_menu.fill()
+    ticked = [one.objectName() for one in window._models_menu.actions() if one.isChecked()]
+    assert ticked == ["model_moore2016"]
+    window._models_menu.findChild(type(window.actions_by_name["pause"]), "field_diffuse").trigger()
+    qtbot.waitUntil(lambda: engine.model.arguments()["field"] == "diffuse", timeout=30000)
+    qtbot.waitUntil(lambda: any(one.kind == "swapped" for one in engine.events), timeout=15000)
+    pass_some(qtbot, heard)
+    assert heard.missing() == 0
+    assert window.measurement.engine is engine
+    assert window.measurement.wanted.settings == {"field": "diffuse"}
+
+
+def test_other_models_have_other_panes(qtbot, open_window, heard):
+    asked = []
+
+    def make(wanted):
+        asked.append(wanted.models)
+        names = wanted.models or ("moore2016",)
+        from amt_stream.presets import Preset
+
+        return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), Preset(names).models(FS, 2))
+
+    window = open_window(make)
+    assert "spl" not in window.docks
+    window._models_menu.fill()
+    window._models_menu.findChild(type(window.actions_by_name["pause"]), "model_spl").trigger()
+    qtbot.waitUntil(lambda: "spl" in window.docks, timeout=30000)
+    assert asked == [None, ("moore2016", "spl")]
+    qtbot.waitUntil(lambda: "spl" in window.shown.texts, timeout=15000)

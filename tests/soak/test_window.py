@@ -1,0 +1,88 @@
+"""The window used hard: nothing leaks, nothing is thrown, no thread is left."""
+
+import gc
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.main_window import MainWindow
+from amt_monitor.settings import Settings
+from amt_stream.engine import Engine, MicrophoneSource, SignalSource, Tone
+from amt_stream.presets import Preset
+
+FS = 48000
+
+
+def memory_mb():
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.soak
+def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic, monkeypatch):
+    thrown = []
+    monkeypatch.setattr(sys, "excepthook", lambda *what: thrown.append(what))
+    monkeypatch.setattr(threading, "excepthook", thrown.append)
+    models = Preset().models(FS, 2, specific_loudness=True)
+
+    def make(wanted):
+        if wanted.device is not None:
+            return Engine(MicrophoneSource(wanted.device), models)
+        return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), models)
+
+    threads = set(threading.enumerate())
+    window = MainWindow(make, settings=Settings(tmp_path / "monitor.json"))
+    qtbot.addWidget(window)
+    window.show()
+
+    def state(*words):
+        qtbot.waitUntil(lambda: window.measurement.state in words, timeout=30000)
+        window._show_state()
+
+    qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+    began_mb, began_widgets = 0.0, 0
+    for k in range(100):
+        window.stop()
+        state("stopped")
+        window.anew()
+        state("running")
+        if k == 9:
+            gc.collect()
+            began_mb, began_widgets = memory_mb(), len(QtWidgets.QApplication.allWidgets())
+    qtbot.waitUntil(lambda: window.device.findData("virtual_mic") > 0, timeout=15000)
+    place = window.device.findData("virtual_mic")
+    for k in range(50):
+        window.device.setCurrentIndex(place if k % 2 == 0 else 0)
+        window._change_input()
+        state("running")
+    for k in range(200):
+        window.resize(1024 + 7 * (k % 50), 600 + 11 * (k % 30))
+        qtbot.wait(5)
+    docks = list(window.docks.values())
+    for k in range(20):
+        dock = docks[k % len(docks)]
+        dock.setVisible(not dock.isVisible())
+        qtbot.wait(20)
+        window.lay_out_anew()
+        qtbot.wait(20)
+    qtbot.wait(1000)
+    gc.collect()
+    grown = memory_mb() - began_mb
+    widgets = len(QtWidgets.QApplication.allWidgets()) - began_widgets
+    total = memory_mb()
+    assert window.measurement.engine.health.lost_samples == 0
+    window.close_now()
+    qtbot.waitUntil(lambda: set(threading.enumerate()) <= threads, timeout=15000)
+    record(
+        "window: 100 starts and stops, 50 switches of device, 200 sizes, 20 layouts",
+        f"memory {total:.0f} MB, {grown:+.1f} MB since the tenth start; {widgets:+d} widgets; "
+        f"{len(thrown)} exceptions, no thread left",
+    )
+    assert not thrown
+    assert grown < 40
+    assert widgets <= 4
+    assert QtCore.QCoreApplication.instance() is not None
