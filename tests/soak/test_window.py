@@ -50,7 +50,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         state("stopped")
         window.anew()
         state("running")
-        if k == 9:
+        if k == 49:
             gc.collect()
             began_mb, began_widgets = memory_mb(), len(QtWidgets.QApplication.allWidgets())
     qtbot.waitUntil(lambda: window.device.findData("virtual_mic") > 0, timeout=15000)
@@ -79,10 +79,11 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     qtbot.waitUntil(lambda: set(threading.enumerate()) <= threads, timeout=15000)
     record(
         "window: 100 starts and stops, 50 switches of device, 200 sizes, 20 layouts",
-        f"memory {total:.0f} MB, {grown:+.1f} MB since the tenth start; {widgets:+d} widgets; "
+        f"memory {total:.0f} MB, {grown:+.1f} MB since the fiftieth start; {widgets:+d} widgets; "
         f"{len(thrown)} exceptions, no thread left",
     )
     assert not thrown
-    assert grown < 40
+    # Heaps of threads that are gone keep some.
+    assert grown < 25
     assert widgets <= 4
     assert QtCore.QCoreApplication.instance() is not None
