@@ -30,6 +30,7 @@ CLI_RANK = [
     "resuming",
     "progress",
     "watch",
+    "keys",
     "terminal",
     "loudness_terminal",
 ]

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,17 @@ def open_log(
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
     return log
+
+
+def log_folder() -> Path:
+    """Where the log of a measurement that begins now is, where nobody says otherwise."""
+    from platformdirs import user_documents_dir
+
+    began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
+    return Path(user_documents_dir()) / "amt-stream" / began
+
+
+def logged(args: argparse.Namespace, path: Path | None, resume: bool) -> argparse.Namespace:
+    """The same words with another log."""
+    changed = {"log": None if path is None else str(path), "resume": resume and path is not None}
+    return argparse.Namespace(**{**vars(args), **changed})

@@ -109,7 +109,8 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
         count = history.count
         rows = history.since(self._seen)
         self._seen = count
-        counted = rows[(rows.time_s > self._max_from_s) & (rows.time_s <= self._end_s)]
+        from_s = math.inf if self._paused else self._max_from_s
+        counted = rows[(rows.time_s > from_s) & (rows.time_s <= self._end_s)]
         banded = "ltl_low" in history.fields
         for name in self._highest if banded else ("ltl",):
             highest = float(counted[name].max(initial=0.0))
@@ -130,10 +131,17 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
     def screen(self, reading: LoudnessSeen, width: int, height: int) -> list[str]:
         return screen(reading, width, "█" if self._unicode else "#")
 
-    def reset(self) -> None:
-        """The model back to silence, the maximum forgotten."""
-        super().reset()
-        latest = self._engine.history.latest
+    def clear(self) -> None:
+        """The maximum is forgotten."""
+        super().clear()
         self._forget()
+        self._count_from_here()
+
+    def pause(self) -> None:
+        super().pause()
+        self._count_from_here()
+
+    def _count_from_here(self) -> None:
+        latest = self._engine.history.latest
         if latest is not None:
             self._max_from_s = float(latest.time_s[-1]) + RESET_S

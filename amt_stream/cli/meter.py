@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import close_keeper, refuse_event_options
 from amt_stream.cli.limits import judged, refuse_no_limits
-from amt_stream.cli.log import refuse_log_options
+from amt_stream.cli.log import log_folder, logged, refuse_log_options
 from amt_stream.cli.making import (
     make_engine,
     make_models,
@@ -142,6 +142,12 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
     engine = make_engine(given, preset, models, sinks, args.blocksize)
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
+
+    def make_log() -> SessionLog:
+        told = logged(args, log_folder(), resume=False)
+        return open_logs(told, preset, given, models, args.blocksize)[0]
+
+    terminal.make_log = make_log
 
     hangs = Hanging(engine, args.duration)
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):

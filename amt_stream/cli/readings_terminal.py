@@ -73,10 +73,7 @@ def _limit(name: str, state: str, words: str, width: int) -> str:
 
 
 class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
-    """What each model reads just now, and the headlines of what has accumulated.
-
-    A reset forgets these; the models go on.
-    """
+    """What each model reads just now, and the headlines of what has accumulated."""
 
     def __init__(self, engine: "Engine", stream: TextIO, latest: LatestReadings) -> None:
         super().__init__(engine, stream)
@@ -91,7 +88,7 @@ class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
             (limit.name, newest[limit.state], limit_words(limit, newest))
             for limit in self._latest.limits
         )
-        condition |= {"time_s": newest["time_s"]}
+        condition |= {"time_s": newest["time_s"], "counted_s": self._latest.measured_s}
         return ReadingsSeen(readings=readings, limits=limits, **condition)
 
     def line(self, reading: ReadingsSeen) -> str:
@@ -99,10 +96,6 @@ class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
 
     def screen(self, reading: ReadingsSeen, width: int, height: int) -> list[str]:
         return screen(reading, width)
-
-    def reset(self) -> None:
-        """What accumulated is forgotten."""
-        self._latest.reset()
 
     def print_last(self) -> None:
         self._latest.sum_up()

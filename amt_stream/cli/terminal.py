@@ -4,13 +4,10 @@ import contextlib
 import math
 import os
 import re
-import select
 import shutil
-import signal
-import sys
 import threading
-import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
 
@@ -18,12 +15,14 @@ import numpy as np
 
 from amt_stream.calibration import in_words
 from amt_stream.cli.ending import ending
+from amt_stream.cli.keys import BY_KEY, ESCAPE, WHEN_STOPPED, Keys, keys_line, keys_screen
 from amt_stream.cli.output import draws
 from amt_stream.cli.watch import SILENT, Watch
 from amt_stream.events import keeper_in
 from amt_stream.plain import plain
 from amt_stream.refusal import Refusal
 from amt_stream.rows.words import fault_words
+from amt_stream.session import SessionLog
 
 if TYPE_CHECKING:
     from amt_stream.engine.health import Health
@@ -41,7 +40,12 @@ HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """When something was read, from what, at which level in dB SPL, and how far to trust it."""
+    """When something was read, from what, at which level in dB SPL, and how far to trust it.
+
+    counted_s: how much sound what accumulates covers, where that is known
+    told: what there is to say about what was done
+    held: why it stands still, in words
+    """
 
     time_s: float
     level_db: tuple[float, float]
@@ -51,12 +55,14 @@ class Condition:
     faults: str
     source: str
     health: "Health"
-    sound: tuple[str, ...] = ()
+    counted_s: float | None = None
+    told: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 def warning_words(reading: Condition) -> list[str]:
     """What a reader must know before believing the numbers."""
-    words = [] if reading.calibrated else ["uncalibrated"]
+    words = [*reading.held, *([] if reading.calibrated else ["uncalibrated"])]
     if reading.health.device_state in SILENT:
         words.append(f"device {reading.health.device_state}")
     if reading.settling:
@@ -76,7 +82,8 @@ def level_words(reading: Condition) -> str:
 def heading(reading: Condition, width: int) -> str:
     """The first line of a screen: the source, the time, and the warnings."""
     warnings = "".join(f" {ALARM} {word} {PLAIN}" for word in warning_words(reading))
-    return f"{cut(reading.source, max(8, width - 40))}  {reading.time_s:.1f} s {warnings}"
+    counted = "" if reading.counted_s is None else f", {reading.counted_s:.1f} s counted"
+    return f"{cut(reading.source, max(8, width - 40))}  {reading.time_s:.1f} s{counted} {warnings}"
 
 
 def status(reading: Condition, width: int) -> list[str]:
@@ -90,8 +97,8 @@ def status(reading: Condition, width: int) -> list[str]:
         f"faults {reading.faults or 'none'}",
         reading.calibration,
         *([plain(health.note)] if health.note else []),
-        *map(plain, reading.sound),
-        "space freeze, r reset, q quit",
+        *map(plain, reading.told),
+        keys_line(width),
     ]
     return [cut(text, width) for text in lines]
 
@@ -116,7 +123,7 @@ Shown = TypeVar("Shown", bound=Condition)
 
 
 class TerminalMeter(Generic[Shown]):
-    """Shows what an engine measures until it ends; takes the keys q, space, r and s.
+    """Shows what an engine measures until it ends; takes the keys of `amt_stream.cli.keys`.
 
     A subclass says what is read and how it looks. As a context manager it leaves the terminal as it
     was, whatever happens.
@@ -125,13 +132,15 @@ class TerminalMeter(Generic[Shown]):
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         self._engine, self._stream = engine, stream
         self._drawn = draws(stream)
-        self._keys = _Keys()
+        self._keys = Keys()
         self._undo = contextlib.ExitStack()
-        self._frozen = False
+        self._paused = self._stopped = self._quit = self._listed = False
+        self._frozen: Shown | None = None
+        self._note: str | None = None
         self._keeper = keeper_in(engine.sinks)
-        self._sound: tuple[str, ...] = ()
-        if self._keeper is not None:
-            self._sound = (f"{self._keeper.words}: s writes a file",)
+        self._told = ""
+        self.make_log: Callable[[], SessionLog] | None = None
+        """Makes a log of what is measured, for a key; without, it has none to begin."""
         self._printed_s = -math.inf
         self._end_s = math.inf
         self.watch: Watch | None = None
@@ -150,9 +159,54 @@ class TerminalMeter(Generic[Shown]):
         """A reading as lines for a terminal of `width` characters and `height` lines."""
         raise NotImplementedError
 
+    def clear(self) -> None:
+        """Forget what was counted."""
+        self._engine.clear()
+
     def reset(self) -> None:
-        """The model back to silence."""
+        """Models back to silence."""
         self._engine.reset()
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        self._paused = not self._paused
+        (self._engine.pause if self._paused else self._engine.unpause)()
+
+    def stop(self) -> None:
+        """Let the input go; the last screen stays until the user quits."""
+        self._stopped = True
+        self._engine.stop()
+
+    def freeze(self) -> None:
+        """Hold the picture; the measurement goes on behind it."""
+        self._frozen = self.reading() if self._frozen is None else None
+
+    def mark(self) -> None:
+        """Ask for a note: keys go to it until it is entered."""
+        count = sum(event.kind == "mark" for event in self._engine.events) + 1
+        self._note = f"mark {count}"
+
+    def log(self) -> None:
+        """Log from here on, or no more."""
+        log = next((sink for sink in self._engine.sinks if isinstance(sink, SessionLog)), None)
+        if log is not None:
+            self._engine.detach(log)
+            self._told = f"no longer logged in {log.path}"
+        elif self.make_log is not None:
+            try:
+                log = self.make_log()
+            except (Refusal, OSError) as error:
+                self._told = str(error)
+            else:
+                self._engine.attach(log, log.table.rows.begin)
+                self._told = f"logged in {log.path}"
+
+    def keys(self) -> None:
+        """Show the list of keys, or no more."""
+        self._listed = not self._listed
+
+    def quit(self) -> None:
+        self._quit = True
 
     def __enter__(self) -> Self:
         if self._drawn:
@@ -186,7 +240,7 @@ class TerminalMeter(Generic[Shown]):
         self._end_s = end
         next_line_s = LINE_S
         watch = self.watch = Watch(self._engine)
-        while not (ending.asked or self._engine.wait(0.0) or self._engine.error is not None):
+        while not (ending.asked or self._quit or self._has_ended):
             reading = self.reading()
             if reading is not None:
                 if self._drawn:
@@ -198,8 +252,14 @@ class TerminalMeter(Generic[Shown]):
                 watch.look()
             if self._reached(end) or watch.is_overdue(duration):
                 return
-            if not self._wait_for_key():
-                return
+            for key in self._keys.wait(DRAW_S):
+                self._take(key)
+
+    @property
+    def _has_ended(self) -> bool:
+        """By itself; what the user stopped stays to be seen."""
+        engine = self._engine
+        return engine.error is not None or (engine.wait(0.0) and not self._stopped)
 
     def _reached(self, end: float) -> bool:
         latest = self._engine.history.latest
@@ -230,41 +290,66 @@ class TerminalMeter(Generic[Shown]):
             "faults": " ".join(fault_words(faults)),
             "source": plain(f"{self._engine.source.name}, {self._engine.source.fs} Hz"),
             "health": self._engine.health,
-            "sound": self._sound,
+            "told": self._words_told(),
+            "held": self._words_held(),
         }
         return self.read(last, condition)
 
-    def _wait_for_key(self) -> bool:
-        """Take one turn; False when the user quits."""
-        key = self._keys.wait(DRAW_S)
-        if key == " ":
-            self._frozen = not self._frozen
-        elif key == "r":
-            self.reset()
-        elif key == "s":
-            self._replay()
-        return key not in ("q", "Q")
+    def _words_told(self) -> tuple[str, ...]:
+        kept = () if self._keeper is None else (f"{self._keeper.words}: i writes a file",)
+        return (*kept, *((self._told,) if self._told else ()))
 
-    def _replay(self) -> None:
+    def _words_held(self) -> tuple[str, ...]:
+        states = {"stopped": self._stopped, "paused": self._paused and not self._stopped}
+        return tuple(word for word, so in states.items() if so)
+
+    def _take(self, key: str) -> None:
+        """A character that was typed: of a note, or a key of the list."""
+        if self._note is not None:
+            self._write_note(key, self._note)
+            return
+        name = BY_KEY.get(key, BY_KEY.get(key.lower()))
+        if name is not None and (not self._stopped or name in WHEN_STOPPED):
+            getattr(self, name)()
+
+    def _write_note(self, key: str, note: str) -> None:
+        if key in "\r\n":
+            self._engine.mark(note)
+            self._told = f"marked: {note}"
+        if key in ("\r", "\n", ESCAPE):
+            self._note = None
+        elif key in "\b\x7f":
+            self._note = note[:-1]
+        elif key.isprintable():
+            self._note = note + key
+
+    def replay(self) -> None:
         """Have the last of the sound written, and say where; the screen waits for no disk."""
         keeper = self._keeper
         if keeper is None:
+            self._told = "no sound is kept: start with --event-folder and --keep-sound to keep it"
             return
 
         def write() -> None:
             try:
-                told = f"written: {keeper.replay().name}"
+                self._told = f"written: {keeper.replay().name}"
             except Refusal as refusal:
-                told = str(refusal)
-            self._sound = (self._sound[0], told)
+                self._told = str(refusal)
 
         threading.Thread(target=write, name="replay", daemon=True).start()
 
     def _draw(self, reading: Shown) -> None:
-        if self._frozen:
-            return
         size = shutil.get_terminal_size()
-        lines = self.screen(reading, size.columns, size.lines - 1)[: size.lines - 1]
+        if self._frozen is not None:
+            reading = replace(self._frozen, told=reading.told, held=("frozen", *reading.held))
+        lines = self.screen(reading, size.columns, size.lines - 1)
+        if self._listed:
+            lines = keys_screen()
+        if self._note is not None:
+            # On the last line of the screen, whatever is above it.
+            asked = f"{BOLD}note{PLAIN} {plain(self._note)}_   (enter keeps it, escape does not)"
+            lines = [*lines[: size.lines - 2], asked]
+        lines = lines[: size.lines - 1]
         text = "".join(f"{fitted(line, size.columns)}{CLEAR_LINE}\r\n" for line in lines)
         self._stream.write(HOME + text + CLEAR_BELOW)
         self._stream.flush()
@@ -273,42 +358,3 @@ class TerminalMeter(Generic[Shown]):
         self._printed_s = reading.time_s
         self._stream.write(self.line(reading) + "\n")
         self._stream.flush()
-
-
-class _Keys:
-    """Single keys from a POSIX terminal; elsewhere there are none, and waiting is all it does."""
-
-    def __init__(self) -> None:
-        self._before: list[Any] | None = None
-
-    def take(self) -> None:
-        with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
-            import termios
-            import tty
-
-            if os.isatty(sys.stdin.fileno()):
-                self._before = termios.tcgetattr(sys.stdin)
-                tty.setcbreak(sys.stdin, termios.TCSADRAIN)
-
-    def give_back(self) -> None:
-        if self._before is not None:
-            import termios
-
-            # Now, and not once all is written: somebody may have stopped the terminal.
-            with contextlib.suppress(termios.error):
-                termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
-
-    def wait(self, seconds: float) -> str:
-        """The key pressed within that time, or ""."""
-        if self._before is None:
-            time.sleep(seconds)
-            return ""
-        if not select.select([sys.stdin], [], [], seconds)[0]:
-            return ""
-        try:
-            key = os.read(sys.stdin.fileno(), 1)
-        except OSError:
-            key = b""
-        if not key:  # the terminal was closed
-            ending.ask(signal.SIGHUP)
-        return key.decode(errors="replace")

@@ -4,19 +4,16 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.inputs import Input, open_input
-from amt_stream.cli.log import open_log
+from amt_stream.cli.log import log_folder, logged
 from amt_stream.cli.making import (
-    engine_settings,
     input_from_window,
     make_engine,
     make_models,
-    make_table,
     metered_input,
     open_keepers,
     open_logs,
@@ -89,16 +86,14 @@ class Maker:
 
     def log(self, engine: "Engine", path: Path | None) -> SessionLog:
         """A log of what an engine measures, from when it is attached, in a folder of its own."""
-        args, preset, given, models, blocksize = self._running[id(engine)]
-        path = log_folder() if path is None else path
-        args = _logged(args, path, resume=False)
-        table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-        return open_log(args, table, given, engine_settings(given, preset, blocksize))
+        args, *_ = running = self._running[id(engine)]
+        args = logged(args, path or log_folder(), resume=False)
+        return open_logs(*running._replace(args=args))[0]
 
     def _made(self, wanted: "Wanted") -> _Running:
         args, preset = self._args, self._preset
         if wanted.log is not None or wanted.past is not None:
-            args = _logged(args, wanted.log, resume=wanted.past is not None)
+            args = logged(args, wanted.log, resume=wanted.past is not None)
         if wanted.models is not None:
             preset = preset.with_names(wanted.models)
         if wanted.settings:
@@ -115,20 +110,6 @@ class Maker:
             given, blocksize = metered_input(args, preset), args.blocksize
         models = make_models(given, preset, VIEWS[preset.view].asks)
         return _Running(args, preset, given, models, blocksize)
-
-
-def log_folder() -> Path:
-    """Where the log of a measurement that begins now is, where nobody says otherwise."""
-    from platformdirs import user_documents_dir
-
-    began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
-    return Path(user_documents_dir()) / "amt-stream" / began
-
-
-def _logged(args: argparse.Namespace, path: Path | None, resume: bool) -> argparse.Namespace:
-    """The same words with another log."""
-    changed = {"log": None if path is None else str(path), "resume": resume and path is not None}
-    return argparse.Namespace(**{**vars(args), **changed})
 
 
 def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] | None:

@@ -8,7 +8,7 @@ class Command(NamedTuple):
 
     name: of the method of the window that does it
     text: in the menu
-    key: as Qt writes it
+    key: as Qt writes it; with a comma and a space between, several
     menu: where it stands
     about: what it does, in a sentence
     checked: whether it is on or off
@@ -21,10 +21,17 @@ class Command(NamedTuple):
     about: str
     checked: bool = False
 
+    @property
+    def keys(self) -> list[str]:
+        """Each of them."""
+        return self.key.split(", ")
+
 
 COMMANDS = (
     Command("open_file", "&Open a sound...", "Ctrl+O", "File", "measures a file as it sounds"),
-    Command("quit", "&Quit", "Ctrl+Q", "File", "closes the window; asks where readings are lost"),
+    Command(
+        "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
+    ),
     Command("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
     Command("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
     Command("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),

@@ -116,7 +116,7 @@ class MainWindow(QtWidgets.QMainWindow):
         for command in COMMANDS:
             action = QtGui.QAction(command.text, self)
             action.setObjectName(command.name)
-            action.setShortcut(QtGui.QKeySequence(command.key))
+            action.setShortcuts([QtGui.QKeySequence(key) for key in command.keys])
             action.setToolTip(f"{command.about} ({command.key})")
             action.setCheckable(command.checked)
             action.triggered.connect(partial(self._do, command.name))

@@ -1,10 +1,13 @@
+import os
 import signal
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.cli.keys import keys_line
 from amt_stream.cli.loudness_terminal import LoudnessSeen, line, screen
 from amt_stream.rows import fault_words, phon_text
 from amt_stream.scales import phon_to_sone
@@ -95,7 +98,7 @@ def test_it_draws_in_place_and_takes_keys(typist, begin, sound_file, tone):
         person.wait_for("uncalibrated", since=person.wait_for(ENTER))
         # Louder than anything that comes after 2 s: only a reset makes the maximum forget it.
         person.wait_for("Hz  3.")
-        after = person.press("r")
+        after = person.press("Rr")
         person.wait_for("1.000 sone", since=after)
         person.press("q")
         last = person.wait_for("measured", since=person.wait_for(LEAVE, since=after))
@@ -108,14 +111,63 @@ def test_it_draws_in_place_and_takes_keys(typist, begin, sound_file, tone):
     assert float(farewell.split("max LTL")[1].split()[0]) < 1.1
 
 
+def counted(person, since, holds=lambda seconds: True, timeout=20.0):
+    """The first of the seconds counted, as screens tell them, of which that holds."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        since = person.wait_for(" s counted", since=since)
+        seconds = float(person.seen[:since].removesuffix(" s counted").rsplit(" ", 1)[1])
+        if holds(seconds):
+            return seconds
+    raise AssertionError(person.seen[-2000:])
+
+
+def test_keys_as_the_window_has_them(typist, begin, tmp_path):
+    person, terminal = typist
+    call = ["meter", "--terminal", "--source", "demo", "--model", "spl"]
+    home = os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal, environment=home) as meter:
+        person.wait_for("Hz  1.")
+        shown = person.wait_for(" paused ", since=person.press(" "))
+        kept = counted(person, shown)
+        assert kept > 0.5
+        after = person.wait_for("Hz  3.", since=shown)
+        assert counted(person, after) == kept
+        # Arrow keys and the like type nothing, though an S is in what F4 sends.
+        after = person.press("\x1b[A\x1bOS ")
+        counted(person, after, lambda seconds: seconds > kept + 0.5)
+        counted(person, person.press("r"), lambda seconds: seconds < kept)
+        after = person.wait_for("note", since=person.press("m"))
+        person.wait_for("marked: mark 1: doör", since=person.press(": dooor\x7f\x7f\x7för\n"))
+        person.wait_for("logged in", since=person.press("l"))
+        person.wait_for("no longer logged", since=person.press("l"))
+        after = person.wait_for(" frozen ", since=person.press("f"))
+        after = person.wait_for("Keys", since=person.press("?"))
+        for words in ("space  pause", "R  reset filters", "q  quit"):
+            person.wait_for(words, since=after)
+        person.press("?f")
+        person.wait_for(" stopped ", since=person.press("s"))
+        person.press("q")
+        person.wait_for("measured", since=person.wait_for(LEAVE, since=after))
+    assert meter.returncode == 0
+    assert len(list((tmp_path / "Documents").glob("amt-stream/*/session.json"))) == 1
+
+
+def test_the_line_of_keys_fits():
+    for width in (20, 60, 80, 200):
+        assert len(keys_line(width)) <= width or width < 20
+        assert keys_line(width).endswith("? keys, q quit")
+    assert "space pause, s stop" in keys_line(80)
+
+
 def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_path):
     person, terminal = typist
     call = ["meter", "--terminal", "--source", "demo", "--model", "spl"]
     call += ["--event-folder", tmp_path / "sounds", "--keep-sound", "1"]
     with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
-        person.wait_for("the last 1 s of sound are kept in memory: s writes a file")
+        person.wait_for("the last 1 s of sound are kept in memory: i writes a file")
         person.wait_for("Hz  2.")
-        after = person.press("s")
+        after = person.press("i")
         person.wait_for("written", since=after)
         person.press("q")
         person.wait_for("1 file of sound in ", since=person.wait_for(LEAVE, since=after))

@@ -1,0 +1,21 @@
+"""Keys: the same in the window and in the terminal."""
+
+from amt_monitor.commands import COMMANDS
+from amt_stream.cli.keys import KEYS
+
+
+def as_qt_writes(key):
+    if key == " ":
+        return "Space"
+    return f"Shift+{key}" if key.isupper() else key.upper()
+
+
+def test_keys_of_the_terminal_do_the_same_in_the_window():
+    window = {command.name: command.keys for command in COMMANDS}
+    for one in KEYS:
+        assert as_qt_writes(one.key) in window[one.name], one
+
+
+def test_no_key_does_two_things():
+    keys = [key for command in COMMANDS for key in command.keys]
+    assert len(set(keys)) == len(keys)
