@@ -6,6 +6,7 @@ row says where an array lies, and its sizes, or where a kernel lies, or is an in
 zeros is none of these. Nothing is checked: who fills a plan sees to it that all of it is there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from amt_stream.functional.dispatch import Array, kernel
 
 AXES = 4
 """Of an array in a plan, at most."""
@@ -180,3 +183,34 @@ def _copied(typing: Any, to: Any, start: Any, count: Any) -> Any:
 
 
 copied: Any = intrinsic(_copied)
+
+
+def of_type(rows: Any, kind: Any) -> Callable[..., tuple[Argument, ...]]:
+    """`f(axes, *names)`: arguments of numbers of this type, by the names of their rows."""
+
+    def named(axes: int | None, *names: str) -> tuple[Argument, ...]:
+        return tuple(Argument(getattr(rows, name), axes, kind) for name in names)
+
+    return named
+
+
+@kernel
+def join(plan: Array, past: int, new: int, both: int, size: int) -> None:
+    """Arrays (row, time) by their rows in the plan: `new` after `past`, of numbers of `size`.
+
+    What `both` has besides is left as it is.
+    """
+    before, length = plan[past, 2] * size, plan[new, 2] * size
+    for r in range(plan[both, 1]):
+        to = plan[both, 0] + r * plan[both, 2] * size
+        copied(to, plan[past, 0] + r * before, before)
+        copied(to + before, plan[new, 0] + r * length, length)
+
+
+@kernel
+def leave(plan: Array, both: int, past: int, size: int) -> None:
+    """The end of `both` is the next `past`."""
+    whole, length = plan[both, 2] * size, plan[past, 2] * size
+    for r in range(plan[both, 1]):
+        end = plan[both, 0] + (r + 1) * whole
+        copied(plan[past, 0] + r * length, end - length, length)

@@ -10,16 +10,17 @@ from numba import types
 
 from amt_stream.functional.banded import multiply
 from amt_stream.functional.by_address import (
-    Argument,
     Called,
     Index,
     Indices,
     Together,
-    copied,
+    join,
+    leave,
+    of_type,
 )
 from amt_stream.functional.dispatch import Array, kernel
 from amt_stream.functional.excitation import _lower_skirts, _select_components
-from amt_stream.functional.fir import _fir, _fir_with_tail, _polyphase
+from amt_stream.functional.fir import _fir, _fir_with_tail, resampling
 from amt_stream.functional.group_skirts import Groups, _group_skirts
 from amt_stream.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
 from amt_stream.functional.spectrum import _running_spectrum
@@ -161,42 +162,22 @@ def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Ar
             ltl[r, n] = ltl_ears[r, 0, n] + ltl_ears[r, 1, n]
 
 
-def _a(axes: int, *names: str) -> tuple[Argument, ...]:
-    """Arrays of numbers by their names."""
-    return tuple(Argument(getattr(AT, name), axes) for name in names)
-
-
-def _i(axes: int, name: str) -> Argument:
-    """An array of integers."""
-    return Argument(getattr(AT, name), axes, types.int64)
-
-
-def _d(axes: int | None, name: str) -> Argument:
-    """An array of float64, or a number."""
-    return Argument(getattr(AT, name), axes, types.float64)
-
+_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
 
 _CHANNELS = Together(Channels, (*_a(1, *Channels._fields[:-1]), *_a(0, "c")))
 _GROUPS = Together(
     Groups,
     (
-        *(*_a(1, "apart"), _i(1, "ends"), *_a(1, "middle"), *_a(2, "slope", "bend")),
-        *(_i(1, "above"), *_a(1, "center")),
+        *(*_a(1, "apart"), *_i(1, "ends"), *_a(1, "middle"), *_a(2, "slope", "bend")),
+        *(*_i(1, "above"), *_a(1, "center")),
     ),
 )
 _LOUDNESS = _a(3, "stl_ears", "ltl_ears")
 _MEMORY = _a(2, "short", "long")
-_PRECISE = _d(2, "short"), _d(2, "long")
+_PRECISE = _d(2, "short", "long")
 
 CALLED = {
-    "to_rate": Called(
-        AT.to_rate,
-        _polyphase,
-        *_a(2, "to_resample", "bank"),
-        Index(AT.down),
-        Index(AT.taken),
-        *_a(2, "resampled"),
-    ),
+    "to_rate": resampling(AT),
     "through_ear": Called(AT.through_ear, _fir, *_a(2, "to_ear"), *_a(1, "taps"), *_a(2, "heard")),
     "through_ear_with_tail": Called(
         AT.through_ear_with_tail,
@@ -220,7 +201,7 @@ CALLED = {
         AT.to_density,
         multiply,
         *_a(2, "all_kept", "levels"),
-        _i(2, "levels_blocks"),
+        *_i(2, "levels_blocks"),
         *_a(2, "all_density"),
         gives=True,
     ),
@@ -228,7 +209,7 @@ CALLED = {
         AT.to_high,
         multiply,
         *_a(2, "all_kept", "upper"),
-        _i(2, "upper_blocks"),
+        *_i(2, "upper_blocks"),
         *_a(2, "all_high"),
         gives=True,
     ),
@@ -237,7 +218,7 @@ CALLED = {
         _group_skirts,
         *_a(2, "part_kept", "part_density"),
         _GROUPS,
-        _d(None, "part_db"),
+        *_d(None, "part_db"),
         *_a(2, "part_low"),
         gives=True,
     ),
@@ -246,28 +227,28 @@ CALLED = {
         _lower_skirts,
         *_a(2, "part_kept", "part_level"),
         *_a(1, "frequency", "fc", "slope"),
-        _i(1, "components_below"),
+        *_i(1, "components_below"),
         *_a(2, "part_low"),
         gives=True,
     ),
     "to_shifted": Called(
-        AT.to_shifted, _to_shifted, *_a(2, "part_low", "part_high"), _d(None, "part_factor")
+        AT.to_shifted, _to_shifted, *_a(2, "part_low", "part_high"), *_d(None, "part_factor")
     ),
     "to_binaural": Called(
         AT.to_binaural,
         _binaural_loudness,
-        *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), _d(None, "step")),
-        *(*_a(1, "short_term", "long_term"), _i(1, "before"), *_MEMORY),
+        *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), *_d(None, "step")),
+        *(*_a(1, "short_term", "long_term"), *_i(1, "before"), *_MEMORY),
         *(*_a(4, "specific"), *_LOUDNESS, *_MEMORY),
     ),
     "to_monaural": Called(
         AT.to_monaural,
         _monaural_loudness,
-        *(*_a(4, "excitation"), _CHANNELS, _d(None, "step")),
-        *(_d(1, "short_term"), _d(1, "long_term"), _i(1, "before"), *_PRECISE),
+        *(*_a(4, "excitation"), _CHANNELS, *_d(None, "step")),
+        *(*_d(1, "short_term", "long_term"), *_i(1, "before"), *_PRECISE),
         *(*_LOUDNESS, *_PRECISE),
     ),
-    "to_end": Called(AT.to_end, _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), _i(1, "before")),
+    "to_end": Called(AT.to_end, _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), *_i(1, "before")),
 }
 """The kernels, by their rows in a plan."""
 
@@ -282,28 +263,6 @@ _to_binaural, _to_monaural = CALLED["to_binaural"].call, CALLED["to_monaural"].c
 
 
 @kernel
-def _join(plan: Array, past: int, new: int, both: int, size: int) -> None:
-    """Arrays (row, time) by their rows in the plan: `new` after `past`, of numbers of `size`.
-
-    What `both` has besides is left as it is.
-    """
-    before, length = plan[past, 2] * size, plan[new, 2] * size
-    for r in range(plan[both, 1]):
-        to = plan[both, 0] + r * plan[both, 2] * size
-        copied(to, plan[past, 0] + r * before, before)
-        copied(to + before, plan[new, 0] + r * length, length)
-
-
-@kernel
-def _leave(plan: Array, both: int, past: int, size: int) -> None:
-    """The end of `both` is the next `past`."""
-    whole, length = plan[both, 2] * size, plan[past, 2] * size
-    for r in range(plan[both, 1]):
-        end = plan[both, 0] + (r + 1) * whole
-        copied(plan[past, 0] + r * length, end - length, length)
-
-
-@kernel
 def to_density(plan: Array, like: Array) -> bool:
     """Sound to the power around each component, and the excitation by those above each channel.
 
@@ -313,17 +272,17 @@ def to_density(plan: Array, like: Array) -> bool:
     """
     size, sound = like.itemsize, AT.given
     if plan[AT.to_rate, 0]:
-        _join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
+        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
         _to_rate(plan, like)
         sound = AT.resampled
-    _join(plan, AT.before_ear, sound, AT.to_ear, size)
+    join(plan, AT.before_ear, sound, AT.to_ear, size)
     if plan[AT.through_ear_with_tail, 0]:
         # What is heard in this block is written behind what was.
-        _join(plan, AT.before_tail, AT.nothing, AT.to_tail, size)
+        join(plan, AT.before_tail, AT.nothing, AT.to_tail, size)
         _through_ear_with_tail(plan, like)
     else:
         _through_ear(plan, like)
-    _join(plan, AT.before_spectrum, AT.heard, AT.to_transform, size)
+    join(plan, AT.before_spectrum, AT.heard, AT.to_transform, size)
     _to_spectrum(plan, like)
     _to_kept(plan, like)
     return bool(_to_density(plan, like) and _to_high(plan, like))
@@ -339,11 +298,11 @@ def to_loudness(plan: Array, like: Array) -> bool:
         return False
     size = like.itemsize
     if plan[AT.to_rate, 0]:
-        _leave(plan, AT.to_resample, AT.before_resampling, size)
-    _leave(plan, AT.to_ear, AT.before_ear, size)
+        leave(plan, AT.to_resample, AT.before_resampling, size)
+    leave(plan, AT.to_ear, AT.before_ear, size)
     if plan[AT.through_ear_with_tail, 0]:
-        _leave(plan, AT.to_tail, AT.before_tail, size)
-    _leave(plan, AT.to_transform, AT.before_spectrum, size)
+        leave(plan, AT.to_tail, AT.before_tail, size)
+    leave(plan, AT.to_transform, AT.before_spectrum, size)
     if plan[AT.to_binaural, 0]:
         _to_binaural(plan, like)
     else:

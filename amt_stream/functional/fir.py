@@ -1,12 +1,14 @@
 """Finite impulse responses: at one rate, and from one rate to another."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from amt_stream.functional import gpu
+from amt_stream.functional.by_address import Called, Index, of_type
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 
@@ -243,3 +245,10 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
                 y[r, n3 * up + q], y[r, n3 * up + q1] = a3, b3
                 y[r, n * up + q], y[r, n * up + q1] = a0, b0
                 y[r, n1 * up + q], y[r, n1 * up + q1] = a1, b1
+
+
+def resampling(rows: Any) -> Called:
+    """`_polyphase` in a plan with such rows."""
+    a = of_type(rows, None)
+    given = *a(2, "to_resample", "bank"), Index(rows.down), Index(rows.taken), *a(2, "resampled")
+    return Called(rows.to_rate, _polyphase, *given)

@@ -70,7 +70,10 @@ def peaks(
 @kernel
 def _peaks(joined: Array, phases: Array, lengths: Array, samples: Array, between: Array) -> None:
     taps = phases.shape[1]
-    out = np.empty(lengths.max(), joined.dtype)
+    longest = 0
+    for n in range(lengths.size):
+        longest = max(longest, lengths[n])
+    out = np.empty(longest, joined.dtype)
     for r in range(samples.shape[0]):
         start = 0
         for n in range(samples.shape[1]):

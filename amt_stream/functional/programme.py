@@ -73,8 +73,7 @@ def _filtered_mean_square(
             start += length
             y[r, n] = total / length
             s1, s2, r1, r2 = _heard(s1), _heard(s2), _heard(r1), _heard(r2)
-        zf[r, 0] = s1, s2
-        zf[r, 1] = r1, r2
+        zf[r, 0, 0], zf[r, 0, 1], zf[r, 1, 0], zf[r, 1, 1] = s1, s2, r1, r2
 
 
 @recurrence

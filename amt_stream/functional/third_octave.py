@@ -172,7 +172,10 @@ def _third_octaves(
     y: Array,
 ) -> None:
     """`states` (row, state, band) become the last ones; y: (row, 5, band, frame)."""
-    frame = np.empty(lengths.max())
+    longest = 0
+    for n in range(lengths.size):
+        longest = max(longest, lengths[n])
+    frame = np.empty(longest)
     for r in range(x.shape[0]):
         start = 0
         for n in range(y.shape[3]):

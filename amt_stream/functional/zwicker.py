@@ -1,7 +1,7 @@
 """Loudness after Zwicker, step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
 
 from collections.abc import Sequence
-from math import prod
+from math import prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.elementary import exponential
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.functional.state_space import state_space
@@ -66,7 +67,7 @@ def third_octave_powers(
         *(() if smoothing is None else (("smoothing", smoothing, (bands,)),)),
     )
     if compiled(x, poles, gain, zi):
-        rows = array(x.double()).reshape(-1, frames, STEP)
+        rows = array(x).reshape(-1, frames, STEP)
         y = zi.new_empty(*lead, frames, bands)
         after = zi.clone(memory_format=torch.contiguous_format)
         _third_octave_powers(
@@ -220,33 +221,43 @@ def _core_loudness(
     adaptation: Array,
     y: Array,
 ) -> None:
-    one = y.dtype.type(1)
-    ten, tenth, quarter = 10 * one, one / 10, one / 4
-    most, above = limit.shape[0] - 1, limit.shape[1] - len(LOW)
+    number, bands, low = y.dtype.type, y.shape[1], limit.shape[1]
+    zero, one, quarter = number(0), number(1), number(0.25)
+    to_power, endless = number(np.log(10) / 10), number(np.inf)
+    most_power = number(88 if y.itemsize == 4 else 709)
+    most, above = limit.shape[0] - 1, low - len(LOW)
+    scale, heard = np.empty(bands, y.dtype), np.empty(bands, y.dtype)
+    for i in range(bands):
+        scale[i] = number(0.0635) * number(10) ** (number(1 / 40) * threshold[i])
+    corrected, power = np.empty(low, y.dtype), np.empty(low, y.dtype)
     for r in range(y.shape[0]):
-        for i in range(y.shape[1]):
-            if i < len(LOW):
-                start, end = LOW[i]
-                power = 0 * one
-                for b in range(start, end):
-                    place = 0
-                    while place < most and levels[r, b] > limit[place, b]:
-                        place += 1
-                    power += ten ** (tenth * (levels[r, b] + correction[place, b]))
-                heard = ten * np.log10(power) - transmission[i]
-            else:
-                heard = levels[r, i + above] - transmission[i]
-            core = 0 * one
-            if not heard <= threshold[i]:
-                ratio = ten ** (tenth * (heard - adaptation[i] - threshold[i]))
-                growth = np.sqrt(np.sqrt(3 * quarter + quarter * ratio)) - one
-                # Not below 0, and NaN stays.
-                if not growth <= 0:
-                    core = y.dtype.type(0.0635) * ten ** (quarter * tenth * threshold[i]) * growth
-            if i == 0:
-                less = y.dtype.type(0.4) + y.dtype.type(0.32) * core ** y.dtype.type(0.2)
-                core *= one if less > one else less
-            y[r, i] = core
+        x, core = levels[r], y[r]
+        for b in range(low):
+            place = 0
+            while place < most and x[b] > limit[place, b]:
+                place += 1
+            corrected[b] = x[b] + correction[place, b]
+        # Loops of their own, which fill the vector registers.
+        for b in range(low):
+            u = to_power * corrected[b]
+            power[b] = endless if u > most_power else exponential(u)
+        for i in range(len(LOW)):
+            start, end = LOW[i]
+            total = zero
+            for b in range(start, end):
+                total += power[b]
+            heard[i] = number(10) * np.log10(total) - transmission[i]
+        for i in range(len(LOW), bands):
+            heard[i] = x[i + above] - transmission[i]
+        for i in range(bands):
+            u = to_power * (heard[i] - adaptation[i] - threshold[i])
+            ratio = endless if u > most_power else exponential(u)
+            growth = sqrt(sqrt(3 * quarter + quarter * ratio)) - one
+            # Not below 0, and NaN stays.
+            nothing = heard[i] <= threshold[i] or growth <= zero
+            core[i] = zero * heard[i] if nothing else scale[i] * growth
+        less = number(0.4) + number(0.32) * core[0] ** number(0.2)
+        core[0] *= one if less > one else less
 
 
 @operator(lambda core, coefficients, zi, begun: alike(core, zi))

@@ -1,11 +1,11 @@
-"""Sound to loudness in one go: the kernels of the stages, without what stands between them."""
+"""Chains in one go: the kernels of the stages, without what stands between them."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import chain
-from math import lcm, prod
+from math import prod
 from operator import is_
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,26 +13,23 @@ import torch
 from torch import Tensor
 
 from amt_stream.compose import Chain
-from amt_stream.functional.by_address import WIDTH
-from amt_stream.functional.component_loudness import AT, CALLED, to_density, to_loudness
-from amt_stream.functional.dispatch import Array, compilable, compiled
-from amt_stream.functional.excitation import Filters
-from amt_stream.functional.group_skirts import SILENCE, Groups
-from amt_stream.functional.loudness import Channels
+from amt_stream.functional.by_address import WIDTH, Called
+from amt_stream.functional.dispatch import compilable, compiled
 from amt_stream.functional.threads import SMALL
-from amt_stream.stages.excitation import CAM_STEP, PRODUCTS
-from amt_stream.stages.loudness import BINAURAL, BinauralLoudness, Glasberg2002Output
-from amt_stream.stages.spectrum import HALVES, HOP
 from amt_stream.streaming import Shape, Stage, State
 
 
 class FusedChain(Chain):
-    """`front_end`, `Excitation` and its loudness, quick at one frame a block too.
+    """A chain that is quick at one frame a block too.
 
     Between short kernels torch takes longer than they do. Where no gradient is wanted, nothing is
     traced and no stage has a hook, two compiled calls do all of it, by the same kernels in the same
     order: the numbers are those of the stages one by one, bit for bit.
+
+    fused: what runs it so
     """
+
+    fused: ClassVar[type["Fused"]]
 
     def step(self, x: Tensor, state: State) -> tuple[Any, State]:
         # Asked before all else: what is traced or transformed has no memory to look at.
@@ -42,7 +39,7 @@ class FusedChain(Chain):
         if fused is None or not fused.as_made():
             # This block by the stages, which refuse tables that do not fit.
             y = super().step(x, state)
-            _FUSED[self] = Fused(self.stages())
+            _FUSED[self] = self.fused(self.stages(), self.block_size)
             return y
         if fused.takes(x, state):
             after = {
@@ -66,14 +63,20 @@ class FusedChain(Chain):
 
 
 class Room:
-    """Memory for a block of one shape, and the plan of what lies where."""
+    """Memory for a block of one shape, and the plan of what lies where.
 
-    def __init__(self, shape: torch.Size) -> None:
-        self.shape = shape
-        self.plan = np.zeros((len(AT), WIDTH), np.int64)
+    rows: those of the plan, by their names
+    arrays: what was made for it
+    memory: state by its name in the chain: its row, and its shape there
+    outputs: shapes of what comes out
+    """
+
+    def __init__(self, rows: Any, shape: Shape) -> None:
+        self.rows, self.shape = rows, shape
+        self.plan = np.zeros((len(rows), WIDTH), np.int64)
         self.arrays: dict[str, Tensor] = {}
+        self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
-        self.full: Shape = ()
         self.keys: list[str] = []
         self.state: list[Tensor] = []
         self.places: list[int] = []
@@ -81,21 +84,50 @@ class Room:
     def put(self, name: str, x: Tensor, *shape: int) -> None:
         """Write in the plan where `x`, contiguous, lies, as an array of that shape or its own."""
         sizes = shape or x.shape
-        self.plan[getattr(AT, name), : 1 + len(sizes)] = x.data_ptr(), *sizes
+        self.plan[getattr(self.rows, name), : 1 + len(sizes)] = x.data_ptr(), *sizes
+
+    def expect(self, name: str, *shape: int) -> None:
+        """Write in the plan the shape of what will be put there."""
+        self.plan[getattr(self.rows, name), : 1 + len(shape)] = 0, *shape
 
     def make(self, name: str, dtype: torch.dtype, *shape: int) -> Tensor:
         """A new array in the plan."""
-        x = torch.empty(shape, dtype=dtype)
-        self.arrays[name] = x
+        with torch.inference_mode(False):  # whose tensors may be written to in it only
+            x = self.arrays[name] = torch.empty(shape, dtype=dtype)
         self.put(name, x)
         return x
 
+    def holds(self, state: State) -> bool:
+        """Whether the plan has this state where it is."""
+        values = list(state.values())
+        return (
+            list(map(Tensor.data_ptr, values)) == self.places
+            and all(map(is_, values, self.state))
+            and list(state) == self.keys
+        )
+
+    def remember(self, state: State) -> None:
+        """Have the state of the block where `state` keeps it."""
+        for key, (name, shape) in self.memory.items():
+            self.put(name, state[key], *shape)
+        self.keys, self.state = list(state), list(state.values())
+        self.places = list(map(Tensor.data_ptr, self.state))
+
 
 class Fused:
-    """What `FusedChain` runs, on the tables that its stages have now."""
+    """What a `FusedChain` runs, on the tables that its stages have now.
 
-    def __init__(self, stages: Mapping[str, Stage]) -> None:
-        self.stages: list[Any] = list(stages.values())
+    rows: of the plan, by their names
+    axes: of the input at least
+    """
+
+    rows: Any
+    axes = 1
+
+    def __init__(self, stages: Mapping[str, Stage], block_size: int) -> None:
+        self.named: Mapping[str, Any] = stages
+        self.stages = list(self.named.values())
+        self.block_size, self.dtype = block_size, self.stages[-1].dtype
         self.buffers = [stage._buffers for stage in self.stages]
         self.hooks = [
             hooks
@@ -104,35 +136,34 @@ class Fused:
         ]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
-        named: Any = stages
-        self.resample, self.ear = named.get("resample"), named["ear"]
-        self.spectrum, self.excitation = named["spectrum"], named["excitation"]
-        self.loudness = self.stages[-1]
-        self.binaural = isinstance(self.loudness, BinauralLoudness)
-        self.dtype = self.ear.dtype
-        self.block_size = HOP
-        if self.resample is not None:
-            self.block_size = int(lcm(HOP, self.resample.ratio.numerator) / self.resample.ratio)
-        # As a state of silence has them, without the rows.
-        self.pasts: dict[str, Shape] = {
-            f"{name}/{key}": tuple(value.shape)
-            for name, stage in zip(stages, self.stages[:-2], strict=False)
-            for key, value in stage.initial_state(()).items()
-        }
-        self.last = {key: f"{list(stages)[-1]}/{key}" for key in ("before", "short", "long")}
-        self.sounding = [*self.pasts, self.last["short"], self.last["long"]]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}
-        uncertainty = self.excitation.uncertainty_db
-        self.shifts = (0.0,) if uncertainty is None else (-uncertainty, 0.0, uncertainty)
         # Of other layouts the arrays would be copies, which do not change with the tables.
         flat = all(table.is_contiguous() for table in self.tables)
         self.serves = flat and compilable(*self.floats)
         if self.serves:
             self.places = list(map(Tensor.data_ptr, self.tables))
             self.like = torch.empty(0, dtype=self.dtype).numpy()
-            self.made = self._made()
             # Taken and given back: a model may run in several threads.
             self.rooms: list[Room] = []
+            # The part of a plan that does not change.
+            self.made = Room(self.rows, ())
+            self.make(self.made)
+
+    def make(self, made: Room) -> None:
+        """Put kernels, tables and numbers."""
+        raise NotImplementedError
+
+    def furnish(self, room: Room, lead: Shape, time: int, state: State) -> None:
+        """Make what a block of shape (*lead, time) needs."""
+        raise NotImplementedError
+
+    def given(self, room: Room) -> Any:
+        """The output for the sound that is put; None, and no state written, if a table is unfit."""
+        raise NotImplementedError
+
+    def suits(self, lead: Shape) -> bool:
+        """Whether the kernels take inputs of this shape, which is without time."""
+        return True
 
     def _tables(self) -> list[Any]:
         return list(chain.from_iterable(map(dict.values, self.buffers)))
@@ -149,16 +180,16 @@ class Fused:
 
     def takes(self, x: Tensor, state: State) -> bool:
         """Whether the kernels can take `x` and `state`, and nobody looks in between."""
-        if not self.serves or x.dtype is not self.dtype or x.dim() < 2 or not x.numel():
+        if not self.serves or x.dtype is not self.dtype or x.dim() < self.axes or not x.numel():
             return False
-        if any(self.hooks):
+        if any(self.hooks) or x.shape[-1] % self.block_size:
             return False
-        rows = tuple(x.shape[:-1])
-        kept = self.states.get(rows)
+        lead = tuple(x.shape[:-1])
+        kept = self.states.get(lead)
         if kept is None:
-            kept = self._state_of(rows)
-            self.states = {rows: kept}
-        if len(kept) != len(state):
+            kept = self._state_of(lead) if self.suits(lead) else {}
+            self.states = {lead: kept}
+        if not kept or len(kept) != len(state):
             return False
         for key, (shape, dtype) in kept.items():
             value = state[key]
@@ -166,18 +197,16 @@ class Fused:
                 return False
         if torch.is_grad_enabled() and any(table.requires_grad for table in self.floats):
             return False
-        return not x.shape[-1] % self.block_size and compiled(
-            *[state[key] for key in self.sounding]
-        )
+        return compiled(*[state[key] for key, (_, of) in kept.items() if of.is_floating_point])
 
-    def _state_of(self, rows: Shape) -> dict[str, tuple[Shape, torch.dtype]]:
-        """Shape and dtype of what the chain keeps for inputs of `rows`."""
-        levels = () if len(self.shifts) == 1 else (len(self.shifts),)
-        ears, channels = 2 if self.binaural else rows[-1], self.excitation.fc.shape[0]
-        last = self.loudness.initial_state((*rows[:-1], *levels, ears, channels))
-        found = {key: (rows + shape, self.dtype) for key, shape in self.pasts.items()}
-        of_last = {self.last[key]: (tuple(v.shape), v.dtype) for key, v in last.items()}
-        return found | of_last
+    def _state_of(self, lead: Shape) -> dict[str, tuple[Shape, torch.dtype]]:
+        """Shape and dtype of what the chain keeps for inputs of shape `lead` without time."""
+        found = {}
+        for name, stage in self.named.items():
+            for key, value in stage.initial_state(lead).items():
+                found[f"{name}/{key}"] = tuple(value.shape), value.dtype
+            lead = stage.out_shape(lead)
+        return found
 
     def run(self, x: Tensor, state: State) -> Any:
         """Output of the chain; `state` itself is what it is after the block.
@@ -189,20 +218,11 @@ class Fused:
         if room is None:
             return None
         x = x.resolve_neg().contiguous()
-        plan = room.plan
-        plan[AT.given, 0] = x.data_ptr()
-        number = self.like.dtype
-        y = [torch.from_numpy(np.empty(shape, number)) for shape in room.outputs]
-        plan[AT.stl :, 0] = list(map(Tensor.data_ptr, y))
-        wanted = self._wanted(room)
-        fits = to_density(plan, self.like)
-        if fits and not self.excitation.by_groups:
-            self._told(room)
-        if not (fits and to_loudness(plan, self.like)):
-            return None
-        if x.numel() <= SMALL:
+        room.plan[self.rows.given, 0] = x.data_ptr()
+        y = self.given(room)
+        if y is not None and x.numel() <= SMALL:
             self.rooms.append(room)
-        return self.loudness.given(*wanted, *y) if self.binaural else Glasberg2002Output(*y)
+        return y
 
     def _room(self, x: Tensor, state: State) -> Room | None:
         """The last one or a new one, for such a block and this state; None where none serves."""
@@ -210,155 +230,60 @@ class Fused:
         if self.serves:
             with suppress(IndexError):  # another thread may have taken it meanwhile
                 room = self.rooms.pop()
-        if room is None or room.shape != x.shape or x.dtype is not self.dtype:
-            if not self.takes(x, state):
-                return None
-            room = self._new(x)
-        elif any(self.hooks):
+        known = room is not None and room.shape == x.shape and x.dtype is self.dtype
+        asked = not known or any(self.hooks) or torch.is_grad_enabled()
+        if asked and not self.takes(x, state):
             return None
-        values = list(state.values())
-        places = list(map(Tensor.data_ptr, values))
-        if (
-            torch.is_grad_enabled()
-            or places != room.places
-            or not all(map(is_, values, room.state))
-            or list(state) != room.keys
-        ):
-            if not self.takes(x, state) or not all(map(Tensor.is_contiguous, values)):
+        if room is None or not known:
+            room = Room(self.rows, x.shape)
+            room.plan[...] = self.made.plan
+            room.expect("given", prod(x.shape[:-1]), x.shape[-1])
+            self.furnish(room, tuple(x.shape[:-1]), x.shape[-1], state)
+        if not room.holds(state):
+            flat = all(map(Tensor.is_contiguous, state.values()))
+            if not flat or not self.takes(x, state):
                 return None
-            self._remember(room, state)
+            room.remember(state)
         return room
 
-    def _made(self) -> Array:
-        """The part of a plan that does not change: kernels, tables and numbers."""
-        made = Room(torch.Size())
-        number, of_ear = self.like.dtype, ["taps"]
-        kernels = ["to_spectrum", "to_kept", "to_density", "to_high", "to_shifted", "to_end"]
-        if self.resample is not None:
-            kernels.append("to_rate")
-            made.put("bank", self.resample.bank)
-            made.plan[AT.down, 0] = self.resample.block_size
-            made.plan[AT.taken, 0] = self.resample.length
-        if self.ear.phase == "minimum":
-            kernels.append("through_ear_with_tail")
-            of_ear += ["low_pass", "tail"]
-        else:
-            kernels.append("through_ear")
-        made.plan[AT.hop, 0] = HOP
-        self.windows = torch.tensor(HALVES), torch.tensor(self.spectrum.bins)
-        made.put("halves", self.windows[0])
-        made.put("bins", self.windows[1])
-        filters = Groups if self.excitation.by_groups else Filters
-        kernels.append("by_groups" if self.excitation.by_groups else "one_by_one")
-        smoothing = BINAURAL if self.binaural else ("short_term", "long_term")
-        kernels.append("to_binaural" if self.binaural else "to_monaural")
-        for stage, names in (
-            (self.ear, of_ear),
-            (self.spectrum, ("cosine", "sine")),
-            (self.excitation, (*PRODUCTS, *filters._fields)),
-            (self.loudness, (*Channels._fields, *smoothing)),
-        ):
-            for name, table in zip(names, stage.registered(*names), strict=True):
-                made.put(name, table)
-        for name in kernels:
-            made.plan[getattr(AT, name), 0] = CALLED[name].address(number)
-        shifts = [self.shifts, [10 ** (db / 10) for db in self.shifts]]
-        self.shifted = torch.tensor(shifts, dtype=torch.float64)
-        self.step = torch.tensor(CAM_STEP, dtype=torch.float64)
-        made.put("shifts", self.shifted)
-        made.put("step", self.step)
-        return made.plan
+    def outputs(self, room: Room, *rows: int) -> list[Tensor]:
+        """New tensors for what comes out, put in these rows of the plan."""
+        y, plan = [], room.plan
+        for row, shape in zip(rows, room.outputs, strict=False):
+            new = torch.from_numpy(np.empty(shape, self.like.dtype))
+            plan[row, 0] = new.data_ptr()
+            y.append(new)
+        return y
 
-    def _new(self, x: Tensor) -> Room:
-        """For blocks as `x`."""
-        room, lead, given = Room(x.shape), tuple(x.shape[:-1]), x.shape[-1]
-        room.plan[...] = self.made
-        rows, shifts, ears = prod(lead), len(self.shifts), lead[-1]
-        time = given if self.resample is None else int(given * self.resample.ratio)
-        frames, components = time // HOP, sum(self.spectrum.bins)
-        nodes, channels = self.excitation.nodes, self.excitation.fc.shape[0]
-        past = {key: shape[-1] for key, shape in self.pasts.items()}
+    def call(self, made: Room, called: Mapping[str, Called], *names: str) -> None:
+        """Put the kernels of these names, compiled."""
+        for name in names:
+            made.plan[getattr(self.rows, name), 0] = called[name].address(self.like.dtype)
 
-        def make(name: str, *shape: int) -> Tensor:
-            return room.make(name, self.dtype, *shape)
+    def put_tables(self, made: Room, stage: Stage, *names: str) -> None:
+        """Put tables of a stage in the rows of their names."""
+        for name, table in zip(names, stage.registered(*names), strict=True):
+            made.put(name, table)
 
-        room.put("given", x.new_empty(0), rows, given)
-        room.put("nothing", x.new_empty(0), rows, 0)
-        if self.resample is not None:
-            make("to_resample", rows, past["resample/past"] + given)
-            make("resampled", rows, time)
-        make("to_ear", rows, past["ear/past"] + time)
-        if self.ear.phase == "minimum":
-            make("to_tail", rows, past["ear/slow"] + time // self.ear.block_size)
-        make("heard", rows, time)
-        make("to_transform", rows, past["spectrum/past"] + time)
-        # Components are compared with those of which ears: of both, or of the same.
-        seen = ears if self.excitation.selection == "binaural" else 1
-        compared = (rows // seen, seen, frames, components)
-        room.put("seen", make("power", rows, frames, components), *compared)
-        parts = 1 if shifts == 1 else rows // ears
-        lines = rows // parts * frames
-        room.put("seen_kept", make("kept", parts, lines, components), *compared)
-        room.put("all_kept", room.arrays["kept"], parts * lines, components)
-        room.put("all_density", make("density", parts, lines, nodes), parts * lines, nodes)
-        if not self.excitation.by_groups:
-            make("level", parts * shifts, lines, nodes)
-        room.put("all_high", make("high", parts, lines, channels), parts * lines, channels)
-        listeners = rows // ears * shifts
-        low = make("low", parts * shifts, lines, channels)
-        room.put("excitation", low, listeners, ears, frames, channels)
-        if self.binaural:
-            make("specific", listeners, ears, frames, channels)
-        each = (*lead[:-1], *((shifts,) if shifts > 1 else ()))
-        room.outputs = (*((*each, frames),) * 2, *((*each, 2, frames),) * 2)
-        for name in ("stl", "ltl"):
-            room.put(name, x.new_empty(0), listeners, frames)
-            room.put(f"{name}_ears", x.new_empty(0), listeners, 2, frames)
-        room.full = (*each, ears, frames, channels)
-        return room
+    def resample(self, made: Room, called: Mapping[str, Called]) -> None:
+        """Put the resampler, where there is one."""
+        if "resample" in self.named:
+            stage = self.named["resample"]
+            self.call(made, called, "to_rate")
+            self.put_tables(made, stage, "bank")
+            made.plan[self.rows.down, 0] = stage.block_size
+            made.plan[self.rows.taken, 0] = stage.length
 
-    def _remember(self, room: Room, state: State) -> None:
-        """Have the state of the block where `state` keeps it."""
-        for key, name in PASTS.items():
-            if key in self.pasts:
-                room.put(name, state[key], prod(room.shape[:-1]), self.pasts[key][-1])
-        before, short, long = (state[key] for key in self.last.values())
-        room.put("before", before, before.numel())
-        # Of both ears together for their own coefficients, or of each by itself.
-        lines = (short.shape[-1], 1) if self.binaural else (2, 2)
-        for name, value, length in zip(("short", "long"), (short, long), lines, strict=True):
-            room.put(name, value, value.numel() // length, length)
-        room.keys, room.state = list(state), list(state.values())
-        room.places = list(map(Tensor.data_ptr, room.state))
+    def resampled(self, room: Room, rows: int, time: int) -> int:
+        """Make what the resampler needs, where there is one; samples that come after it."""
+        if "resample" not in self.named:
+            return time
+        stage = self.named["resample"]
+        past, after = stage.length - 1, int(time * stage.ratio)
+        room.memory["resample/past"] = "before_resampling", (rows, past)
+        room.make("to_resample", self.dtype, rows, past + time)
+        room.make("resampled", self.dtype, rows, after)
+        return after
 
-    def _told(self, room: Room) -> None:
-        """Levels per ERB in dB of what is taken component by component."""
-        density, level = room.arrays["density"], room.arrays["level"].numpy()
-        told = torch.log10(density.clamp(min=SILENCE)).mul_(10)
-        apart = level.reshape(-1, len(self.shifts), *density.shape[1:])
-        for k, db in enumerate(self.shifts):
-            apart[:, k] = (told + db if db else told).numpy()
-
-    def _wanted(self, room: Room) -> tuple[Tensor | None, Tensor | None]:
-        """Memory for the excitation and for specific loudness, where they are given."""
-        if not self.binaural:
-            return None, None
-        excitation = specific = None
-        if self.loudness.gives_excitation_db:
-            excitation = torch.empty(room.full, dtype=self.dtype)
-            room.plan[[AT.low, AT.excitation], 0] = excitation.data_ptr()
-        if self.loudness.gives_specific_loudness:
-            specific = torch.empty(room.full, dtype=self.dtype)
-            room.plan[AT.specific, 0] = specific.data_ptr()
-        return excitation, specific
-
-
-PASTS = {
-    "resample/past": "before_resampling",
-    "ear/past": "before_ear",
-    "ear/slow": "before_tail",
-    "spectrum/past": "before_spectrum",
-}
-"""State of the stages, by its row in a plan."""
 
 _FUSED: WeakKeyDictionary[FusedChain, Fused] = WeakKeyDictionary()

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from amt_stream.models.by_components import ByComponents
 from amt_stream.models.front_end import front_end
 from amt_stream.models.fused import FusedChain
 from amt_stream.scales import sone_to_phon
@@ -48,6 +49,7 @@ class Glasberg2002(FusedChain):
     torch.Size([1, 2, 100])
     """
 
+    fused = ByComponents
     frame_rate = FRAME_RATE
     per_channel = True
     edition = "ansi-s3.4"  # the table of its phon: of `sone_to_phon`

@@ -1,5 +1,6 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
+from amt_stream.models.by_components import ByComponents
 from amt_stream.models.front_end import front_end
 from amt_stream.models.fused import FusedChain
 from amt_stream.stages.ear import Field, Phase
@@ -40,6 +41,7 @@ class Moore2016(FusedChain):
     torch.Size([1, 100])
     """
 
+    fused = ByComponents
     frame_rate = FRAME_RATE
     edition = "iso532-3"  # the table of its phon: of `sone_to_phon`
     # Four time constants of the long-term release: 2 % of what was before remains.

@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.compose import Chain, aligned
+from amt_stream.compose import aligned
 from amt_stream.functional.zwicker import STEP, loudness_pattern
+from amt_stream.models.by_bands import ByBands
+from amt_stream.models.fused import FusedChain
 from amt_stream.scales import zwicker_phon
 from amt_stream.stages.resample import Resample
 from amt_stream.stages.zwicker import (
@@ -21,7 +23,7 @@ from amt_stream.stages.zwicker import (
 from amt_stream.streaming import Stage
 
 
-class ZwickerTimeVarying(Chain):
+class ZwickerTimeVarying(FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `ZwickerOutput`, one frame per 2 ms.
 
     The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: two
@@ -40,6 +42,7 @@ class ZwickerTimeVarying(Chain):
     torch.Size([2, 50])
     """
 
+    fused = ByBands
     frame_rate = 500
     per_channel = True
     # From silence the reading of a tone of 25 Hz is then within 1 %, of higher ones sooner.
