@@ -1,4 +1,4 @@
-"""Set up what is missing, then run one verb: meter, test, soak, bench, cuda or setup (no more)."""
+"""Set up what is missing, then run one verb: meter, test, soak, bench, cuda, frozen or setup."""
 
 import ctypes.util
 import hashlib
@@ -23,6 +23,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),
+    "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),
     "setup": ("app,dev,rl", []),
 }
 # Debian package=the library, program or file that shows it is there. Only Linux needs any of them.
@@ -128,7 +129,7 @@ def main(verb="", *arguments):
     if verb not in VERBS:
         sys.exit(f"usage: bootstrap.py {'|'.join(VERBS)} [ARGUMENT ...]")
     extras, command = VERBS[verb]
-    if verb == "meter":
+    if verb in ("meter", "frozen"):
         screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
         install_system(f"{SOUND} {WINDOW}" if screen else SOUND)
     else:
