@@ -1,0 +1,139 @@
+"""All calibrations that are kept, with their age."""
+
+from datetime import UTC, datetime
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.theme import tint
+from amt_stream.calibration import Kept, kept_channels
+from amt_stream.plain import plain
+from amt_stream.refusal import Refusal
+
+COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
+
+
+class CalibrationList(QtWidgets.QDialog):
+    """A table of what is kept of each channel of each device, where it can be forgotten.
+
+    changed: comes after something was
+    """
+
+    changed = QtCore.Signal()
+
+    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("calibration_list")
+        self.setWindowTitle("Calibrations")
+        self.resize(860, 320)
+        self.kept: list[Kept] = []
+        self.table = QtWidgets.QTableWidget(0, len(COLUMNS))
+        self.table.setAccessibleName("calibrations that are kept")
+        self.table.setHorizontalHeaderLabels(COLUMNS)
+        self.table.verticalHeader().hide()
+        view = QtWidgets.QAbstractItemView
+        self.table.setSelectionBehavior(view.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(view.SelectionMode.SingleSelection)
+        self.table.setEditTriggers(view.EditTrigger.NoEditTriggers)
+        self.table.setTabKeyNavigation(False)
+        self.table.setWordWrap(False)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.message = QtWidgets.QLabel()
+        self.message.setWordWrap(True)
+        self.message.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        tint(self.message, "second")
+        buttons = QtWidgets.QDialogButtonBox(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        self.forget = buttons.addButton(
+            "&Forget", QtWidgets.QDialogButtonBox.ButtonRole.DestructiveRole
+        )
+        self.forget.setToolTip("keep the calibration and the correction of this channel no more")
+        self.forget.clicked.connect(self._ask)
+        buttons.rejected.connect(self.reject)
+        self.table.itemSelectionChanged.connect(self._choose)
+        column = QtWidgets.QVBoxLayout(self)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.message)
+        column.addWidget(buttons)
+        self.read()
+
+    def read(self) -> None:
+        """Show what is kept just now."""
+        try:
+            self.kept = kept_channels()
+        except Refusal as refusal:
+            self.kept = []
+            self._say(str(refusal))
+        else:
+            self._say("" if self.kept else "Nothing is kept yet: calibrate a microphone first.")
+        self.table.setRowCount(len(self.kept))
+        for row, one in enumerate(self.kept):
+            for column, text in enumerate(_told(one)):
+                item = QtWidgets.QTableWidgetItem(plain(text))
+                item.setToolTip(plain(one.calibration))
+                self.table.setItem(row, column, item)
+        self.table.resizeColumnsToContents()
+        if self.kept:
+            self.table.selectRow(0)
+        self._choose()
+
+    @property
+    def chosen(self) -> Kept | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self.kept[rows[0].row()] if rows else None
+
+    def _choose(self) -> None:
+        self.forget.setEnabled(self.chosen is not None)
+
+    def _ask(self) -> None:
+        one = self.chosen
+        if one is None:
+            return
+        box = QtWidgets.QMessageBox(self)
+        box.setObjectName("question")
+        box.setText(plain(f"Forget channel {one.channel} of {one.device}?"))
+        box.setInformativeText(plain(one.calibration))
+        role = QtWidgets.QMessageBox.ButtonRole
+        yes = box.addButton("Forget", role.DestructiveRole)
+        box.addButton("Cancel", role.RejectRole)
+        box.finished.connect(lambda _: self._forget(one) if box.clickedButton() is yes else None)
+        box.open()
+
+    def _forget(self, one: Kept) -> None:
+        try:
+            one.forget()
+        except Refusal as refusal:
+            self._say(str(refusal))
+            return
+        self.read()
+        self.changed.emit()
+
+    def _say(self, sentence: str) -> None:
+        self.message.setText(plain(sentence))
+        self.message.setVisible(bool(sentence))
+
+
+def _told(one: Kept) -> tuple[str, ...]:
+    """A cell for each of COLUMNS."""
+    calibration = one.calibration
+    correction = calibration.correction
+    level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"
+    return (
+        one.device,
+        str(one.channel),
+        level,
+        "-" if calibration.date is None else calibration.date[:10],
+        state_of(one),
+        "-" if correction is None else correction.name,
+    )
+
+
+def state_of(one: Kept, now: datetime | None = None) -> str:
+    """How old the calibration is, and whether it is to be made again."""
+    calibration, now = one.calibration, now or datetime.now(UTC)
+    until, days = calibration.valid_until, calibration.valid_days
+    if not calibration.calibrated:
+        return "not calibrated"
+    if until is None or days is None:
+        return "age not known"
+    age = max(0.0, days - (until - now).total_seconds() / 86400)
+    old = "today" if age < 1 else f"{age:.0f} days old"
+    return f"{old}: make it again" if calibration.reminder(now) else old

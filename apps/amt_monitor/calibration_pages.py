@@ -1,0 +1,563 @@
+"""Pages of the wizard that calibrates a microphone."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.bar import Bar, BarScale
+from amt_monitor.calibration_list import CalibrationList, state_of
+from amt_monitor.correction_plot import CorrectionPlot
+from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.theme import tint
+from amt_stream.calibration import LARGEST_UNCERTAINTY_DB, LONGEST_VALID_DAYS, Calibration
+from amt_stream.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, Verdict
+from amt_stream.correction import CorrectionError, read_correction
+from amt_stream.engine.microphone import MicrophoneSource
+from amt_stream.plain import plain
+from amt_stream.refusal import Refusal
+
+if TYPE_CHECKING:
+    from amt_monitor.calibration_wizard import CalibrationWizard, Draft
+    from amt_stream.engine.calibrating import Heard
+
+MOST_CHANNELS = 8
+LEVELS = 94.0, 104.0, 114.0
+FREQUENCIES = 1000.0, 250.0
+LEVEL_SCALE = BarScale(-90.0, 0.0, (-90, -60, -40, -20, -10, 0))
+HEADLINES = {
+    "good": "Stable",
+    "short": "Hold it still",
+    "drift": "The level drifts",
+    "quiet": "Too quiet",
+    "noise": "Not a tone",
+    "clipped": "Clipped",
+    "frequency": "Another frequency",
+    "gap": "Sound was lost",
+    "invalid": "Not numbers",
+}
+"""A word or two for each kind of verdict."""
+
+
+class Page(QtWidgets.QWizardPage):
+    """One of them: a title, a sentence, and a line for what is wrong."""
+
+    def __init__(self, wizard: "CalibrationWizard", name: str, title: str, about: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setTitle(title)
+        self.setSubTitle(about)
+        self._owner = wizard
+        self.body = QtWidgets.QVBoxLayout(self)
+        self.problem = text_label("problem")
+        font = self.problem.font()
+        font.setBold(True)
+        self.problem.setFont(font)
+
+    @property
+    def draft(self) -> "Draft":
+        return self._owner.draft
+
+    def show_heard(self, heard: "Heard") -> None:
+        """Be shown what is heard just now, ten times a second."""
+
+    def refuse(self, sentence: str) -> None:
+        """Say what is wrong; nothing, where nothing is."""
+        if sentence != self.problem.text():
+            self.problem.setText(plain(sentence))
+
+
+class MicrophonePage(Page):
+    """Which microphone and channel, with its level."""
+
+    def __init__(self, wizard: "CalibrationWizard") -> None:
+        super().__init__(
+            wizard,
+            "microphone_page",
+            "Which microphone",
+            "Speak, or tap it: the bar of its channel has to move.",
+        )
+        self.device = DeviceChoice()
+        self.device.setItemText(0, "the default input")
+        self.device.setAccessibleName("input")
+        self.channel = QtWidgets.QComboBox()
+        self.channel.setObjectName("channel")
+        self.channel.setAccessibleName("channel")
+        self.bars: list[Bar] = []
+        self._bars = QtWidgets.QVBoxLayout()
+        self.before, self.kept_as = text_label("before"), text_label("kept_as")
+        tint(self.kept_as, "second")
+        every = QtWidgets.QPushButton("All that is &kept...")
+        every.setObjectName("every")
+        every.clicked.connect(self._list)
+        form = QtWidgets.QFormLayout()
+        form.addRow("&Input", self.device)
+        form.addRow("&Channel", self.channel)
+        form.addRow("Level", self._bars)
+        form.addRow("So far", self.before)
+        form.addRow("Kept as", self.kept_as)
+        self.body.addLayout(form)
+        self.body.addWidget(self.problem)
+        self.body.addStretch(1)
+        self.body.addWidget(every, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
+        self.device.chosen.connect(self._listen)
+        self.channel.currentIndexChanged.connect(self._choose_channel)
+
+    def initializePage(self) -> None:
+        if self._owner.listener is None:
+            self.device.refresh()
+            if self.draft.device is not None and self.device.findData(self.draft.device) < 0:
+                self.device.addItem(plain(self.draft.device), self.draft.device)
+            self.device.choose(self.draft.device)
+            self._listen()
+
+    def isComplete(self) -> bool:
+        return bool(self.draft.identity) and not self.problem.text()
+
+    def show_heard(self, heard: "Heard") -> None:
+        listener = self._owner.listener
+        source = None if listener is None else listener.source
+        if source is not None and not self.bars:
+            self._know(source)
+        if heard.state in ("ended", "lost"):
+            self.refuse(heard.words or "the input has ended: choose it again")
+        elif heard.state == "listening" and self.draft.identity:
+            self.refuse("")
+        for bar, (rms, peak) in zip(self.bars, heard.levels_db, strict=False):
+            bar.set_level(rms, peak)
+            bar.set_text(f"{rms:.0f} dBFS" if rms > -100 else "silent", False)
+        self.completeChanged.emit()
+
+    def _listen(self, channel: int = 1) -> None:
+        self._forget_bars()
+        self.refuse("")
+        for label in (self.before, self.kept_as):
+            label.setText("")
+        self.channel.blockSignals(True)
+        self.channel.clear()
+        self.channel.blockSignals(False)
+        self.draft.channel = channel
+        self._owner.listen(self.device.device)
+        self.completeChanged.emit()
+
+    def _know(self, source: object) -> None:
+        """Show what a source is, once it is open."""
+        assert isinstance(source, MicrophoneSource)
+        self.draft.identity = next(iter(source.device.kept_by), "")
+        self.draft.name = source.name
+        for number in range(1, source.channels + 1):
+            bar = Bar(f"level_{number}", f"channel {number}", LEVEL_SCALE, limit=-3, over="amber")
+            bar.setMinimumHeight(3 * bar.fontMetrics().height())
+            bar.setAccessibleName(f"level of channel {number}")
+            self.bars.append(bar)
+            self._bars.addWidget(bar)
+        offered = min(MOST_CHANNELS, source.device.channels)
+        self.channel.blockSignals(True)
+        self.channel.addItems([str(number) for number in range(1, offered + 1)])
+        self.channel.setCurrentIndex(min(self.draft.channel, offered) - 1)
+        self.channel.blockSignals(False)
+        self.kept_as.setText(plain(self.draft.identity) or "-")
+        if source.device.played:
+            self.refuse(f"{source.name} is what this computer plays: choose a microphone")
+        elif not self.draft.identity:
+            self.refuse(
+                f"the system does not tell which microphone {source.name!r} is: choose it by its "
+                "own name"
+            )
+        self._choose_channel()
+
+    def _choose_channel(self) -> None:
+        self.draft.channel = max(1, self.channel.currentIndex() + 1)
+        self.draft.tone = None
+        if self.draft.channel > len(self.bars):
+            self._listen(self.draft.channel)  # a device is opened with the first two
+            return
+        self._owner.listen_anew()
+        self._show_before()
+
+    def _show_before(self) -> None:
+        if not self.draft.identity:
+            return
+        try:
+            self._owner.know_before()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+            return
+        before = self.draft.before
+        correction = before.correction
+        told = [state_of(before)]
+        if before.record is not None:
+            told.insert(0, f"full-scale sine = {_level(before.calibration)}")
+        if correction is not None:
+            told.append(f"corrected by {correction.name}")
+        self.before.setText(plain(", ".join(told)))
+        self.before.setToolTip(plain(before.calibration))
+
+    def _forget_bars(self) -> None:
+        for bar in self.bars:
+            bar.hide()
+            bar.deleteLater()
+        self.bars = []
+
+    def _list(self) -> None:
+        dialog = CalibrationList(self)
+        dialog.changed.connect(self._show_before)
+        dialog.changed.connect(lambda: self._owner.kept.emit(self.draft.identity))
+        dialog.open()
+
+
+class TonePage(Page):
+    """The calibrator's tone, heard until it is stable."""
+
+    def __init__(self, wizard: "CalibrationWizard") -> None:
+        super().__init__(
+            wizard,
+            "tone_page",
+            "The tone of the calibrator",
+            f"Press it home and switch it on. Its reading is taken once it has been stable within "
+            f"{STABLE_DB:g} dB for {STABLE_S:g} s.",
+        )
+        self.level = OneOf(LEVELS, "dB SPL", 40.0, 170.0, "level of the calibrator")
+        self.frequency = OneOf(FREQUENCIES, "Hz", 50.0, 12000.0, "frequency of the calibrator")
+        form = QtWidgets.QFormLayout()
+        form.addRow("Le&vel", self.level)
+        form.addRow("&Frequency", self.frequency)
+        self.headline, self.words = text_label("headline"), text_label("words")
+        font = self.headline.font()
+        font.setBold(True)
+        font.setPixelSize(2 * self.fontMetrics().height())
+        self.headline.setFont(font)
+        self.headline.setWordWrap(False)
+        self.words.setMinimumHeight(2 * self.fontMetrics().height())
+        self.words.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
+        self.progress = QtWidgets.QProgressBar()
+        self.progress.setRange(0, round(10 * STABLE_S))
+        self.progress.setTextVisible(False)
+        self.progress.setAccessibleName("seconds for which the tone has been stable")
+        self.numbers = Numbers(("Level", "Frequency", "Spread, last 5 s"))
+        self.taken = text_label("taken")
+        self.again = QtWidgets.QPushButton("&Measure again")
+        self.again.setObjectName("again")
+        self.again.clicked.connect(self._begin)
+        self.as_it_is = QtWidgets.QCheckBox("&Keep the level as it is: there is no calibrator")
+        self.as_it_is.setObjectName("as_it_is")
+        self.as_it_is.toggled.connect(lambda _: self.completeChanged.emit())
+        last = QtWidgets.QHBoxLayout()
+        last.addWidget(self.taken, 1)
+        last.addWidget(self.again)
+        self.body.setSpacing(10)
+        for part in (form, self.headline, self.words, self.progress, self.numbers, last):
+            if isinstance(part, QtWidgets.QLayout):
+                self.body.addLayout(part)
+            else:
+                self.body.addWidget(part)
+        self.body.addStretch(1)
+        self.body.addWidget(self.as_it_is)
+        self.body.addWidget(self.problem)
+        self.level.changed.connect(self._choose)
+        self.frequency.changed.connect(self._begin)
+
+    def initializePage(self) -> None:
+        self._begin()
+
+    def isComplete(self) -> bool:
+        return self.draft.tone is not None or self.as_it_is.isChecked()
+
+    def validatePage(self) -> bool:
+        if self.as_it_is.isChecked():
+            self.draft.tone = None
+        return self.isComplete()
+
+    def show_heard(self, heard: "Heard") -> None:
+        self.refuse(heard.words if heard.state in ("ended", "lost") else "")
+        verdict = heard.verdict if heard.state == "listening" else None
+        self._show(verdict)
+        if verdict is not None and verdict.mean is not None:
+            # It stays when the calibrator is taken off: nobody has to press a key just then.
+            self.draft.tone = verdict.mean
+            self.completeChanged.emit()
+        self._show_taken()
+
+    def _show(self, verdict: Verdict | None) -> None:
+        kind = "" if verdict is None else verdict.kind
+        self.headline.setText(HEADLINES.get(kind, "Listening"))
+        words = "" if verdict is None else verdict.words
+        self.words.setText(plain(words[:1].upper() + words[1:]))
+        good_s = 0.0 if verdict is None or verdict.kind == "drift" else verdict.good_s
+        self.progress.setValue(round(10 * min(STABLE_S, good_s)))
+        tone = None if verdict is None else verdict.tone
+        heard = tone is not None and tone.total_dbfs > QUIET_DBFS
+        self.numbers.show_texts(
+            (
+                f"{tone.level_dbfs:.2f} dBFS" if tone is not None and heard else "-",
+                f"{tone.frequency:.1f} Hz" if tone is not None and heard else "-",
+                f"{verdict.spread_db:.2f} dB" if verdict is not None and verdict.good_s else "-",
+            )
+        )
+
+    def _show_taken(self) -> None:
+        tone = self.draft.tone
+        self.again.setEnabled(tone is not None)
+        text = (
+            f"Taken: {tone.level_dbfs:.2f} dBFS at {tone.frequency:.1f} Hz. "
+            "The calibrator may come off."
+            if tone is not None
+            else "Nothing is taken yet."
+        )
+        self.taken.setText(text)
+
+    def _choose(self) -> None:
+        self.draft.reference_db_spl = self.level.value
+
+    def _begin(self) -> None:
+        """Hear it anew."""
+        self._choose()
+        self.draft.frequency_hz, self.draft.tone = self.frequency.value, None
+        self._owner.listen_anew()
+        self._show(None)
+        self._show_taken()
+        self.completeChanged.emit()
+
+
+class CorrectionPage(Page):
+    """The file of the microphone's response, and what it does."""
+
+    def __init__(self, wizard: "CalibrationWizard") -> None:
+        super().__init__(
+            wizard,
+            "correction_page",
+            "The microphone's response",
+            "A file of the maker says how the microphone differs by frequency (.cal, .txt, .frd). "
+            "That is taken off whatever it hears. Without one, go on.",
+        )
+        self.path = QtWidgets.QLineEdit()
+        self.path.setObjectName("path")
+        self.path.setAccessibleName("correction file")
+        self.path.setPlaceholderText("no file")
+        self.path.editingFinished.connect(self._read)
+        choose = QtWidgets.QPushButton("C&hoose...")
+        choose.setObjectName("choose")
+        choose.clicked.connect(self._choose)
+        self.none = QtWidgets.QPushButton("&None")
+        self.none.setObjectName("none")
+        self.none.clicked.connect(self._clear)
+        file = QtWidgets.QWidget()
+        file.setFocusProxy(self.path)
+        line = QtWidgets.QHBoxLayout(file)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.path, 1)
+        line.addWidget(choose)
+        line.addWidget(self.none)
+        self.inverted = QtWidgets.QCheckBox("The file says what is to be &added to readings")
+        self.inverted.setObjectName("inverted")
+        self.inverted.toggled.connect(self._read)
+        self.plot, self.words = CorrectionPlot(), text_label("words")
+        form = QtWidgets.QFormLayout()
+        form.addRow("&File", file)
+        form.addRow("", self.inverted)
+        self.body.addLayout(form)
+        self.body.addWidget(self.plot, 1)
+        self.body.addWidget(self.words)
+        self.body.addWidget(self.problem)
+
+    def initializePage(self) -> None:
+        correction = self.draft.correction
+        self.path.setText("")
+        self.path.setPlaceholderText("no file" if correction is None else plain(correction.name))
+        self.inverted.blockSignals(True)
+        self.inverted.setChecked(correction is not None and correction.inverted)
+        self.inverted.blockSignals(False)
+        self.refuse("")
+        self._show()
+
+    def isComplete(self) -> bool:
+        return not self.problem.text()
+
+    def _choose(self) -> None:
+        name, _ = QtWidgets.QFileDialog.getOpenFileName(
+            self, "The microphone's response", "", "Responses (*.cal *.txt *.frd);;All files (*)"
+        )
+        if name:
+            self.path.setText(name)
+            self._read()
+
+    def _clear(self) -> None:
+        self.path.setText("")
+        self.path.setPlaceholderText("no file")
+        self.draft.correction = None
+        self.refuse("")
+        self._show()
+
+    def _read(self) -> None:
+        name, inverted = self.path.text().strip(), self.inverted.isChecked()
+        try:
+            if name:
+                self.draft.correction = read_correction(Path(name), inverted)
+            elif self.draft.correction is not None:
+                self.draft.correction = replace(self.draft.correction, inverted=inverted)
+            self.refuse("")
+        except CorrectionError as refusal:
+            self.draft.correction = None
+            self.refuse(str(refusal))
+        self._show()
+
+    def _show(self) -> None:
+        after = self.draft.after.calibration.correction
+        self.plot.show_correction(after)
+        self.words.setText("Nothing is taken off." if after is None else plain(after.in_words()))
+        self.none.setEnabled(self.draft.correction is not None)
+        self.completeChanged.emit()
+
+
+class ResultPage(Page):
+    """What changes, before it is kept."""
+
+    def __init__(self, wizard: "CalibrationWizard") -> None:
+        super().__init__(
+            wizard, "result_page", "Before and after", "Nothing has been kept so far: Save does it."
+        )
+        self.setFinalPage(True)
+        self.numbers = Numbers(("Before", "After", "Difference"))
+        self.about = text_label("about")
+        self.uncertainty = spin(0.0, LARGEST_UNCERTAINTY_DB, "dB", 0.05, "of the calibrator")
+        self.days = spin(1.0, LONGEST_VALID_DAYS, "days", 10.0, "days until it is made again", 0)
+        form = QtWidgets.QFormLayout()
+        form.addRow("Calibrator's &uncertainty (k = 2)", self.uncertainty)
+        form.addRow("Remind me &after", self.days)
+        caption = QtWidgets.QLabel("Level of a full-scale sine")
+        tint(caption, "second")
+        self.body.addWidget(caption)
+        self.body.addWidget(self.numbers)
+        self.body.addLayout(form)
+        self.body.addWidget(self.about)
+        self.body.addStretch(1)
+        self.body.addWidget(self.problem)
+        self.uncertainty.valueChanged.connect(self._choose)
+        self.days.valueChanged.connect(self._choose)
+
+    def initializePage(self) -> None:
+        measured = self.draft.tone is not None
+        for control, value in (
+            (self.uncertainty, self.draft.uncertainty_db),
+            (self.days, self.draft.valid_days),
+        ):
+            control.blockSignals(True)
+            control.setValue(value)
+            control.setEnabled(measured)
+            control.blockSignals(False)
+        self.refuse("")
+        self._show()
+
+    def validatePage(self) -> bool:
+        try:
+            self._owner.keep()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+            return False
+        return True
+
+    def _choose(self) -> None:
+        self.draft.uncertainty_db = self.uncertainty.value()
+        self.draft.valid_days = self.days.value()
+        self._show()
+
+    def _show(self) -> None:
+        before, after = self.draft.before.calibration, self.draft.after.calibration
+        both = before.calibrated and after.calibrated
+        difference = after.full_scale_db_spl - before.full_scale_db_spl
+        self.numbers.show_texts(
+            (_level(before), _level(after), f"{difference:+.2f} dB" if both else "-")
+        )
+        self.about.setText(plain(f"{self.draft.name}, channel {self.draft.channel}: {after}."))
+
+
+class Numbers(QtWidgets.QWidget):
+    """A few numbers side by side, each below its caption."""
+
+    def __init__(self, captions: Sequence[str]) -> None:
+        super().__init__()
+        grid = QtWidgets.QGridLayout(self)
+        grid.setContentsMargins(0, 4, 0, 4)
+        self.captions, self.texts = captions, [text_label(name) for name in captions]
+        for column, (caption, text) in enumerate(zip(captions, self.texts, strict=True)):
+            label = QtWidgets.QLabel(caption)
+            tint(label, "second")
+            font = text.font()
+            font.setPixelSize(round(1.4 * self.fontMetrics().height()))
+            text.setFont(font)
+            text.setWordWrap(False)
+            grid.addWidget(label, 0, column)
+            grid.addWidget(text, 1, column)
+            grid.setColumnStretch(column, 1)
+
+    def show_texts(self, texts: Sequence[str]) -> None:
+        for caption, label, text in zip(self.captions, self.texts, texts, strict=True):
+            label.setText(text)
+            label.setAccessibleName(f"{caption}: {text}")
+
+
+class OneOf(QtWidgets.QWidget):
+    """A number: one of a few usual ones, or another."""
+
+    changed = QtCore.Signal()
+
+    def __init__(
+        self, usual: Sequence[float], unit: str, low: float, high: float, name: str
+    ) -> None:
+        super().__init__()
+        self.choice = QtWidgets.QComboBox()
+        self.choice.setAccessibleName(name)
+        for value in usual:
+            self.choice.addItem(f"{value:g} {unit}", value)
+        self.choice.addItem("another", math.nan)
+        self.own = spin(low, high, unit, 0.1 if unit.startswith("dB") else 1.0, f"{name}, another")
+        self.own.setValue(usual[0])
+        self.own.hide()
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.choice)
+        row.addWidget(self.own)
+        row.addStretch(1)
+        self.setFocusProxy(self.choice)
+        self.choice.currentIndexChanged.connect(self._changed)
+        self.own.valueChanged.connect(self._changed)
+
+    @property
+    def value(self) -> float:
+        chosen = float(self.choice.currentData())
+        return self.own.value() if math.isnan(chosen) else chosen
+
+    def _changed(self) -> None:
+        self.own.setVisible(math.isnan(float(self.choice.currentData())))
+        self.changed.emit()
+
+
+def spin(
+    low: float, high: float, unit: str, step: float, name: str, decimals: int = 2
+) -> QtWidgets.QDoubleSpinBox:
+    """A number with its unit."""
+    box = QtWidgets.QDoubleSpinBox()
+    box.setDecimals(decimals)
+    box.setRange(low, high)
+    box.setSingleStep(step)
+    box.setSuffix(f" {unit}")
+    box.setAccessibleName(name)
+    box.setKeyboardTracking(False)
+    return box
+
+
+def text_label(name: str) -> QtWidgets.QLabel:
+    """A label that shows what it is given as it stands, in as many lines as that takes."""
+    label = QtWidgets.QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label
+
+
+def _level(calibration: Calibration) -> str:
+    level = f"{calibration.full_scale_db_spl:.2f} dB SPL"
+    return level if calibration.calibrated else "not known"
