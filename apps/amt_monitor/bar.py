@@ -6,6 +6,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import Role, theme
 
+FINE = 1000
+
 
 class BarScale(NamedTuple):
     """From `low` to `high`, with a number at each tick; with its sign where that says more."""
@@ -45,9 +47,14 @@ class Bar(QtWidgets.QWidget):
     def set_level(self, level: float, held: float | None = None) -> None:
         """Move the bar, and the line of what is held."""
         held = self.scale.low if held is None else held
-        if (round(level, 1), round(held, 1)) != (round(self.level, 1), round(self.held, 1)):
+        places = self._seen(level), self._seen(held)
+        if places != (self._seen(self.level), self._seen(self.held)):
             self.level, self.held = level, held
             self.update(self._groove)
+
+    def _seen(self, level: float) -> int:
+        """As finely as it is worth to be painted."""
+        return round(FINE * self.scale.place(level))
 
     def set_text(self, text: str, uncalibrated: bool) -> None:
         """What stands above at the right; a bar without calibration is hatched."""

@@ -13,8 +13,8 @@ WIDTH = 0.8
 class Bars(Layer):
     """A bar for each of some heights, at 0, 1, 2 and so on along the axis."""
 
-    def __init__(self, role: Role, hatched: bool = False) -> None:
-        self.role, self.hatched = role, hatched
+    def __init__(self, role: Role, hatched: bool = False, opacity: float = 1.0) -> None:
+        self.role, self.hatched, self.opacity = role, hatched, opacity
         self.heights = np.empty(0)
         self._corners: NDArray[np.float64] = np.empty((0, 2, 2))
 
@@ -40,6 +40,8 @@ class Bars(Layer):
     def paint(self, painter: QtGui.QPainter) -> None:
         pattern = QtCore.Qt.BrushStyle
         style = pattern.BDiagPattern if self.hatched else pattern.SolidPattern
-        brush = QtGui.QBrush(QtGui.QColor(getattr(self.plot.colors, self.role)), style)
+        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color.setAlphaF(self.opacity)
+        brush = QtGui.QBrush(color, style)
         for (left, top), (right, bottom) in self._corners.tolist():
             painter.fillRect(QtCore.QRectF(left, top, right - left, bottom - top), brush)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from amt_monitor.counted import pauses
 from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Cursor, Markers, Maxima, Maximum, Threshold, Thresholds
 from amt_monitor.past import CAME, SETTLING, Past, edges_of
@@ -22,7 +23,7 @@ PER_PIXEL = 1.5
 
 JOINED_PIXELS = 4
 NEAR_S = 1.0
-NO_ROW = "no readings"
+NO_ROW, PAUSED = "no readings", "not counted"
 
 
 class HistoryLayers:
@@ -110,8 +111,10 @@ class HistoryLayers:
             if limit.amber is not None:
                 thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
         self.thresholds.set(thresholds)
-        marks = [event for event in self.events if event.kind == "mark"]
-        self.notes.set([(event.time_s - reference, event.text) for event in marks])
+        notes = {event: event.text for event in self.events if event.kind == "mark"}
+        notes |= {event: "reset" for event in self.events if event.kind == "cleared"}
+        moments = sorted((event.time_s - reference, text) for event, text in notes.items())
+        self.notes.set(moments)
         maxima = []
         visible = x >= self.plot.x.low
         for trace, high in zip(self.traces, cells.high, strict=True):
@@ -134,6 +137,10 @@ class HistoryLayers:
         lanes += [(marks & int(bit) > 0, word) for bit, word in FAULT_WORDS.items() if faults & bit]
         begun = (times > self.past.first_s) & (times < self.past.now_s)
         lanes.append((begun & (marks & CAME == 0), NO_ROW))
+        paused = np.zeros(len(times), bool)
+        for start_s, end_s in pauses(self.events):
+            paused |= (times >= start_s) & (times <= min(end_s, self.past.now_s))
+        lanes.append((paused, PAUSED))
         joined = max(1, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
         return [
             Stretch(

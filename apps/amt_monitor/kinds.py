@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from amt_monitor.distribution_pane import DistributionPane
+from amt_monitor.ears_pane import EarsPane, ears_in
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.levels import LevelPane
 from amt_monitor.limits_pane import LimitsPane
@@ -13,6 +15,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.past import Past
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
+from amt_monitor.waterfall_pane import WaterfallPane
 from amt_stream import catalog
 
 Make = Callable[[], Pane]
@@ -75,8 +78,12 @@ def _of_all(look: Look) -> Iterator[Kind]:
         rows = look.readings.rows
         past = Past(rows.columns, rows.step_ms / 1000)
         yield Kind("history", "History", HISTORY, 1, partial(HistoryPane, past), always=True)
+        yield Kind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
     if look.specific_loudness is not None:
         yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
+        yield Kind("waterfall", "Specific loudness of a minute", None, 1, WaterfallPane)
+    if ears_in(look) is not None:
+        yield Kind("ears", "Ears and inhibition", None, 1, EarsPane)
     if hasattr(look.newest.values, "rms"):
         yield Kind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
         yield Kind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)

@@ -61,7 +61,10 @@ class Markers(Layer):
             wide = metrics.horizontalAdvance(text)
             left = at + 3 if at + 3 + wide <= inside.right() else at - 3 - wide
             if left >= free:
-                painter.drawText(QtCore.QPointF(left, inside.bottom() - 4), text)
+                high = metrics.height()
+                tag = QtCore.QRectF(left, inside.bottom() - high - 1, wide, high)
+                painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
+                painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, text)
                 free = left + wide + 3
 
 

@@ -84,10 +84,8 @@ class Past:
 
     def cells(self, names: Sequence[str], level: int, first: int, end: int) -> Cells:
         """Cells of a level, `(name, cell)`."""
-        found = self._pyramid.cells(level, first, end)
         places = [self._place[name] for name in names]
-        low, mean, high = (part[places] for part in found[:3])
-        return Cells(low, mean, high, found.marks)
+        return self._pyramid.cells(level, first, end, places)
 
     def level_for(self, from_s: float, to_s: float, most: int) -> int:
         """The finest level with at most `most` cells between two times."""

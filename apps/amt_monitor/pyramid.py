@@ -1,5 +1,6 @@
 """Readings of hours at every scale of time, in fixed memory."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -118,17 +119,25 @@ class Pyramid:
             touched = np.unique(touched // FACTOR)
             _sum_up(below, above, touched)
 
-    def cells(self, level: int, first: int, end: int) -> Cells:
-        """Cells `first` to `end - 1` of a level; those that are not kept are empty."""
+    def cells(
+        self, level: int, first: int, end: int, columns: Sequence[int] | None = None
+    ) -> Cells:
+        """Cells `first` to `end - 1` of a level; those that are not kept are empty.
+
+        columns: by their places; None for all
+        """
         if level:
             self._sum_up()
         found = self._levels[level]
         cells = np.arange(first, end)
-        places, there = cells % found.size, found.there(cells)
-        count = np.where(there, found.count[:, places], 0)
+        there = found.there(cells)
+        places = cells % found.size
+        chosen = np.arange(self.columns) if columns is None else np.array(columns, np.int64)
+        at = chosen[:, None], places
+        count = np.where(there, found.count[at], 0)
         known = count > 0
         low, high, total = (
-            np.where(known, part[:, places], np.nan).astype(np.float64)
+            np.where(known, part[at], np.nan).astype(np.float64)
             for part in (found.low, found.high, found.total)
         )
         mean = total / np.where(known, count, 1)

@@ -114,11 +114,11 @@ class Scale:
             low = min(STEP_DB * math.floor(low / STEP_DB), high - LEAST_DB)
             low = max(low, 0.0) if self.unit == "phon" else low
         else:
-            low, high = 0.0, _top(high)
+            low, high = 0.0, top_of(high)
         return Axis(low, high, ticks_of(low, high))
 
 
-def _top(high: float) -> float:
+def top_of(high: float) -> float:
     """A round number above."""
     return next(
         top for power in range(-2, 6) for step in TOPS if (top := step * 10.0**power) > 1.02 * high

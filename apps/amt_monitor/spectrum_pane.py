@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.curve import Curve
+from amt_monitor.curve import Between, Curve
+from amt_monitor.held import Held
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.theme import Colors, ThemedLabel
@@ -25,7 +27,9 @@ UNIT = "sone/Cam"
 class SpectrumPane(Pane):
     """Short-term specific loudness of both ears in the latest frame.
 
-    The scale goes up in steps as soon as a curve needs it, and down after five seconds.
+    What is held is filled below; the greatest since then is a line in the second ink. Both are of
+    the frames that were drawn. The scale goes up in steps as soon as a curve needs it, and down
+    after five seconds.
     """
 
     def __init__(self) -> None:
@@ -37,10 +41,15 @@ class SpectrumPane(Pane):
         self.head.insertWidget(2, ThemedLabel(_ears))
         self.plot = Plot("spectrum_plot")
         cams = Axis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
-        self.plot.set_axes(cams, top=[(float(hz_to_erb_number(f)), _hz(f)) for f in HZ_TICKS])
+        self.plot.set_axes(cams, top=[(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS])
         self.curves = [Curve("left"), Curve("right", dashed=True)]
-        for curve in self.curves:
-            self.plot.add(curve)
+        self.filled = [Between("left", 0.18), Between("right", 0.18)]
+        self.greatest = [Curve("second"), Curve("second", dashed=True)]
+        for layer in (*self.filled, *self.greatest, *self.curves):
+            self.plot.add(layer)
+        self._held = Held()
+        self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
+        self.most = self._switch("most", "Max", "The greatest of all, since Max was pressed")
         self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
         self._set_top(TOPS[3])
@@ -53,22 +62,60 @@ class SpectrumPane(Pane):
             self._uncalibrated = uncalibrated
             self.plot.set_unit(UNIT, uncalibrated)
 
-    def draw(self, specific_loudness: np.ndarray | None) -> None:
+    def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         """Show `(ear, channel)` in sone/Cam."""
-        if specific_loudness is None:
-            return
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
             curve.set(cam, values)
         peak = float(specific_loudness.max())
+        if self.hold.isChecked() or self.most.isChecked():
+            peak = max(peak, self._draw_held(time_s, cam, specific_loudness))
         needed = next((top for top in TOPS if peak <= top), TOPS[-1])
         self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
         if needed > self._top or self._quiet_frames > HOLD_FRAMES:
             self._set_top(needed)
 
+    def _draw_held(self, time_s: float, cam: np.ndarray, shown: np.ndarray) -> float:
+        """The greatest value that there is then."""
+        held = self._held
+        held.show(time_s, shown)
+        peak = 0.0
+        if self.hold.isChecked():
+            peak = float(held.held.max())
+            for filled, values in zip(self.filled, held.held, strict=True):
+                filled.set(cam, np.zeros(len(cam)), values)
+        if self.most.isChecked() and held.greatest is not None:
+            peak = float(held.greatest.max())
+            for curve, values in zip(self.greatest, held.greatest, strict=True):
+                curve.set(cam, values)
+        return peak
+
     def move(self, look: "Look") -> None:
         specific = look.specific_loudness
-        self.draw(None if specific is None else specific[:, -1])
+        if specific is not None:
+            self.draw(float(look.newest.time_s[-1]), specific[:, -1])
+
+    def begin_anew(self) -> None:
+        self._held.clear()
+
+    def _switch(self, name: str, text: str, about: str) -> QtWidgets.QToolButton:
+        button = QtWidgets.QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setToolTip(f"{about}, of what is drawn")
+        button.setCheckable(True)
+        button.toggled.connect(self._take_away)
+        self.head.insertWidget(self.head.count() - 1, button)
+        return button
+
+    def _take_away(self, on: bool) -> None:
+        """What is held begins anew with its button."""
+        self._held.clear()
+        if not on:
+            for filled in self.filled:
+                filled.set((), (), ())
+            for curve in self.greatest:
+                curve.set((), ())
 
     def _set_top(self, top: float) -> None:
         if top != self._top:
@@ -85,5 +132,6 @@ def _ears(colors: Colors) -> str:
     )
 
 
-def _hz(f: int) -> str:
+def hertz(f: int) -> str:
+    """A frequency as an axis has it."""
     return f"{f // 1000}k" if f >= 1000 else str(f)

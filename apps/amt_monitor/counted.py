@@ -1,0 +1,22 @@
+"""Which part of a measurement is counted: since the last reset, without the pauses."""
+
+import math
+from collections.abc import Sequence
+
+from amt_stream.frames import Event
+
+
+def counted_from(events: Sequence[Event]) -> float:
+    """When counting began anew, in seconds."""
+    return max((event.time_s for event in events if event.kind == "cleared"), default=0.0)
+
+
+def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:
+    """From when until when nothing was counted; the last may not have ended."""
+    found: list[tuple[float, float]] = []
+    for event in events:
+        if event.kind == "paused" and not (found and math.isinf(found[-1][1])):
+            found.append((event.time_s, math.inf))
+        elif event.kind == "continued" and found:
+            found[-1] = found[-1][0], event.time_s
+    return found

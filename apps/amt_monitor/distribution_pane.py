@@ -1,0 +1,129 @@
+"""How often each level was read, and how much of the time each was exceeded."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.bars import Bars
+from amt_monitor.curve import Curve
+from amt_monitor.distribution import Distribution
+from amt_monitor.lines import Markers
+from amt_monitor.pane import Pane
+from amt_monitor.past import Past, middle_of
+from amt_monitor.plot import Axis, Plot
+from amt_monitor.shown import DECIBELS, caption_of, first_of, ticks_of, unit_of
+from amt_monitor.time_plot import clock
+from amt_stream.frames import Event
+from amt_stream.rows import reading_text
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+PERCENTS = tuple((float(v), f"{v} %") for v in range(0, 101, 20))
+LEAST_CLASSES = 20
+
+
+class DistributionPane(Pane):
+    """Bars for how often, in classes of one decibel, the most frequent one as high as the plot.
+
+    The line is the part of the time in which a level was exceeded; percentiles stand where the
+    rows have them.
+    """
+
+    def __init__(self, past: Past) -> None:
+        super().__init__("distribution", "Distribution", "of rows, since the last reset")
+        columns = [one for one in past.columns if middle_of(one.name) == one.name]
+        columns = [one for one in columns if unit_of(one.name) in DECIBELS]
+        self.past = past
+        self.column = QtWidgets.QComboBox()
+        self.column.setAccessibleName("reading")
+        for one in columns:
+            if one.statistic == "instantaneous":
+                self.column.addItem(f"{caption_of(one.name)}, {unit_of(one.name)}", one.name)
+        self.column.currentIndexChanged.connect(lambda _: self._choose())
+        self.head.insertWidget(self.head.count() - 1, self.column)
+        self.plot = Plot("distribution_plot")
+        self.plot.setAccessibleName("how often each level was read")
+        self.bars, self.exceeded, self.percentiles = (
+            Bars("second", opacity=0.4),
+            Curve("ink"),
+            Markers(),
+        )
+        for layer in (self.bars, self.exceeded, self.percentiles):
+            self.plot.add(layer)
+        self.counted = QtWidgets.QLabel()
+        self.counted.setObjectName("counted")
+        self.body.addWidget(self.plot, 1)
+        self.body.addWidget(self.counted)
+        self._events: Sequence[Event] = ()
+        self._found: Mapping[str, Any] = {}
+        usual = first_of(columns)
+        self.column.setCurrentIndex(max(0, self.column.findData(usual[0] if usual else None)))
+        self._choose()
+
+    @property
+    def name(self) -> str:
+        """The column that is counted."""
+        return self.column.currentData() or ""
+
+    def read(self, look: "Look") -> None:
+        self.follow(look.engine.events, look.values)
+
+    def follow(self, events: Sequence[Event], found: Mapping[str, Any]) -> None:
+        """Count what is new; `found` are the newest readings by name."""
+        self._events, self._found = events, found
+        if self.name and self.distribution.follow(events):
+            self._draw()
+
+    def begin_anew(self) -> None:
+        self._choose()
+
+    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
+        super().mark(words, uncalibrated)
+        self.plot.set_unit(unit_of(self.name), uncalibrated)
+
+    def texts(self) -> tuple[str, ...]:
+        return (self.counted.text(),)
+
+    def _choose(self) -> None:
+        self.distribution = Distribution(self.past, self.name)
+        self.plot.set_unit(unit_of(self.name), False)
+        self.follow(self._events, self._found)
+
+    def _draw(self) -> None:
+        first, counts = self.distribution.shown()
+        if not len(counts):
+            return
+        room = max(LEAST_CLASSES, len(counts))
+        low = first - (room - len(counts)) // 2
+        ticks = [(value - low - 0.5, text) for value, text in ticks_of(low, low + room)]
+        self.plot.set_axes(Axis(-0.5, room - 0.5, ticks), Axis(0.0, 100.0, PERCENTS))
+        heights = np.zeros(room)
+        heights[first - low : first - low + len(counts)] = 100.0 * counts / counts.max()
+        self.bars.set(heights)
+        # Of a level at the edge between two classes.
+        above = 100.0 * (1.0 - np.cumsum([0, *counts]) / counts.sum())
+        self.exceeded.set(np.arange(len(above)) + (first - low - 0.5), above)
+        self.percentiles.set(
+            [
+                (float(value) - low - 0.5, f"{caption} {reading_text(name, value)}")
+                for name, caption in percentiles_of(self.name, self._found)
+                if (value := self._found[name]) is not None
+            ]
+        )
+        self.counted.setText(f"{clock(round(self.distribution.counted_s))} counted")
+
+
+def percentiles_of(name: str, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Columns of what was exceeded for a part of the time, and what each is called."""
+    if name == "laf_db":
+        pattern = r"(l\d+)_db"
+    else:
+        stem, _, unit = name.rpartition("_")
+        pattern = rf"{re.escape(stem)}_(n\d+)_{unit}"
+    matches = ((one, re.fullmatch(pattern, one)) for one in found)
+    named = [(one, match[1].upper()) for one, match in matches if match is not None]
+    return sorted(named, key=lambda pair: int(pair[1][1:]), reverse=True)

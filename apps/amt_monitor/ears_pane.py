@@ -1,0 +1,95 @@
+"""What each ear contributes, and what the other one takes away."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.bar import Bar, BarScale
+from amt_monitor.pane import Pane
+from amt_monitor.shown import ticks_of, top_of
+from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+EARS = ("left", "right")
+QUIETEST_SONE = 0.01
+
+
+class Ears(NamedTuple):
+    """Short-term loudness in sone `(ear,)`: as heard with the other ear, and of each ear alone."""
+
+    together: np.ndarray
+    alone: np.ndarray
+
+    @classmethod
+    def of(cls, values: Any) -> "Ears":
+        """In the newest frame of a model of the Moore family."""
+        specific = values.specific_loudness[:, -1]
+        step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
+        return cls(values.stl_ears[:, -1], step * specific.sum(axis=-1))
+
+
+class EarsPane(Pane):
+    """A bar for the loudness in each ear; a line for what it would be without the other ear."""
+
+    def __init__(self) -> None:
+        super().__init__("ears", "Ears", "short-term loudness in sone; the line: of one ear alone")
+        self._top = 1.0
+        scale = BarScale(0.0, self._top, (0.0, self._top))
+        self.bars = [
+            Bar("ear_left", "left", scale, "left"),
+            Bar("ear_right", "right", scale, "right"),
+        ]
+        for bar in self.bars:
+            bar.setMinimumHeight(2 * bar.fontMetrics().height() + 12)
+            self.body.addWidget(bar, 1)
+        self.sum = QtWidgets.QLabel()
+        self.sum.setObjectName("ears_sum")
+        self.body.addWidget(self.sum)
+
+    def move(self, look: "Look") -> None:
+        ears = ears_in(look)
+        if ears is None:
+            return
+        self._fit(float(max(ears.alone.max(), ears.together.max())))
+        for bar, loudness, alone in zip(self.bars, *ears, strict=True):
+            bar.set_level(float(loudness), float(alone))
+
+    def read(self, look: "Look") -> None:
+        ears = ears_in(look)
+        if ears is None:
+            return
+        for bar, loudness, alone in zip(self.bars, *ears, strict=True):
+            text = f"{loudness:.2f} sone, alone {alone:.2f}"
+            bar.set_text(f"{text}, {inhibited_text(loudness, alone)}", look.doubts().uncalibrated)
+        both, alone = float(ears.together.sum()), float(ears.alone.sum())
+        self.sum.setText(f"together {both:.2f} sone, {inhibited_text(both, alone)}")
+
+    def texts(self) -> tuple[str, ...]:
+        return (*(bar.text for bar in self.bars), self.sum.text())
+
+    def _fit(self, most: float) -> None:
+        """Scales of both that are long enough, and not much too long."""
+        if not self._top / 6 <= most <= self._top:
+            self._top = max(0.1, top_of(most))
+            ticks = tuple(value for value, _ in ticks_of(0.0, self._top))
+            for bar in self.bars:
+                bar.set_scale(BarScale(0.0, self._top, ticks))
+
+
+def inhibited_text(together: float, alone: float) -> str:
+    """How much of the loudness the other ear takes away."""
+    if alone < QUIETEST_SONE:
+        return "nothing to inhibit"
+    return f"{100 * (1 - together / alone):.0f} % inhibited"
+
+
+def ears_in(look: "Look") -> Ears | None:
+    """Of the first model that tells them."""
+    for frames in look.frames.values():
+        values = frames.values
+        if hasattr(values, "stl_ears") and values.specific_loudness is not None:
+            return Ears.of(values)
+    return None

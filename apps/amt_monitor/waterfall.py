@@ -1,0 +1,99 @@
+"""Columns of colors that move past, the newest at the right."""
+
+import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.picture import image_of, numbers_of, rectangle
+from amt_monitor.plot import Layer
+
+
+class Waterfall(Layer):
+    """A picture whose columns stand for equal times; its cost does not depend on their number.
+
+    Of several curves at one time the greatest is shown; times without any are left blank.
+
+    rows, columns: as many values as a column has, and columns as there are
+    column_s: how long each is
+    """
+
+    def __init__(self, rows: int, columns: int, column_s: float) -> None:
+        self.column_s, self.low, self.high = column_s, 0.0, 1.0
+        self._values = np.full((rows, columns), np.nan, np.float32)
+        self._newest = -1
+
+    @property
+    def seconds(self) -> float:
+        return self._values.shape[1] * self.column_s
+
+    def clear(self) -> None:
+        self._values[:] = np.nan
+        self._newest = -1
+        self._paint_all()
+
+    def set_colors(self, low: float, high: float) -> None:
+        """What the first and the last color stand for."""
+        if (low, high) != (self.low, self.high):
+            self.low, self.high = low, high
+            self._paint_all()
+
+    def show(self, time_s: float, values: NDArray[np.floating]) -> None:
+        """Take in values `(row,)`, the first below, at a time that only grows."""
+        column = int(time_s / self.column_s)
+        if column < self._newest:
+            self.clear()
+        ring = self._values.shape[1]
+        at = column % ring
+        if column == self._newest:
+            self._values[:, at] = np.fmax(self._values[:, at], values)
+            return
+        if self._newest >= 0:
+            self._paint_columns(self._newest % ring, 1)
+        skipped = range(max(self._newest + 1, column - ring + 1), column)
+        for blank in skipped if self._newest >= 0 else ():
+            self._values[:, blank % ring] = np.nan
+            self._paint_columns(blank % ring, 1)
+        self._values[:, at] = values
+        self._newest = column
+        self.plot.update(self.plot.inside)
+
+    def place(self) -> None:
+        """The picture is as high as the plot: it is only moved when it is painted."""
+        self._paint_all()
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        if self._newest < 0:
+            return
+        ring, wide = self._values.shape[1], self._image.width()
+        area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
+        # The newest column is still growing, and is painted when it is whole.
+        oldest = self._newest % ring * wide / ring
+        left = area.width() * (1 - oldest / wide)
+        high = self._image.height()
+        for source, target in (
+            (QtCore.QRectF(oldest, 0, wide - oldest, high), QtCore.QRectF(0, 0, left, 1)),
+            (QtCore.QRectF(0, 0, oldest, high), QtCore.QRectF(left, 0, area.width() - left, 1)),
+        ):
+            target.setHeight(area.height())
+            target.translate(area.topLeft())
+            painter.drawImage(target, self._image, source)
+
+    def _paint_all(self) -> None:
+        """Make the picture anew, in the size that it is shown in."""
+        size = self.plot.inside.size() * self.plot.devicePixelRatioF()
+        self._wide = max(1, round(size.width() / self._values.shape[1]))
+        wide = self._wide * self._values.shape[1]
+        self._image = QtGui.QImage(
+            wide, max(1, size.height()), QtGui.QImage.Format.Format_ARGB32_Premultiplied
+        )
+        self._image.fill(0)
+        self._paint_columns(0, self._values.shape[1])
+        self.plot.update(self.plot.inside)
+
+    def _paint_columns(self, first: int, count: int) -> None:
+        numbers = numbers_of(self._values[::-1, first : first + count], self.low, self.high)
+        painter = QtGui.QPainter(self._image)
+        painter.setCompositionMode(QtGui.QPainter.CompositionMode.CompositionMode_Source)
+        left, wide = first * self._wide, count * self._wide
+        painter.drawImage(QtCore.QRect(left, 0, wide, self._image.height()), image_of(numbers))
+        painter.end()

@@ -1,0 +1,70 @@
+"""Specific loudness of the last minute, as colors."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.pane import Pane
+from amt_monitor.plot import Axis, Plot
+from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz
+from amt_monitor.time_plot import ago
+from amt_monitor.waterfall import Waterfall
+from amt_stream.scales import hz_to_erb_number
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
+DECADES = 2
+TOPS = (0.2, 1.0, 5.0, 20.0)
+EARS = ("louder ear", "left ear", "right ear")
+
+
+class WaterfallPane(Pane):
+    """Short-term specific loudness against time, from low to high frequencies upwards.
+
+    Colors stand for two decades below the top of the scale, which is chosen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("waterfall", "Specific loudness, last minute", "Hz")
+        self.plot = Plot("waterfall_plot")
+        self.plot.setAccessibleName("specific loudness of the last minute as colors")
+        span = COLUMNS * COLUMN_S
+        times = [(float(t), ago(float(t))) for t in range(-round(span), 1, 10)]
+        cams = [(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS]
+        self.plot.set_axes(Axis(-span, 0.0, times, ()), Axis(CAM_LOW, CAM_HIGH, cams, ()))
+        self.colors = Waterfall(CHANNELS, COLUMNS, COLUMN_S)
+        self.plot.add(self.colors)
+        self.ear, self.top = QtWidgets.QComboBox(), QtWidgets.QComboBox()
+        self.ear.setAccessibleName("ear")
+        self.ear.addItems(EARS)
+        self.ear.currentIndexChanged.connect(lambda _: self.colors.clear())
+        self.top.setAccessibleName("top of the scale of colors")
+        for top in TOPS:
+            self.top.addItem(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top)
+        self.top.setCurrentIndex(1)
+        self.top.currentIndexChanged.connect(lambda _: self._set_colors())
+        for widget in (self.ear, self.top):
+            self.head.insertWidget(self.head.count() - 1, widget)
+        self._set_colors()
+        self.body.addWidget(self.plot, 1)
+
+    def move(self, look: "Look") -> None:
+        specific = look.specific_loudness
+        if specific is not None:
+            self.draw(float(look.newest.time_s[-1]), specific.max(axis=1))
+
+    def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
+        """Show `(ear, channel)` in sone/Cam."""
+        ear = self.ear.currentIndex()
+        shown = specific_loudness[ear - 1] if ear else specific_loudness.max(axis=0)
+        self.colors.show(time_s, np.log10(np.maximum(shown, 1e-6)))
+
+    def begin_anew(self) -> None:
+        self.colors.clear()
+
+    def _set_colors(self) -> None:
+        high = float(np.log10(self.top.currentData()))
+        self.colors.set_colors(high - DECADES, high)

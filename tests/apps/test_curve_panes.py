@@ -1,0 +1,167 @@
+"""Panes of curves show what the model and the rows gave."""
+
+import numpy as np
+import pytest
+
+from amt_monitor.counted import counted_from, pauses
+from amt_monitor.distribution_pane import DistributionPane, percentiles_of
+from amt_monitor.ears_pane import inhibited_text
+from amt_monitor.held import Held
+from amt_monitor.past import Past
+from amt_monitor.picture import color_table
+from amt_monitor.spectrum_pane import SpectrumPane
+from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
+from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.frames import Event
+from amt_stream.rows import Rows, SoundLevelReadings
+
+
+@pytest.fixture
+def shown(qtbot):
+    """Puts a pane on the screen."""
+
+    def show(pane):
+        qtbot.addWidget(pane)
+        pane.resize(700, 360)
+        pane.show()
+        qtbot.waitExposed(pane)
+        return pane
+
+    return show
+
+
+def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():
+    held = Held()
+    held.show(0.0, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    held.show(1.0, np.array([[5.0, 0.0], [0.0, 0.0]]))
+    assert held.held.tolist() == [[5.0, 2.0], [3.0, 4.0]]
+    held.show(2.1, np.zeros((2, 2)))
+    assert held.held.tolist() == [[5.0, 0.0], [0.0, 0.0]]
+    held.show(3.3, np.zeros((2, 2)))
+    assert held.held.max() == 0.0
+    assert held.greatest.tolist() == [[5.0, 2.0], [3.0, 4.0]]
+    held.clear()
+    held.show(0.1, np.ones((2, 2)))
+    assert held.greatest.max() == held.held.max() == 1.0
+
+
+def test_specific_loudness_is_held_while_its_button_is_down(shown):
+    pane = shown(SpectrumPane())
+    loud, soft = np.full((2, 150), 0.8), np.full((2, 150), 0.1)
+    pane.draw(0.0, loud)
+    assert not len(pane.greatest[0].y)
+    pane.hold.click()
+    pane.most.click()
+    pane.draw(0.1, loud)
+    pane.draw(0.2, soft)
+    assert pane.curves[0].y.max() == 0.1
+    assert pane.filled[1].high.max() == pane.greatest[1].y.max() == 0.8
+    pane.most.click()
+    assert not len(pane.greatest[0].y)
+
+
+def color_at(pane, age_s, cam):
+    plot = pane.plot
+    ((x, y),) = plot.points([-age_s], [cam]).tolist()
+    return plot.grab().toImage().pixelColor(round(x), round(y)).rgb()
+
+
+def test_the_waterfall_moves_to_the_left(shown):
+    pane = shown(WaterfallPane())
+    table = color_table()
+    silent, loud = np.zeros((2, 150)), np.full((2, 150), 1.0)
+    for k in range(round(90 / COLUMN_S)):
+        pane.draw((k + 0.5) * COLUMN_S, loud if 700 <= k < 720 else silent)
+    # From 20 to 18 seconds ago; the newest column is not yet whole.
+    assert color_at(pane, 19.0, 20.0) == table[254]
+    for age_s in (1.0, 17.0, 21.0, 40.0, 59.0):
+        assert color_at(pane, age_s, 20.0) == table[0], age_s
+    assert -pane.plot.x.low == COLUMNS * COLUMN_S
+    pane.draw(100.0, silent)
+    blank = pane.plot.grab().toImage().pixelColor(5, 5).rgb()
+    assert color_at(pane, 5.0, 20.0) == blank
+    assert color_at(pane, 29.0, 20.0) == table[254]
+    pane.top.setCurrentIndex(3)
+    assert color_at(pane, 29.0, 20.0) not in (table[254], blank)
+
+
+def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
+    def engine(wanted):
+        return Engine(SignalSource([Tone(1000.0, level_db=60.0)]), model)
+
+    window = open_window(engine)
+    dock = window.docks["ears"]
+    dock.show()
+    qtbot.waitUntil(lambda: "25 % inhibited" in dock.pane.sum.text(), timeout=10000)
+    for bar in dock.pane.bars:
+        assert "25 % inhibited" in bar.text
+    assert dock.pane.bars[0].level == pytest.approx(0.75 * dock.pane.bars[0].held, rel=0.01)
+    stl = window.shown.look.values["stl_sone"]
+    assert float(dock.pane.sum.text().split()[1]) == pytest.approx(stl, abs=0.02)
+
+
+def test_silence_is_not_inhibited():
+    assert inhibited_text(0.0, 0.0) == "nothing to inhibit"
+    assert inhibited_text(2.0, 2.0) == "0 % inhibited"
+
+
+def rows_of(columns, first, level):
+    time_s = np.round(0.1 * np.arange(first, first + len(level)), 6)
+    table = {"time_s": time_s, "utc": np.full(len(level), np.datetime64("NaT", "ms"))}
+    table |= {column.name: np.asarray(level, float) for column in columns}
+    table |= {"fault": np.zeros(len(level), np.uint8), "settling": np.zeros(len(level), bool)}
+    return Rows(table | {"calibrated": np.ones(len(level), bool)})
+
+
+def test_the_distribution_is_that_of_the_rows(shown):
+    columns = SoundLevelReadings(1).columns
+    past = Past(columns, 0.1)
+    levels = np.random.default_rng(3).normal(65, 4, 4000)
+    past.add(rows_of(columns, 1, levels[:1000]))
+    pane = shown(DistributionPane(past))
+    assert pane.name == "laf_db"
+    past.add(rows_of(columns, 1001, levels[1000:]))
+    found = {"l10_db": float(np.quantile(levels, 0.9)), "l90_db": None, "lae_db": 1.0}
+    pane.follow((), found)
+    first, counts = pane.distribution.shown()
+    expected = np.bincount(np.floor(levels).astype(int))
+    assert first == int(levels.min())
+    np.testing.assert_array_equal(counts, expected[first:])
+    assert pane.counted.text() == "0:06:40 counted"
+    # What is exceeded for a tenth of the time is where the line goes through ten percent.
+    low = float(pane.plot.x.ticks[0][1]) - pane.plot.x.ticks[0][0] - 0.5
+    at = np.interp(-10.0, -pane.exceeded.y, pane.exceeded.x) + low + 0.5
+    assert at == pytest.approx(found["l10_db"], abs=0.1)
+    ((place, text),) = pane.percentiles.markers
+    assert text == f"L10 {found['l10_db']:.1f}"
+    assert place + low + 0.5 == pytest.approx(found["l10_db"])
+
+
+def test_what_is_not_counted_is_in_no_distribution(shown):
+    columns = SoundLevelReadings(1).columns
+    past = Past(columns, 0.1)
+    past.add(rows_of(columns, 1, np.repeat([50.5, 60.5, 70.5], 100)))
+    pane = shown(DistributionPane(past))
+    pane.follow((), {})
+    assert pane.distribution.counts.sum() == 300
+    cleared = Event("cleared", 0, 10.0, 0.0)
+    halted = (Event("paused", 0, 25.0, 0.0), Event("continued", 0, 28.0, 0.0))
+    pane.follow((cleared, *halted), {})
+    first, counts = pane.distribution.shown()
+    assert first == 60
+    assert (counts[0], counts[-1], counts.sum()) == (100, 70, 170)
+
+
+def test_pauses_and_resets_are_those_of_the_events():
+    kinds = ("paused", "continued", "cleared", "paused", "gap")
+    events = [Event(kind, 0, float(k), 0.0) for k, kind in enumerate(kinds)]
+    assert pauses(events) == [(0.0, 1.0), (3.0, np.inf)]
+    assert counted_from(events) == 2.0
+    assert (pauses(()), counted_from(())) == ([], 0.0)
+
+
+def test_percentiles_are_found_by_their_names():
+    found = dict.fromkeys(["l10_db", "l5_db", "laeq_db", "ltl_n5_phon", "gm2002_ltl_n5_phon"], 1.0)
+    assert percentiles_of("laf_db", found) == [("l10_db", "L10"), ("l5_db", "L5")]
+    assert percentiles_of("ltl_phon", found) == [("ltl_n5_phon", "N5")]
+    assert percentiles_of("gm2002_ltl_phon", found) == [("gm2002_ltl_n5_phon", "N5")]
