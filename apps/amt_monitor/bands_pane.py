@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from amt_monitor.bars import Bars
+from amt_monitor.cell import Cell
 from amt_monitor.plot import Axis, Plot
-from amt_monitor.reading_pane import FIRST, Cell, ReadingPane, plain_cell
+from amt_monitor.reading_pane import ReadingPane
 from amt_stream.catalog import Entry
 from amt_stream.metering.third_octave import NAME
 
@@ -21,14 +22,14 @@ class BandsPane(ReadingPane):
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         cells = [cell for cell in map(_cell, names) if cell is not None]
-        others = [plain_cell(name) for name in names if _cell(name) is None]
-        super().__init__(entry, "IEC 61260-1, fast (F)", (), [*cells, *others], 4, 4, names)
+        small = [[cell] for cell in cells]
+        super().__init__(entry, "IEC 61260-1, fast (F)", (), small, names)
         self._names = [cell.name for cell in cells]
         self.plot = Plot("bands_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
         places = range(len(cells))
         # Every third band is an octave's own.
-        named = [(k, cells[k].caption.replace(" Hz", "").replace(" kHz", "k")) for k in places]
+        named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
         octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
         self.plot.set_axes(
             Axis(-0.6, len(cells) - 0.4, octaves),
@@ -37,7 +38,7 @@ class BandsPane(ReadingPane):
         self.plot.set_unit("dB", False)
         self.bars = Bars("accent")
         self.plot.add(self.bars)
-        self.body.insertWidget(1, self.plot, 3 * FIRST)
+        self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
         super().show_readings(found)
@@ -59,7 +60,7 @@ def _cell(name: str) -> Cell | None:
     if found is None or found["what"] != "lzf":
         return None
     hz = _hz(name)
-    return Cell(f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz", name, "dB")
+    return Cell(name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")
 
 
 def _hz(name: str) -> float:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.captions import Caption
+from amt_monitor.numbers import NONE
 from amt_monitor.theme import Role, tint
 
-NONE = "---"
-WIDEST = {"sone": "888.8", "phon": ">120", "acum": "8.88", "dB": "188.8", "LU": "+88.8"}
+WIDEST = {"sone": "888.8", "phon": "188.8", "acum": "8.88", "dB": "188.8", "LU": "+88.8"}
 """The widest text of a unit; of any other it is that of a level below 0 dB."""
 SMALLEST, LARGEST = 14, 400
 SMALLEST_CAPTION = 11
@@ -74,6 +74,12 @@ class BigNumber(QtWidgets.QWidget):
         self._speak()
 
     @property
+    def baseline(self) -> int:
+        """Where its digits stand, from above."""
+        size = self._size or self.size_in(self.width(), self.height())
+        return self._top(size) + _foot(round(DIGITS * size), size, bold=True)
+
+    @property
     def text(self) -> str:
         return self.digits.text()
 
@@ -96,16 +102,17 @@ class BigNumber(QtWidgets.QWidget):
 
     def extent(self, size: int) -> Extent:
         """The room that it needs at a size of its digits."""
-        above = round(LINE * caption_size(size)) if self.captioned else 0
-        unit, note = (
-            _wide(self.caption.unit, caption_size(size)),
-            _wide(self._spare, note_size(size)),
-        )
-        beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
-        width = _wide(self.widest, size, bold=True) + round(GAP * size) + beside
+        width = self.body_width(size)
         if self.captioned:
             width = max(width, self._caption_width(caption_size(size)))
-        return Extent(width + 2, above + round(DIGITS * size))
+        return Extent(width, self._top(size) + round(DIGITS * size))
+
+    def body_width(self, size: int) -> int:
+        """Of digits, unit and note."""
+        unit = text_width(self.caption.unit, caption_size(size))
+        note = text_width(self._spare, note_size(size))
+        beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
+        return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
 
     def size_in(self, width: int, height: int) -> int:
         """The largest size of digits with which it needs no more than that; or the smallest."""
@@ -137,34 +144,34 @@ class BigNumber(QtWidgets.QWidget):
     def _arrange(self) -> None:
         size = self._size or self.size_in(self.width(), self.height())
         small = caption_size(size)
-        line = round(LINE * small)
-        top = line if self.captioned else 0
+        line, top = round(LINE * small), self._top(size)
         for label in (self.words, self.symbol, self.unit):
-            _resize(label, small)
-        _resize(self.note, note_size(size))
-        _resize(self.digits, size, bold=True)
-        words = _wide(self.caption.words, small)
+            resize_text(label, small)
+        resize_text(self.note, note_size(size))
+        resize_text(self.digits, size, bold=True)
+        words = text_width(self.caption.words, small)
         self.words.setGeometry(0, 0, words, line)
         self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
         high = round(DIGITS * size)
-        wide = _wide(self.widest, size, bold=True)
+        wide = text_width(self.widest, size, bold=True)
         self.digits.setGeometry(0, top, wide, high)
         left = wide + round(GAP * size)
-        room = max(0, self.width() - left)
         foot = top + _foot(high, size, bold=True)
-        self.unit.setGeometry(left, foot - _ascent(small), room, line)
+        unit, note = text_width(self.caption.unit, small), text_width(self._spare, note_size(size))
+        self.unit.setGeometry(left, foot - _ascent(small), unit, line)
         if _is_stacked(size):
             above = round(LINE * note_size(size))
-            self.note.setGeometry(left, foot - _ascent(small) - above, room, above)
+            self.note.setGeometry(left, foot - _ascent(small) - above, note, above)
         else:
-            unit = _wide(self.caption.unit, small)
-            self.unit.resize(unit, line)
-            left += unit + GAP_NOTE
-            self.note.setGeometry(left, self.unit.y(), max(0, self.width() - left), line)
+            self.note.setGeometry(left + unit + GAP_NOTE, self.unit.y(), note, line)
+
+    def _top(self, size: int) -> int:
+        """Height of the caption."""
+        return round(LINE * caption_size(size)) if self.captioned else 0
 
     def _caption_width(self, size: int) -> int:
-        symbol = _wide(self.caption.symbol, size)
-        return _wide(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
+        symbol = text_width(self.caption.symbol, size)
+        return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
 
     def _speak(self) -> None:
         parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text())
@@ -186,7 +193,7 @@ def figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
     return font
 
 
-def _resize(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
+def resize_text(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
     font = label.font()
     if (font.pixelSize(), font.bold()) != (pixels, bold):
         label.setFont(figures(font, pixels, bold))
@@ -202,7 +209,7 @@ def _wide_at_reference(text: str, family: str, bold: bool) -> float:
     return _metrics(family, bold).horizontalAdvance(text)
 
 
-def _wide(text: str, size: int, bold: bool = False) -> int:
+def text_width(text: str, size: int, bold: bool = False) -> int:
     """Width of a text, a little more than it is by the metrics: hinting widens small letters."""
     if not text:
         return 0

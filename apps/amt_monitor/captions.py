@@ -107,7 +107,7 @@ def _family(prefix: str, standard: str, stl: tuple[str, str], ltl: tuple[str, st
             ),
             Kind(
                 rf"{stem}_n(?P<percent>\d\d?){OF}{unit}",
-                f"Exceeded {{percent}} % of time, {words}",
+                "Exceeded {percent} % of time",
                 f"{symbol} N{{percent}}",
                 f"{EXCEEDED} {about}",
                 True,
@@ -183,14 +183,14 @@ _ZWICKER = (
 
 _PROGRAMME = (
     Kind(
-        "momentary_lufs?",
+        "momentary_lu(?:fs)?",
         "Momentary",
         "M",
         f"Loudness of the last 0.4 s. {PROGRAMME}",
     ),
-    Kind("short_term_lufs?", "Short-term", "S", f"Loudness of the last 3 s. {PROGRAMME}"),
+    Kind("short_term_lu(?:fs)?", "Short-term", "S", f"Loudness of the last 3 s. {PROGRAMME}"),
     Kind(
-        "integrated_lufs?",
+        "integrated_lu(?:fs)?",
         "Integrated",
         "I",
         "Loudness of all that was counted, without what is below -70 LUFS or 10 LU below the rest. "
@@ -205,14 +205,14 @@ _PROGRAMME = (
         True,
     ),
     Kind(
-        "max_momentary_lufs?",
+        "max_momentary_lu(?:fs)?",
         "Highest momentary",
         "M max",
         f"{HIGHEST} Loudness of 0.4 s. {PROGRAMME}",
         True,
     ),
     Kind(
-        "max_short_term_lufs?",
+        "max_short_term_lu(?:fs)?",
         "Highest short-term",
         "S max",
         f"{HIGHEST} Loudness of 3 s. {PROGRAMME}",
@@ -326,18 +326,18 @@ _BAND = r"_(?P<band>\d+(?:_\d+)?)hz"
 _THIRD = f"Level of the third octave at {{hertz}}, {{smoothed}}. {THIRDS}"
 
 _THIRDS = (
-    Kind(f"lz(?P<time>[fs]){_BAND}{SIDE}_db", "{hertz}, {timed}", "LZ{TIME}", _THIRD),
+    Kind(f"lz(?P<time>[fs]){_BAND}{SIDE}_db", "{hertz}, {timed}", "LZ{TIME} {hertz}", _THIRD),
     Kind(
         f"lz(?P<time>[fs])max{_BAND}{SIDE}_db",
         "{hertz}, highest, {timed}",
-        "LZ{TIME}max",
+        "LZ{TIME}max {hertz}",
         f"{HIGHEST} {_THIRD}",
         True,
     ),
     Kind(
         f"lzeq{_BAND}{OF}{SIDE}_db",
         "{hertz}, average",
-        "LZeq",
+        "LZeq {hertz}",
         f"The steady level with the same energy, of the third octave at {{hertz}}. {THIRDS}",
         True,
     ),
@@ -370,7 +370,7 @@ def _filled(kind: Kind, found: "re.Match[str]", unit: str) -> Caption:
         words, symbol = f"{words}, {window}", f"{symbol},{parts['window']}"
         sentence += f" Of the last {window}."
     if side := given.get("side"):
-        words += f", {side}"
+        words, symbol = f"{words}, {side}", f"{symbol} {side[0].upper()}"
         sentence += f" Of the {side} channel."
     if scale := SCALES.get(unit):
         sentence += f" {scale}"

@@ -29,6 +29,7 @@ class Badge(QtWidgets.QWidget):
         if (text, uncalibrated) != (self.text, self._uncalibrated):
             self.text, self._uncalibrated = text, uncalibrated
             self.setAccessibleName(text)
+            self.setToolTip(text)
             self.updateGeometry()
             self.update()
 
@@ -38,7 +39,8 @@ class Badge(QtWidgets.QWidget):
         return QtCore.QSize(wide, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QtCore.QSize:
-        return self.sizeHint()
+        # A doubt that comes makes no pane wider.
+        return QtCore.QSize(0, self.sizeHint().height())
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.text:
@@ -53,7 +55,30 @@ class Badge(QtWidgets.QWidget):
         painter.setPen(QtGui.QPen(QtGui.QColor(color), 1))
         painter.drawRect(frame)
         painter.setPen(QtGui.QColor(colors.ink))
-        painter.drawText(frame, QtCore.Qt.AlignmentFlag.AlignCenter, self.text)
+        room, side = frame.width() - 2 * inset, QtCore.Qt.TextElideMode.ElideRight
+        text = self.fontMetrics().elidedText(self.text, side, room)
+        painter.drawText(frame, QtCore.Qt.AlignmentFlag.AlignCenter, text)
+
+
+class Elided(QtWidgets.QLabel):
+    """A line that is cut with dots where there is no room for it, and asks for none."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.setToolTip(text)
+        tint(self, "second")
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        return QtCore.QSize(0, self.fontMetrics().height())
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter = QtGui.QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        side = QtCore.Qt.TextElideMode.ElideRight
+        text = self.fontMetrics().elidedText(self.text(), side, self.width())
+        align = QtCore.Qt.AlignmentFlag
+        painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, text)
 
 
 class Pane(QtWidgets.QWidget):

@@ -1,67 +1,36 @@
 """The readings of one model: what a person looks for large, the rest small."""
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.pane import Pane
-from amt_monitor.theme import Colors, Role, ThemedLabel, tint
+from amt_monitor.big_number import BigNumber
+from amt_monitor.cell import Cell
+from amt_monitor.number_grid import NumberGrid
+from amt_monitor.number_table import NumberTable
+from amt_monitor.pane import Elided, Pane
+from amt_monitor.theme import Role, tint
+from amt_monitor.top_bar import clock
 from amt_stream import catalog
 from amt_stream.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
 
-NONE = "---"
-WIDEST = ("888.8", "-88.8", "+88.8", "0.888")
-SMALLEST, LARGEST = 14, 130
-LINE_HEIGHT = 1.2
-MARGINS = 16
-FIRST = 100
-"""Rows have what room they can use before any is left between them."""
-SMALLEST_UNIT, UNIT_ROOM = 12, 46
-SMALLEST_BAND = 11
-
-
-def tenths(value: float) -> str:
-    """Two digits after a rounding to tenths never read -0.0."""
-    return f"{round(value, 1) + 0.0:.1f}"
-
-
-class Cell(NamedTuple):
-    """A reading by its name in the sink, and how it is written.
-
-    `about` stands beside the caption; without both it goes with the cell before. `label` is the
-    name of the widget where that of the reading is taken.
-    """
-
-    caption: str
-    name: str
-    unit: str
-    text: Callable[[float], str] = tenths
-    about: str = ""
-    label: str = ""
-
-
-class Row(NamedTuple):
-    """Cells beside each other, and how high they are compared with other rows.
-
-    largest: size of the numbers, as a fraction of what would fill the width
-    """
-
-    weight: int
-    cells: Sequence[Cell]
-    largest: float = 1.0
+WIDEST_BAND = "± 100 %"
+BAND = "as far as the uncertainty of the level goes, k = 2"
+BOUNDS = ("_low_", "_high_")
+"""In names of readings that are shown as what a number may be off."""
 
 
 class ReadingPane(Pane):
-    """Rows of large numbers, below them small ones, `across` in a line.
+    """Groups of large numbers, of which the first rules, and a table of small ones.
 
-    share: of the window's height
+    about: one line beside the title
+    large: cells of each group; those after the first stand under its caption
+    small: cells of each line of the table; what nobody named has a line of its own
     names: of all readings that there are; cells of others are left out
     """
 
@@ -69,107 +38,101 @@ class ReadingPane(Pane):
         self,
         entry: Entry,
         about: str,
-        rows: Sequence[Row],
-        small: Sequence[Cell],
-        across: int,
-        share: int,
+        large: Sequence[Sequence[Cell]],
+        small: Sequence[Sequence[Cell]],
         names: Collection[str],
     ) -> None:
-        super().__init__(entry.name, f"<big>{escape(entry.title)}</big>", about)
-        self.share = share
+        super().__init__(entry.name, f"<big>{escape(entry.title)}</big>")
+        self.head.insertWidget(1, Elided(about), 1)
+        self.head_bar.setToolTip(entry.method)
         self.model = entry.name
         """What its model is called in the engine."""
-        self._rows: list[_LargeRow] = []
-        self._bands: dict[str, QtWidgets.QLabel] = {}
-        self._numbers: list[tuple[Cell, QtWidgets.QLabel]] = []
-        for row in rows:
-            cells = [cell for cell in row.cells if cell.name in names]
-            if not cells:
-                continue
-            widget = _LargeRow(cells, row.largest)
-            self._rows.append(widget)
-            self._numbers += widget.numbers
-            self._bands |= widget.bands
-            self.body.addWidget(widget, FIRST * row.weight)
-            self.body.addStretch(1)
-        grid = QtWidgets.QGridLayout()
-        grid.setHorizontalSpacing(4)
-        grid.setVerticalSpacing(0)
-        for place, cell in enumerate(cell for cell in small if cell.name in names):
-            number = _number(cell)
-            number.setMinimumWidth(number.fontMetrics().horizontalAdvance("-888.8"))
-            self._numbers.append((cell, number))
-            labels = QtWidgets.QLabel(cell.caption), number, QtWidgets.QLabel(cell.unit)
-            for i, label in enumerate(labels):
-                grid.addWidget(label, place // across, 4 * (place % across) + i)
-            grid.setColumnMinimumWidth(4 * (place % across) + 3, 16)
-        grid.setColumnStretch(4 * across, 1)
-        self.body.addLayout(grid)
-        # Below the numbers, where it is seen with them and has room for several words.
-        self.head.removeWidget(self.badge)
-        self.body.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignRight)
-        narrow = max((len(row.cells) for row in rows), default=0) * (
-            round(3.4 * SMALLEST) + UNIT_ROOM
-        )
-        self.setMinimumWidth(MARGINS + max(narrow, grid.minimumSize().width()))
+        groups, lines = _there(large, names), _there(small, names)
+        named = {cell.name for line in (*groups, *lines) for cell in line}
+        lines += [[Cell(n)] for n in names if n not in named and not any(b in n for b in BOUNDS)]
+        if large and not groups and lines:
+            groups, lines = (
+                [lines[0][:1]],
+                [lines[0][1:], *lines[1:]] if lines[0][1:] else lines[1:],
+            )
+        self._large: list[tuple[Cell, BigNumber]] = []
+        made = [[self._big(cell, cell is group[0], names) for cell in group] for group in groups]
+        self.table = NumberTable(lines) if lines else None
+        self.grid = NumberGrid(made, self.table)
+        self.body.addWidget(self.grid, 1)
+
+    @property
+    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+        """All that are written, large ones first."""
+        large = [(cell, number.digits) for cell, number in self._large]
+        return large + (self.table.numbers if self.table else [])
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
         """Write the readings that were found; those that are None are not there yet."""
-        for cell, number in self._numbers:
-            value = found.get(cell.name)
-            number.setText(NONE if value is None else cell.text(value))
+        for cell, number in self._large:
+            number.show_text(cell.write(found.get(cell.name)))
+        if self.table is not None:
+            for cell, label in self.table.numbers:
+                self.table.show_number(label, cell, cell.write(found.get(cell.name)))
+
+    def show_elapsed(self, measured_s: float) -> None:
+        """Write beside what is made of all that was counted how long that is."""
+        time = clock(measured_s)
+        for _, number in self._large:
+            if number.caption.counted and number.captioned:
+                number.show_note(time, "the time that it is made of")
+        if self.table is not None:
+            self.table.show_elapsed(time)
 
     def draw(self, found: Mapping[str, Any]) -> None:
         """Move what moves, of the readings that were found; numbers alone do not."""
 
     def texts(self) -> tuple[str, ...]:
         """What is written there now."""
-        return tuple(number.text() for _, number in self._numbers)
+        return tuple(label.text() for _, label in self.numbers)
 
     def show_band(self, name: str, text: str) -> None:
         """Write beside a large number how far it may be off; nothing where that is not known."""
-        if name in self._bands:
-            self._bands[name].setText(text and f"± {text}")
+        for cell, number in self._large:
+            if cell.name == name:
+                number.show_note(text and f"± {text}", BAND)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         """Grey numbers are not to be read off; hatched ones have no calibration."""
         role: Role | None = "second" if grey else None
-        for _, number in self._numbers:
-            tint(number, role, hatched=uncalibrated)
-        for band in self._bands.values():
-            tint(band, role)
+        for _, label in self.numbers:
+            tint(label, role, hatched=uncalibrated)
 
     def move(self, look: "Look") -> None:
         self.draw(look.values)
 
     def read(self, look: "Look") -> None:
         self.show_readings(look.values)
+        self.show_elapsed(look.measured_s)
 
     def judge(self, look: "Look") -> None:
         doubts = look.doubts(self.model)
         self.mark(doubts.words, doubts.uncalibrated)
         self.doubt(doubts.grey, doubts.uncalibrated)
 
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        for row in self._rows:
-            row.fit(self.width() - MARGINS, self.height())
+    def _big(self, cell: Cell, captioned: bool, names: Collection[str]) -> BigNumber:
+        stem, _, unit = cell.name.rpartition("_")
+        banded = f"{stem}_low_{unit}" in names
+        spare = "00:00:00" if cell.caption.counted and captioned else WIDEST_BAND if banded else ""
+        number = BigNumber(cell.shown_as, cell.caption, captioned, spare)
+        self._large.append((cell, number))
+        return number
 
 
-UNITS = {"db": "dB", "lufs": "LUFS", "lu": "LU", "dbtp": "dBTP", "hz": "Hz"}
-"""Units as names of readings end in them, where they are written otherwise."""
-
-
-def plain_cell(name: str, text: Callable[[float], str] = tenths) -> Cell:
-    """A reading as its name tells it."""
-    stem, _, unit = name.rpartition("_")
-    return Cell(stem.replace("_", " "), name, UNITS.get(unit, unit), text)
+def _there(lines: Sequence[Sequence[Cell]], names: Collection[str]) -> list[list[Cell]]:
+    """Those cells that there are, without lines that have none."""
+    found = ([cell for cell in line if cell.name in names] for line in lines)
+    return [line for line in found if line]
 
 
 def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     """The pane of a model that brings none: its first reading large, the others small."""
-    cells = [plain_cell(name) for name in names]
-    large, small = [Row(1, cells[:1])], cells[1:]
-    return ReadingPane(entry, escape(entry.method), large, small, 2, 3, names)
+    return ReadingPane(entry, entry.method, [[Cell(name)] for name in [*names][:1]], (), names)
 
 
 def pane_of(model: str, names: Collection[str]) -> ReadingPane:
@@ -178,101 +141,3 @@ def pane_of(model: str, names: Collection[str]) -> ReadingPane:
     make = plain_pane if entry.pane is None else entry.load("pane")
     pane: ReadingPane = make(entry, names)
     return pane
-
-
-class _LargeRow(QtWidgets.QWidget):
-    """Large numbers with their units, each below its caption, as large as there is room."""
-
-    def __init__(self, cells: Sequence[Cell], largest: float) -> None:
-        super().__init__()
-        self._largest, self._widest_step = largest, 0
-        self._parts = []
-        for cell in cells:
-            caption = ThemedLabel(partial(_heading, cell))
-            band = QtWidgets.QLabel()
-            band.setObjectName(f"{cell.name}_band")
-            band.setToolTip("as far as the uncertainty of the level goes, k = 2")
-            labels = caption, _number(cell), QtWidgets.QLabel(cell.unit), band
-            for label in labels:
-                label.setParent(self)
-            self._parts.append((cell, *labels))
-        self._line = self.fontMetrics().height() if any(cell.caption for cell in cells) else 0
-        ignored = QtWidgets.QSizePolicy.Policy.Ignored
-        self.setSizePolicy(ignored, ignored)
-        self.setMinimumHeight(self._line + SMALLEST + 4)
-
-    @property
-    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
-        return [(cell, number) for cell, _, number, *_ in self._parts]
-
-    @property
-    def bands(self) -> dict[str, QtWidgets.QLabel]:
-        return {cell.name: band for cell, *_, band in self._parts}
-
-    def fit(self, width: int, height: int) -> None:
-        """No higher than numbers are that fill their columns, in a pane of that size."""
-        # In a wide and low pane numbers would stand far from their captions.
-        self._widest_step = height
-        self.setMaximumHeight(self._line + math.ceil(LINE_HEIGHT * self._widest(width)))
-        self._arrange()
-
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        self._arrange()
-
-    def _arrange(self) -> None:
-        step = self._step(self.width())
-        high = (self.height() - self._line) / LINE_HEIGHT
-        size = max(SMALLEST, min(self._widest(self.width()), int(high)))
-        for place, (_, caption, number, unit, band) in enumerate(self._parts):
-            left = place * step
-            caption.setGeometry(left, 0, self._captioned(place) * step - 4, self._line)
-            _resize(number, size, bold=True)
-            _resize(unit, max(SMALLEST_UNIT, size // 4))
-            metrics, small = number.fontMetrics(), unit.fontMetrics()
-            width = max(map(metrics.horizontalAdvance, WIDEST))
-            # Numbers of several rows end below each other; one that is alone begins at the left.
-            before = width if len(self._parts) == 1 else step - max(UNIT_ROOM, int(0.7 * size))
-            number.setGeometry(left + before - width, self._line, width, metrics.height())
-            top = self._line + metrics.ascent() - small.ascent()
-            room = step - before - 4
-            unit.setGeometry(left + before + 4, top, room, small.height())
-            _resize(band, max(SMALLEST_BAND, size // 5))
-            line = band.fontMetrics().height()
-            band.setGeometry(left + before + 4, top - line, room, line)
-
-    def _step(self, width: int) -> int:
-        """From one column to the next."""
-        return min(width // len(self._parts), self._widest_step)
-
-    def _widest(self, width: int) -> int:
-        """Size of the digits that fill a column."""
-        step = self._step(width)
-        # A bold number is at most 3.4 times as wide as high, a unit of a quarter of its size 0.7.
-        size = self._largest * min((step - 8) / 4.1, (step - UNIT_ROOM) / 3.4, LARGEST)
-        return max(SMALLEST, int(size))
-
-    def _captioned(self, place: int) -> int:
-        """How many cells the caption of one goes for."""
-        following = [bool(cell.caption) for cell, *_ in self._parts[place + 1 :]]
-        return 1 + (following.index(True) if True in following else len(following))
-
-
-def _heading(cell: Cell, colors: Colors) -> str:
-    if not cell.caption:
-        return ""
-    return f'<b>{cell.caption}</b> <span style="color: {colors.second}">{cell.about}</span>'
-
-
-def _number(cell: Cell) -> QtWidgets.QLabel:
-    number = QtWidgets.QLabel(NONE)
-    number.setObjectName(cell.label or cell.name)
-    align = QtCore.Qt.AlignmentFlag
-    number.setAlignment(align.AlignRight | align.AlignTop)
-    return number
-
-
-def _resize(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
-    font = label.font()
-    font.setPixelSize(pixels)
-    font.setBold(bold)
-    label.setFont(font)

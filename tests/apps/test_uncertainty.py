@@ -25,7 +25,7 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
     for kind in ("ltl", "stl"):
         texts = [label(window, f"{kind}_{unit}").text() for unit in ("sone", "phon")]
         assert texts == ["1.00", "40.0"]
-        bands = [label(window, f"{kind}_{unit}_band") for unit in ("sone", "phon")]
+        bands = [label(window, f"{kind}_{unit}_note") for unit in ("sone", "phon")]
         assert all(band.isVisible() for band in bands)
         assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
         values = window.shown.look.values

@@ -1,0 +1,259 @@
+"""How the numbers of a pane lie: one rules it, others are half as large, the rest is a table."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product, starmap
+from typing import NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.big_number import LARGEST, SMALLEST, BigNumber, Extent, caption_size
+from amt_monitor.number_table import NumberTable
+
+Group = Sequence[BigNumber]
+"""Numbers under one caption, the first largest."""
+
+LEAST = 26
+"""Of the number that rules: the table is cut before it gets smaller."""
+TABLE = (12, 24)
+"""Sizes of the table, whose letters grow with the number that rules."""
+STEP = 4
+"""Sizes are a multiple of it, so that panes beside each other have the same."""
+GIVES_WAY = 0.7
+"""How far the number that rules gets smaller for the table, whose last lines are left out then."""
+WORDS = 0.75
+"""Symbols stand in the table where all gets so much larger by that."""
+SPREAD = 1.5
+"""So much wider than they need stand columns at most, where there is room."""
+
+
+class Box(NamedTuple):
+    """Where a group stands, and how large its first and its other numbers are."""
+
+    x: int
+    y: int
+    size: int
+    beside: int
+
+
+class Plan(NamedTuple):
+    """Where the groups stand, and the places that are left for a table."""
+
+    extent: Extent
+    boxes: list[Box]
+    places: list[tuple[int, int]]
+
+
+class Way(NamedTuple):
+    """A way to lay all out, for any size of the number that rules.
+
+    in_line: the others stand beside what rules, not below it; `across` of them in a line
+    place: which of those of a plan the table takes
+    short: the table has symbols, not words
+    """
+
+    in_line: bool
+    across: int
+    place: int
+    short: bool
+
+
+class Form(NamedTuple):
+    """All of it. The table has so many lines, `deep` of them below each other."""
+
+    extent: Extent
+    boxes: list[Box]
+    table: QtCore.QRect
+    lines: int
+    deep: int
+    letters: int
+    short: bool
+
+
+class NumberGrid(QtWidgets.QWidget):
+    """Groups of numbers and a table, as large as there is room.
+
+    groups: the first rules
+    """
+
+    def __init__(self, groups: Sequence[Group], table: NumberTable | None) -> None:
+        super().__init__()
+        self.groups, self.table = list(groups), table
+        for group in groups:
+            for number in group:
+                number.setParent(self)
+        if table is not None:
+            table.setParent(self)
+        ignored = QtWidgets.QSizePolicy.Policy.Ignored
+        self.setSizePolicy(ignored, ignored)
+        self.form: Form | None = None
+        self._extents: dict[tuple[int, int, int], Extent] = {}
+        self.setMinimumSize(*self._least())
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self.form = self._best(Extent(self.width(), self.height()))
+        self._arrange(self.form)
+
+    def _least(self) -> Extent:
+        if not self.groups:
+            return Extent(0, 0)
+        others = [self._of(k, SMALLEST, SMALLEST).width for k in range(1, len(self.groups))]
+        narrow = max([self._of(0, LEAST, SMALLEST).width, *others])
+        return Extent(narrow, self._plan(Way(False, 1, 0, False), LEAST, narrow).extent.height)
+
+    def _best(self, room: Extent) -> Form:
+        """The one with the largest numbers that shows all, if these are not too small for that."""
+        ways = [*self._ways()]
+        bare = max(self._largest(way, room, 0) for way in ways)
+        least = max(LEAST, round(bare * GIVES_WAY) // STEP * STEP)
+        lines = len(self.table) if self.table is not None else 0
+        whole = {way: self._largest(way, room, lines) for way in ways}
+        best = max(ways, key=lambda way: whole[way] * (WORDS if way.short else 1))
+        if whole[best] >= least:
+            return self._grown(best, whole[best], room)
+        cut = [self._form(way, least, room) for way in ways]
+        fitting = [form for form in cut if _fits(form.extent, room)]
+        if not fitting:
+            return self._form(ways[0], SMALLEST, room)
+        return max(fitting, key=lambda form: (form.lines, not form.short))
+
+    def _ways(self) -> Iterator[Way]:
+        acrosses = range(1, max(2, len(self.groups)))
+        places = (0, 1) if self.groups else (0,)
+        in_line = (False, True) if len(self.groups) > 1 else (False,)
+        tables = (False, True) if self.table is not None else (False,)
+        return starmap(Way, product(in_line, acrosses, places, tables))
+
+    def _largest(self, way: Way, room: Extent, lines: int) -> int:
+        """Size with which so many lines of the table are shown; 0 for none."""
+
+        def fits(size: int) -> bool:
+            form = (
+                self._form(way, size, room, least=lines) if lines else self._bare(way, size, room)
+            )
+            return form.lines >= lines and _fits(form.extent, room)
+
+        if not self.groups:
+            return LEAST if fits(LEAST) else 0
+        low, high = LEAST // STEP - 1, LARGEST // STEP
+        while low < high:
+            middle = (low + high + 1) // 2
+            if fits(max(LEAST, middle * STEP)):
+                low = middle
+            else:
+                high = middle - 1
+        return 0 if low < LEAST // STEP else max(LEAST, low * STEP)
+
+    def _grown(self, way: Way, size: int, room: Extent) -> Form:
+        """With the largest letters of the table that fit."""
+        form = self._form(way, size, room)
+        for letters in range(form.letters + 1, min(TABLE[1], _beside_size(size)) + 1):
+            larger = self._form(way, size, room, letters, form.lines)
+            if larger.lines < form.lines or not _fits(larger.extent, room):
+                break
+            form = larger
+        return form
+
+    def _form(self, way: Way, size: int, room: Extent, letters: int = 0, least: int = 1) -> Form:
+        plan, letters = self._plan(way, size, room.width), letters or _table_size(size)
+        if self.table is None:
+            return self._bare(way, size, room)
+        x, y = plan.places[way.place]
+        left = Extent(room.width - x, room.height - y)
+        lines, deep = self.table.shape_in(letters, left, way.short, least)
+        needed = self.table.extent(letters, deep, lines, way.short)
+        wide, high = (
+            max(plan.extent.width, x + needed.width),
+            max(plan.extent.height, y + needed.height),
+        )
+        table = QtCore.QRect(x, y, *needed)
+        extent = Extent(wide, high) if lines else plan.extent
+        return Form(extent, plan.boxes, table, lines, deep, letters, way.short)
+
+    def _bare(self, way: Way, size: int, room: Extent) -> Form:
+        """Without the table."""
+        plan = self._plan(way, size, room.width)
+        return Form(plan.extent, plan.boxes, QtCore.QRect(), 0, 0, TABLE[0], way.short)
+
+    def _plan(self, way: Way, size: int, width: int) -> Plan:
+        if not self.groups:
+            return Plan(Extent(0, 0), [], [(0, 0)])
+        half = _beside_size(size)
+        ruling = self._of(0, size, half)
+        first = Box(0, 0, size, half)
+        if way.in_line:
+            left = ruling.width + _gap(size)
+            inner, others = self._others(half, way.across, width - left)
+            boxes = [first, *(box._replace(x=box.x + left) for box in others)]
+            extent = Extent(left + inner.width, max(ruling.height, inner.height))
+            below = [(0, extent.height), (left, inner.height)]
+            return Plan(extent, boxes, [(x, y + _line_gap(half)) for x, y in below])
+        top = ruling.height + _line_gap(size)
+        inner, others = self._others(half, way.across, width)
+        boxes = [first, *(box._replace(y=box.y + top) for box in others)]
+        high = top + inner.height if others else ruling.height
+        extent = Extent(max(ruling.width, inner.width), high)
+        return Plan(extent, boxes, [(0, high + _line_gap(half)), (extent.width + _gap(size), 0)])
+
+    def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[Box]]:
+        """Those that do not rule, `across` in a line, spread over a width."""
+        extents = [self._of(k, size, size) for k in range(1, len(self.groups))]
+        if not extents:
+            return Extent(0, 0), []
+        across = min(across, len(extents))
+        needed = max(extent.width for extent in extents)
+        step = needed + _gap(size)
+        step = max(step, min((width - needed) // max(1, across - 1), round(SPREAD * step)))
+        line = max(extent.height for extent in extents) + _line_gap(size)
+        boxes = [
+            Box(place % across * step, place // across * line, size, size)
+            for place in range(len(extents))
+        ]
+        return Extent((across - 1) * step + needed, boxes[-1].y + line - _line_gap(size)), boxes
+
+    def _of(self, place: int, size: int, beside: int) -> Extent:
+        """The room of a group."""
+        key = place, size, beside
+        if key not in self._extents:
+            ruling, *others = self.groups[place]
+            first = ruling.extent(size)
+            wide = ruling.body_width(size)
+            wide += sum(_gap(beside) + number.body_width(beside) for number in others)
+            self._extents[key] = Extent(max(wide, first.width), first.height)
+        return self._extents[key]
+
+    def _arrange(self, form: Form) -> None:
+        for group, box in zip(self.groups, form.boxes, strict=True):
+            left = box.x
+            for number in group:
+                size = box.size if number is group[0] else box.beside
+                number.set_size(size)
+                top = box.y + group[0].baseline - number.baseline
+                number.setGeometry(left, top, *number.extent(size))
+                left += number.body_width(size) + _gap(box.beside)
+        if self.table is not None:
+            self.table.setVisible(form.lines > 0)
+            self.table.setGeometry(form.table)
+            self.table.arrange(form.letters, form.deep, form.lines, form.short)
+
+
+def _beside_size(size: int) -> int:
+    """Of the numbers that do not rule."""
+    return max(SMALLEST, size // 2)
+
+
+def _table_size(size: int) -> int:
+    return min(max(TABLE[0], size // 5), TABLE[1])
+
+
+def _gap(size: int) -> int:
+    """Between what stands beside each other."""
+    return max(8, size // 3)
+
+
+def _line_gap(size: int) -> int:
+    """Between what stands below each other."""
+    return max(2, caption_size(size) // 4)
+
+
+def _fits(needed: Extent, room: Extent) -> bool:
+    return needed.width <= room.width and needed.height <= room.height

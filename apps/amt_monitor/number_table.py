@@ -1,0 +1,235 @@
+"""Small numbers in lines: words, number, unit; decimals stand under decimals."""
+
+import math
+from collections.abc import Sequence
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.big_number import Extent, resize_text, text_width
+from amt_monitor.cell import Cell
+from amt_monitor.numbers import NONE
+from amt_monitor.theme import Role, tint
+
+LINE = 1.35
+"""Height of a line, by the size of its letters."""
+BETWEEN = 1.6
+"""Columns of lines, by the same."""
+DECIMALS = {"sone": 3, "acum": 2}
+"""Of units that have not one."""
+NOW = "Now"
+
+
+class NumberTable(QtWidgets.QWidget):
+    """Readings in lines, which stand in as many columns as fill the room; the last are left out.
+
+    lines: cells of each; what is made of all that was counted stands first, with the time of it
+    """
+
+    def __init__(self, lines: Sequence[Sequence[Cell]]) -> None:
+        super().__init__()
+        counted = [line for line in lines if line[0].caption.counted]
+        others = [line for line in lines if not line[0].caption.counted]
+        self.elapsed = _label("", self)
+        self.elapsed.setObjectName("counted_for")
+        self._items: list[_Line | QtWidgets.QLabel] = []
+        if counted:
+            self._items += [self.elapsed, *(_Line(line, self) for line in counted)]
+        if counted and others:
+            self._items.append(_label(NOW, self))
+        self._items += [_Line(line, self) for line in others]
+        for item in self._items:
+            if isinstance(item, QtWidgets.QLabel):
+                tint(item, "second")
+        self._lines = [item for item in self._items if isinstance(item, _Line)]
+        cells = [cell for line in lines for cell in line]
+        self._in_two = any(cell.caption.unit == "sone" for cell in cells)
+        self._widths: dict[tuple[int, bool], int] = {}
+        self._cells: list[list[Cell]] = [[], []]
+        for cell in cells:
+            self._cells[self._column(cell)].append(cell)
+
+    def __len__(self) -> int:
+        """Lines, with headings."""
+        return len(self._items)
+
+    @property
+    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+        return [(cell, number) for line in self._lines for cell, number, _ in line.parts]
+
+    def show_number(self, number: QtWidgets.QLabel, cell: Cell, text: str) -> None:
+        """Write a number so that its point stands under the others."""
+        if text == number.text():
+            return
+        number.setText(text)
+        number.setAccessibleName(f"{cell.caption.spoken}, {text} {cell.caption.unit}")
+        self._align(number, cell, text)
+
+    def show_elapsed(self, clock: str) -> None:
+        self.elapsed.setText(f"Over {clock}")
+
+    def doubt(self, role: Role | None, hatched: bool) -> None:
+        for _, number in self.numbers:
+            tint(number, role, hatched=hatched)
+
+    def line_height(self, size: int) -> int:
+        return round(LINE * size)
+
+    def extent(self, size: int, deep: int, count: int, short: bool = False) -> Extent:
+        """The room that the first `count` lines need, `deep` of them below each other.
+
+        short: with symbols, not words
+        """
+        columns = self._columns(deep, count)
+        wide = len(columns) * self._width(size, short) + (len(columns) - 1) * round(BETWEEN * size)
+        return Extent(wide, max(map(len, columns), default=0) * self.line_height(size))
+
+    def shape_in(
+        self, size: int, room: Extent, short: bool = False, least: int = 1
+    ) -> tuple[int, int]:
+        """How many lines fit there, at that size, and how many of them below each other.
+
+        least: fewer than these are none
+        """
+        between = round(BETWEEN * size)
+        most = room.height // self.line_height(size)
+        across = (room.width + between) // (self._width(size, short) + between)
+        if across < 1 or most < 1:
+            return 0, 0
+        for count in range(min(len(self), across * most), least - 1, -1):
+            if isinstance(self._items[count - 1], QtWidgets.QLabel):
+                continue
+            for deep in range(math.ceil(count / across), min(most, count) + 1):
+                if len(self._columns(deep, count)) <= across:
+                    return count, deep
+        return 0, 0
+
+    def arrange(self, size: int, deep: int, count: int, short: bool = False) -> None:
+        """Show the first `count` lines, `deep` of them below each other."""
+        for line in self._lines:
+            line.abbreviate(short)
+        step = self._width(size, short) + round(BETWEEN * size)
+        high = self.line_height(size)
+        for item in self._items[count:]:
+            item.setVisible(False)
+        for across, column in enumerate(self._columns(deep, count)):
+            for down, item in enumerate(column):
+                place = QtCore.QPoint(across * step, down * high)
+                item.setVisible(True)
+                if isinstance(item, _Line):
+                    self._put(item, place, size, short)
+                else:
+                    resize_text(item, size)
+                    item.setGeometry(place.x(), place.y(), self._width(size, short), high)
+
+    def _columns(self, deep: int, count: int) -> list[list["_Line | QtWidgets.QLabel"]]:
+        columns: list[list[_Line | QtWidgets.QLabel]] = []
+        for item in self._items[:count]:
+            last = columns[-1] if columns else None
+            # A heading does not end a column, that is, stand alone.
+            alone = isinstance(item, QtWidgets.QLabel) and len(last or ()) + 1 == deep > 1
+            if last is None or len(last) >= deep or alone:
+                columns.append([])
+            columns[-1].append(item)
+        return columns
+
+    def _put(self, line: "_Line", place: QtCore.QPoint, size: int, short: bool) -> None:
+        high, gap = self.line_height(size), round(0.4 * size)
+        words = self._words_width(size, short)
+        resize_text(line.words, size)
+        line.words.setGeometry(place.x(), place.y(), words, high)
+        for cell, number, unit in line.parts:
+            left = place.x() + words + gap
+            column = self._column(cell)
+            if column:
+                left += self._column_width(0, size) + gap
+            wide = self._number_width(column, size)
+            for label in (number, unit):
+                resize_text(label, size)
+            number.setGeometry(left, place.y(), wide, high)
+            unit.setGeometry(left + wide + gap, place.y(), self._unit_width(column, size), high)
+            self._align(number, cell, number.text())
+
+    def _align(self, number: QtWidgets.QLabel, cell: Cell, text: str) -> None:
+        decimals = self._decimals(self._column(cell))
+        _, point, after = text.partition(".")
+        missing = "" if point else "."
+        missing += "0" * (decimals - len(after))
+        if text == NONE:
+            missing = ""
+        number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
+
+    def _column(self, cell: Cell) -> int:
+        """Which of the two columns of numbers it stands in: phon stands beside sone."""
+        return int(self._in_two and cell.caption.unit == "phon")
+
+    def _decimals(self, column: int) -> int:
+        units = {cell.caption.unit for cell in self._cells[column]}
+        return max((DECIMALS.get(unit, 1) for unit in units), default=0)
+
+    def _width(self, size: int, short: bool) -> int:
+        """Of a column of lines."""
+        if (size, short) not in self._widths:
+            self._widths[size, short] = self._measured(size, short)
+        return self._widths[size, short]
+
+    def _measured(self, size: int, short: bool) -> int:
+        wide = self._words_width(size, short)
+        for column in (0, 1):
+            if self._cells[column]:
+                wide += round(0.4 * size) + self._column_width(column, size)
+        return wide
+
+    def _words_width(self, size: int, short: bool) -> int:
+        return max((text_width(line.told(short), size) for line in self._lines), default=0)
+
+    def _column_width(self, column: int, size: int) -> int:
+        gap = round(0.4 * size)
+        return self._number_width(column, size) + gap + self._unit_width(column, size)
+
+    def _number_width(self, column: int, size: int) -> int:
+        """Of the longest before the point, and of all that may come after it."""
+        before = ("188", "-88", ">120")
+        longest = max(text_width(text, size) for text in before)
+        decimals = self._decimals(column)
+        return longest + text_width("." + "0" * decimals, size)
+
+    def _unit_width(self, column: int, size: int) -> int:
+        return max((text_width(c.caption.unit, size) for c in self._cells[column]), default=0)
+
+
+class _Line:
+    """The labels of cells that have one caption."""
+
+    def __init__(self, cells: Sequence[Cell], parent: QtWidgets.QWidget) -> None:
+        self.caption = cells[0].caption
+        self.words = _label(self.caption.words, parent)
+        tint(self.words, "second")
+        self.parts = []
+        for cell in cells:
+            number, unit = _label(NONE, parent), _label(cell.caption.unit, parent)
+            number.setObjectName(cell.shown_as)
+            align = QtCore.Qt.AlignmentFlag
+            number.setAlignment(align.AlignRight | align.AlignVCenter)
+            tint(unit, "second")
+            number.setToolTip(cell.caption.sentence)
+            number.setAccessibleDescription(cell.caption.sentence)
+            self.parts.append((cell, number, unit))
+        self.words.setToolTip(self.caption.sentence)
+
+    def told(self, short: bool) -> str:
+        return (self.caption.symbol if short else "") or self.caption.words
+
+    def abbreviate(self, short: bool) -> None:
+        self.words.setText(self.told(short))
+
+    def setVisible(self, visible: bool) -> None:
+        self.words.setVisible(visible)
+        for _, number, unit in self.parts:
+            number.setVisible(visible)
+            unit.setVisible(visible)
+
+
+def _label(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
+    label = QtWidgets.QLabel(text, parent)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    return label
