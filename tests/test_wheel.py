@@ -25,9 +25,9 @@ def installed(tmp_path_factory) -> Path:
 @pytest.fixture
 def run(installed, tmp_path):
     """Run a command in an empty folder, the wheel before an editable install of the source."""
-    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
 
     def run(*command):
+        environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
         return subprocess.run(
             command,
             check=False,
@@ -77,3 +77,14 @@ def test_the_installed_meter_measures_the_demo_sound(run, installed):
     done = run(sys.executable, script, *command)
     assert done.returncode == 0, done.stderr
     assert "laf_db" in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a desktop entry is for Linux")
+def test_the_desktop_starts_the_program_that_was_installed(run, installed, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    script = installed / "bin" / "amt-monitor"
+    done = run(sys.executable, script, "--install-desktop")
+    assert done.returncode == 0, done.stderr
+    entry = (tmp_path / "applications" / "amt-monitor.desktop").read_text(encoding="utf-8")
+    assert f'Exec="{script}"\n' in entry
+    assert done.stderr.count("wrote ") == 2

@@ -58,6 +58,10 @@ def remove_desktop() -> list[Path]:
 
 def this_program() -> Path:
     """The program that runs, or that of its name beside the interpreter. Raises Mistake."""
+    # pip's own place for a user's programs is not where the interpreter is.
+    started = Path(sys.argv[0]).absolute()
+    if started.name == NAME and started.exists():
+        return started
     frozen = getattr(sys, "frozen", False)
     program = Path(sys.executable) if frozen else Path(sys.executable).with_name(NAME)
     if not program.exists():

@@ -5,6 +5,11 @@ import json
 import numpy as np
 import soundfile
 
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.inputs import PLAYED, open_input
+from amt_stream.cli.making import input_from_window
+from amt_stream.presets import load_preset
+
 
 def test_what_is_played_is_measured_and_is_uncalibrated(begin, virtual_mic, tmp_path):
     """A sine of -20 dBFS reads 80 dB where full scale is taken for 100."""
@@ -49,3 +54,13 @@ def test_where_nothing_can_be_heard_it_says_what_helps(said, virtual_mic):
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "no input that hears what the computer plays; it is heard through" in err
     assert said("meter", "--source", "playback", "--fast", "--format", "csv")[0] == 2
+
+
+def test_chosen_by_name_or_in_the_window_it_has_no_calibration_either(virtual_mic, capsys):
+    for name in ("Monitor of VirtualSpeaker", "speaker.monitor"):
+        args = build_parser().parse_args(["meter"])
+        assert input_from_window(name, args, load_preset()).calibration == [PLAYED]
+        typed = build_parser().parse_args(["meter", "-d", name, "--full-scale-db", "105"])
+        (agreed,) = open_input(typed, "mic").calibration
+        assert (agreed.full_scale_db_spl, agreed.calibrated) == (105.0, True)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,34 @@
+"""The list of inputs in the window."""
+
+from amt_monitor.device_choice import DeviceChoice
+
+
+def test_what_is_played_is_listed_beside_the_microphones_and_told_apart(qtbot, virtual_mic):
+    choice = DeviceChoice()
+    qtbot.addWidget(choice)
+    choice.refresh()
+    qtbot.waitUntil(lambda: choice.count() > 1, timeout=20000)
+    entries = {choice.itemText(i): choice.itemData(i) for i in range(1, choice.count())}
+    assert entries["virtual_mic (ALSA)"] == "virtual_mic"
+    assert entries["Monitor of VirtualSpeaker (what is played)"] == "Monitor of VirtualSpeaker"
+    choice.close_listing()
+
+
+def test_two_outputs_of_one_name_are_named_by_what_the_server_calls_them(qtbot, virtual_mic):
+    from tests.conftest import pactl
+
+    made = ["module-null-sink", "sink_properties=device.description=VirtualSpeaker"]
+    pactl("load-module", *made, "sink_name=second")
+    choice = DeviceChoice()
+    qtbot.addWidget(choice)
+    try:
+        choice.refresh()
+        qtbot.waitUntil(lambda: choice.count() > 1, timeout=20000)
+        named = [
+            choice.itemData(i) for i in range(1, choice.count()) if "played" in choice.itemText(i)
+        ]
+        assert named == ["speaker.monitor", "second.monitor"]
+    finally:
+        choice.close_listing()
+        virtual_mic.unplug()  # with all sinks of its kind
+        virtual_mic.plug()
