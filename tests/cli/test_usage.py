@@ -105,14 +105,15 @@ def test_a_pipe_without_sound_is_an_error(run, raw, shown):
 
 NO_SPACE = "amt-stream: standard output cannot be written: No space left on device\n"
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+PLAIN = ["--full-scale-db", "100", "--model", "spl"]
 WRITE = [
     ["--version"],
     ["devices"],
-    ["analyze", "a.wav", "--full-scale-db", "100"],
-    ["analyze", "a.wav", "--full-scale-db", "100", "--summary"],
-    ["meter", "--source", "a.wav", "--fast", "--format", "csv"],
-    ["meter", "--source", "a.wav", "--fast", "--format", "jsonl"],
-    ["meter", "--source", "a.wav", "--fast", "--terminal"],
+    ["analyze", "a.wav", *PLAIN],
+    ["analyze", "a.wav", *PLAIN, "--summary"],
+    ["meter", "--source", "a.wav", "--fast", *PLAIN, "--format", "csv"],
+    ["meter", "--source", "a.wav", "--fast", *PLAIN, "--format", "jsonl"],
+    ["meter", "--source", "a.wav", "--fast", *PLAIN, "--terminal"],
 ]
 
 
@@ -163,7 +164,7 @@ def test_a_closed_stream_is_no_crash(begin, virtual_mic, sound_file, arguments, 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_stream_that_a_shell_closes_is_no_crash(command, sound_file, tmp_path, closed):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
-    call = f"exec {shlex.join([*command, *WRITE[4], '--model', 'spl'])} {closed}"
+    call = f"exec {shlex.join([*command, *WRITE[4]])} {closed}"
     pipes = {"cwd": tmp_path, "capture_output": True, "text": True}
     done = subprocess.run(call, shell=True, check=False, **pipes)
     assert done.returncode == (1 if closed.startswith(">&-") else 0)
