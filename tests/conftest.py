@@ -46,23 +46,21 @@ def pytest_configure(config):
         import torch
 
         torch.set_num_threads(1)  # the workers share the cores
-    elif config.getoption("numprocesses", None):
-        compile_kernels()
+    elif config.getoption("numprocesses", None) and config.args_source.name == "TESTPATHS":
+        compile_kernels()  # worth its time for the whole suite
 
 
-# Models whose kernels are compiled side by side, about as long for each.
-COMPILED = ("moore2016,gm2002", "zwicker,bs1770,spl,third_octave", "king2019")
+COMPILED = 3  # families of `tests/kernels/compiling.py`
 
 
 def compile_kernels():
     """Fill the cache of kernels, which each worker would otherwise compile for itself."""
-    asked = ["meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv"]
-    command = [sys.executable, "-m", "amt_stream", *asked, "--model"]
+    command = [sys.executable, "-m", "tests.kernels.compiling"]
     running = [
         subprocess.Popen(
-            [*command, models], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, str(family)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        for models in COMPILED
+        for family in range(COMPILED)
     ]
     for one in running:
         one.wait()
