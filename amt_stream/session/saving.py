@@ -1,0 +1,90 @@
+"""A measurement that was in no log, kept as a session afterwards."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amt_stream.calibration import utc_now
+from amt_stream.frames import Event
+from amt_stream.rows import AFTER, BEFORE, Rows
+from amt_stream.rows.block import ALL
+from amt_stream.session.chain import CHAIN
+from amt_stream.session.database import Database
+from amt_stream.session.files import SessionError
+from amt_stream.session.folder import SUMMARY, Folder
+from amt_stream.session.log import versions
+
+AT_ONCE = 8192
+"""Rows in one transaction."""
+
+
+def save_session(
+    path: str | Path,
+    rows: Rows,
+    header: Mapping[str, Any],
+    *,
+    summary: Mapping[str, Any] | None = None,
+    events: Sequence[Event] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write what a screen has kept of a measurement as a session of one run; gives its folder.
+
+    rows: `time_s`, `utc`, readings, `fault`, `settling`, `calibrated`
+    header: of those rows; columns that they have not are left out of it
+    summary: what is told of the whole sound
+    settings: what else is needed to measure the same again
+
+    Raises SessionError for a folder that holds something already, and for what cannot be written.
+    """
+    path = Path(path)
+    if (path / CHAIN).exists():
+        raise SessionError(f"{path} is a session already: give a new folder")
+    rows = _whole(rows, header)
+    columns = [one for one in header["columns"] if one["name"] in rows.columns]
+    told = {**header, "columns": columns}
+    folder = Folder(path)
+    try:
+        folder.describe(
+            {
+                "format": "sqlite",
+                "began_utc": utc_now(),
+                "resumed": None,
+                "header": told,
+                **(settings or {}),
+                "versions": versions(),
+                "saved_afterwards": True,
+                "repaired": [],
+            }
+        )
+        store = Database(folder, partial(dict, told))
+        try:
+            _write(store, rows, events)
+            store.close()
+        except OSError as error:
+            raise SessionError(f"{path} cannot be written: {error.strerror}") from error
+        if summary is not None:
+            whole = {"run": folder.run, "dropped": 0, "summary": dict(summary)}
+            folder.add_whole(SUMMARY, json.dumps(whole, indent=1) + "\n")
+    finally:
+        folder.close()
+    return path
+
+
+def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
+    for begin in range(0, max(1, len(rows)), AT_ONCE):
+        part = rows.where(slice(begin, begin + AT_ONCE))
+        store.write(part if len(part) else None, [] if begin else events)
+
+
+def _whole(rows: Rows, header: Mapping[str, Any]) -> Rows:
+    """With the columns that every log has, made of what is there."""
+    given = {name: rows[name] for name in rows.columns}
+    given.setdefault("sample", np.rint(rows["time_s"] * header["source"]["fs"]).astype(np.int64))
+    settling = np.where(rows["settling"], ALL, "").astype(object)
+    given.setdefault("settling_columns", settling)
+    readings = [name for name in given if name not in (*BEFORE, *AFTER)]
+    return Rows({name: given[name] for name in (*BEFORE, *readings, *AFTER)})
