@@ -64,6 +64,16 @@ class Difference:
         """Whether one is higher for sure; None where nobody knows how sure that is."""
         return None if self.uncertainty is None else abs(self.difference) > self.uncertainty
 
+    @property
+    def verdict(self) -> str:
+        """Which one is louder, in words; nothing where nobody knows, or it is no loudness."""
+        if self.sure is None or self.unit not in ("dB", "phon", "LUFS"):
+            return ""
+        if not self.sure:
+            return "no sure difference"
+        louder = f"{'B' if self.difference > 0 else 'A'} is louder"
+        return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
+
     def to_dict(self) -> dict[str, Any]:
         """As data for JSON."""
         keys = ("name", "unit", "a", "b", "difference", "uncertainty", "sure", "times")

@@ -169,7 +169,7 @@ def _measured(
     # What a process is given for each sound: not the names of all the others.
     alone = argparse.Namespace(**{**vars(args), "files": []})
     sizes = [task.sound["bytes"] for task in tasks]
-    with Progress([task.file.name for task in tasks], sizes) as progress:
+    with Progress([task.file.name for task in tasks], sizes, args.progress_s) as progress:
         done = 0
 
         def heard(part: float) -> None:

@@ -67,18 +67,5 @@ def lines(found: "Comparison") -> list[str]:
 
 def _cells(one: "Difference") -> tuple[str, ...]:
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
-    words = {None: "", True: "B is louder" if one.difference > 0 else "A is louder", False: "equal"}
-    word = words[one.sure] if one.unit in ("dB", "phon", "LUFS") else ""
-    if word == "equal":
-        word = "no sure difference"
-    if one.times is not None and one.unit == "phon" and one.sure:
-        word = f"{word}: B has {one.times:.2f} times the sone"
-    return (
-        one.symbol,
-        f"{one.a:.1f}",
-        f"{one.b:.1f}",
-        f"{one.difference:+.2f}",
-        one.unit,
-        doubt,
-        word,
-    )
+    numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
+    return (one.symbol, *numbers, one.unit, doubt, one.verdict)

@@ -616,6 +616,14 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         "runs here or that RAY_ADDRESS names, or this one; local makes one for this run",
     )
     parser.add_argument(
+        "--progress",
+        dest="progress_s",
+        type=number(0.1, 86400, "seconds"),
+        metavar="S",
+        help="say on standard error how far it has come, a line every so many seconds (default: a "
+        "bar on a terminal, else a line a minute)",
+    )
+    parser.add_argument(
         "--calibrations",
         metavar="FILE",
         help="calibration: a CSV file with the columns file, channel and full_scale_db, or "

@@ -13,14 +13,19 @@ BEAT_S = 60.0
 
 
 class Progress:
-    """A bar where somebody sees it, else a line a minute; both on standard error.
+    """A bar where somebody sees it, else a line now and then; both on standard error.
 
     names: of the sounds
     sizes: of each, in bytes: what is left is reckoned by them
+    beat_s: from line to line
     """
 
-    def __init__(self, names: Sequence[str], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, names: Sequence[str], sizes: Sequence[int], beat_s: float | None = None
+    ) -> None:
         from tqdm import tqdm
+
+        self._beat_s = BEAT_S if beat_s is None else beat_s
 
         self._names, self._sizes = names, [max(1, size) for size in sizes]
         self._total = sum(self._sizes)
@@ -33,7 +38,7 @@ class Progress:
             bar_format="{desc}: {percentage:3.0f}%|{bar}| {remaining} left",
             desc=self._words,
             leave=False,
-            disable=not sys.stderr.isatty(),
+            disable=beat_s is not None or not sys.stderr.isatty(),
         )
         self._undo = ending.undoing(self._bar.close)
 
@@ -52,7 +57,7 @@ class Progress:
         self._bytes += more
         self._bar.update(more)
         now = time.monotonic()
-        if self._bar.disable and now - self._told >= BEAT_S:
+        if self._bar.disable and now - self._told >= self._beat_s:
             self._told = now
             say(f"{self._words}: {self._bytes / self._total:.0%}, {self._left(now)} left")
 

@@ -21,6 +21,10 @@ MOST = 2
 """Curves of the moment in one chart, beside those that have limits."""
 
 
+Numbers = NDArray[np.float64]
+Summed = tuple[Numbers, Numbers, Numbers, Numbers]
+
+
 @dataclass(frozen=True)
 class Curve:
     """A reading over time: in each of n parts of the time the least, the mean and the highest.
@@ -42,19 +46,24 @@ class Curve:
 
 def curve(results: Results, name: str, parts: int, strong: bool = False) -> Curve:
     """The column of that name in so many parts of the time."""
-    time_s, values = results.rows["time_s"], results.rows[name]
+    told = results.columns.get(name, {})
+    found = summed_up(results.rows["time_s"], results.rows[name], parts)
+    return Curve(name, words_of(told), symbol(name), *found, strong)
+
+
+def summed_up(time_s: NDArray[np.float64], values: NDArray[np.float64], parts: int) -> Summed:
+    """In each of so many parts of the time: its middle, the least, the mean, the highest value."""
     place, middle = _places(time_s, parts)
     finite = np.isfinite(values)
     place, values = place[finite], values[finite]
-    low, high, mean = np.full((3, len(middle)), np.nan)
+    low, mean, high = np.full((3, len(middle)), np.nan)
     if len(values):
         begins = np.flatnonzero(np.diff(place, prepend=-1))
         there = place[begins]
         low[there] = np.minimum.reduceat(values, begins)
         high[there] = np.maximum.reduceat(values, begins)
         mean[there] = np.add.reduceat(values, begins) / np.diff([*begins, len(values)])
-    told = results.columns.get(name, {})
-    return Curve(name, words_of(told), symbol(name), middle, low, mean, high, strong)
+    return middle, low, mean, high
 
 
 def _places(time_s: NDArray[np.float64], parts: int) -> tuple[Any, NDArray[np.float64]]:

@@ -1,0 +1,60 @@
+"""Work that would hold up the window, in a thread of its own."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyqtgraph.Qt import QtCore
+
+from amt_stream.plain import sentence
+from amt_stream.refusal import Refusal
+
+
+class Background(QtCore.QObject):
+    """Runs one function at a time; `done` has what it gave, `refused` a sentence [main-thread].
+
+    What was asked for before and is not done yet is told to nobody any more.
+    """
+
+    done = QtCore.Signal(object)
+    refused = QtCore.Signal(str)
+    _ended = QtCore.Signal(int, object, str)
+
+    def __init__(self, parent: QtCore.QObject) -> None:
+        super().__init__(parent)
+        self._asked = 0
+        self._ended.connect(self._tell)
+        self.busy = False
+
+    def run(self, work: Callable[[], Any]) -> None:
+        """Begin."""
+        self._asked += 1
+        self.busy = True
+        # A daemon: a disk that hangs must not keep the program.
+        given = (work, self._asked)
+        threading.Thread(target=self._work, args=given, name="background", daemon=True).start()
+
+    def forget(self) -> None:
+        """Let what runs end for itself."""
+        self._asked += 1
+        self.busy = False
+
+    def _work(self, work: Callable[[], Any], number: int) -> None:
+        found, refusal = None, ""
+        try:
+            found = work()
+        except (Refusal, OSError, ValueError) as error:
+            refusal = sentence(error) or type(error).__name__
+        try:
+            self._ended.emit(number, found, refusal)
+        except RuntimeError:  # the window has gone meanwhile
+            return
+
+    def _tell(self, number: int, found: object, refusal: str) -> None:
+        if number != self._asked:
+            return
+        self.busy = False
+        if refusal:
+            self.refused.emit(refusal)
+        else:
+            self.done.emit(found)

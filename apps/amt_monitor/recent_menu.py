@@ -1,0 +1,38 @@
+"""The last sessions, to be opened again."""
+
+from functools import partial
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.drops import KEPT, kind_of
+from amt_monitor.settings import Settings
+from amt_stream.plain import plain
+
+
+class RecentMenu(QtWidgets.QMenu):
+    """Lists `Settings.recent` whenever it is opened; `chosen` has a path [main-thread].
+
+    Those that are gone are shown and cannot be chosen: their disk may come back.
+    """
+
+    chosen = QtCore.Signal(object)
+
+    def __init__(self, settings: Settings, parent: QtWidgets.QWidget | None = None) -> None:
+        super().__init__("&Recent sessions", parent)
+        self.setObjectName("recent")
+        self._settings = settings
+        self.aboutToShow.connect(self.fill)
+        self.fill()
+
+    def fill(self) -> None:
+        """As they are now."""
+        self.clear()
+        paths = [Path(one) for one in self._settings.get("recent", []) if isinstance(one, str)]
+        for number, path in enumerate(paths, 1):
+            shown = f"&{number % 10} {plain(path.name)}   ({plain(path.parent)})"
+            action = self.addAction(shown, partial(self.chosen.emit, path))
+            action.setData(path)
+            action.setEnabled(kind_of(path) == KEPT)
+        if not paths:
+            self.addAction("none yet").setEnabled(False)

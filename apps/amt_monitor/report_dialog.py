@@ -1,0 +1,139 @@
+"""What only people know of a measurement, and where its page goes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.background import Background
+from amt_monitor.report_pdf import pdf_of
+from amt_monitor.theme import tint
+from amt_stream.files import whole_text_file
+from amt_stream.plain import plain, sentence
+from amt_stream.report import About, report_page
+from amt_stream.results import Results
+from amt_stream.session.files import drafted
+
+FIELDS = {
+    "title": ("&Title", "Sound measurement"),
+    "place": ("&Place", "where it was measured"),
+    "client": ("&Client", "for whom"),
+    "engineer": ("&Engineer", "by whom"),
+}
+PDF, HTML = "PDF, one page in A4 (*.pdf)", "HTML, whole in itself (*.html)"
+
+
+class ReportDialog(QtWidgets.QDialog):
+    """Asks for place, client and so on, and writes the page of a report [main-thread].
+
+    known: of these fields, from the last time; `fields` gives them for the next
+    `written` has the path of the file
+    """
+
+    written = QtCore.Signal(object)
+
+    def __init__(
+        self,
+        results: Results,
+        known: Mapping[str, str] | None = None,
+        parent: QtWidgets.QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.results = results
+        self.setObjectName("report_dialog")
+        self.setWindowTitle(f"Report of {plain(results.name)}")
+        self.setMinimumWidth(460)
+        self._background = Background(self)
+        self._background.done.connect(self._done)
+        self._background.refused.connect(self._refused)
+        known = known or {}
+        form = QtWidgets.QFormLayout()
+        self._edits: dict[str, QtWidgets.QLineEdit] = {}
+        for name, (label, about) in FIELDS.items():
+            edit = QtWidgets.QLineEdit(known.get(name, ""))
+            edit.setObjectName(name)
+            edit.setPlaceholderText(about)
+            self._edits[name] = edit
+            form.addRow(label, edit)
+        self._note = QtWidgets.QPlainTextEdit(known.get("note", ""))
+        self._note.setObjectName("note")
+        self._note.setPlaceholderText("what else is to be said: weather, position, instruments")
+        self._note.setTabChangesFocus(True)
+        self._note.setFixedHeight(5 * self.fontMetrics().lineSpacing())
+        form.addRow("&Note", self._note)
+        self.told = QtWidgets.QLabel()
+        self.told.setObjectName("told")
+        self.told.setWordWrap(True)
+        self.told.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        if not results.calibrated:
+            self.told.setText("This measurement is not calibrated, and the report will say so.")
+            tint(self.told, "amber")
+        column = QtWidgets.QVBoxLayout(self)
+        column.addLayout(form)
+        column.addWidget(self.told)
+        column.addWidget(self._buttons())
+
+    def _buttons(self) -> QtWidgets.QDialogButtonBox:
+        role = QtWidgets.QDialogButtonBox.ButtonRole
+        box = QtWidgets.QDialogButtonBox()
+        self.save = box.addButton("&Save...", role.ActionRole)
+        self.save.setObjectName("save")
+        self.save.setDefault(True)
+        self.save.clicked.connect(self._choose)
+        self.look = box.addButton("&Open it", role.ActionRole)
+        self.look.setObjectName("open_report")
+        self.look.setEnabled(False)
+        self.look.clicked.connect(self._open)
+        box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        box.rejected.connect(self.reject)
+        return box
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What stands in them."""
+        found = {name: edit.text().strip() for name, edit in self._edits.items()}
+        return found | {"note": self._note.toPlainText().strip()}
+
+    def _choose(self) -> None:
+        usual = f"{self.results.name}-report.pdf"
+        name, kind = QtWidgets.QFileDialog.getSaveFileName(
+            self, "Save the report", usual, f"{PDF};;{HTML}"
+        )
+        if name:
+            path = Path(name)
+            ending = ".html" if kind == HTML else ".pdf"
+            self.write(path if path.suffix in (".html", ".pdf") else Path(f"{name}{ending}"))
+
+    def write(self, path: Path) -> None:
+        """Write the page to a file that ends in .html or .pdf; the old one of that name goes."""
+        page = report_page(self.results, About(**self.fields))
+        # Qt lays out text in its own thread alone; what may wait for a disk is put aside.
+        made = pdf_of(page) if path.suffix == ".pdf" else page
+        self.save.setEnabled(False)
+        self._background.run(lambda: _written(path, made))
+
+    def _done(self, path: Path) -> None:
+        self.save.setEnabled(True)
+        self.look.setEnabled(True)
+        self._path = path
+        tint(self.told, None)
+        self.told.setText(f"written: {plain(path)}")
+        self.written.emit(path)
+
+    def _refused(self, why: str) -> None:
+        self.save.setEnabled(True)
+        tint(self.told, None)
+        self.told.setText(f"not written: {sentence(why)}")
+
+    def _open(self) -> None:
+        QtGui.QDesktopServices.openUrl(QtCore.QUrl.fromLocalFile(str(self._path)))
+
+
+def _written(path: Path, made: str | bytes) -> Path:
+    if isinstance(made, str):
+        with whole_text_file(path) as stream:
+            stream.write(made)
+    else:
+        with drafted(path.with_name(f".{path.name}.draft"), made) as draft:
+            draft.replace(path)
+    return path

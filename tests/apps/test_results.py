@@ -1,0 +1,220 @@
+"""What was kept is opened again, reported, compared; a file is analyzed, or not after all."""
+
+import math
+import re
+import tempfile
+
+import numpy as np
+import pytest
+import soundfile
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.compare_window import CompareWindow
+from amt_monitor.drops import KEPT, SOUND, Drops
+from amt_monitor.open_dialog import OpenDialog
+from amt_monitor.recent_menu import RecentMenu
+from amt_monitor.report_dialog import ReportDialog
+from amt_monitor.results_window import OpenedResults, ResultsWindow
+from amt_monitor.settings import Settings
+from amt_stream.results import read_results
+from tests.report.conftest import FS, MARK, NAMELESS, measure_into
+
+WAIT_MS = 60_000
+NOISE = 0.01 * np.random.default_rng(5).standard_normal((2 * FS, 2))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return measure_into(tmp_path_factory.mktemp("logs") / "night")
+
+
+@pytest.fixture
+def shown(qtbot):
+    """Shows a dialog."""
+
+    def show(dialog):
+        qtbot.addWidget(dialog)
+        dialog.show()
+        qtbot.waitExposed(dialog)
+        return dialog
+
+    return show
+
+
+def texts(table):
+    rows, columns = range(table.rowCount()), range(table.columnCount())
+    return [[table.item(row, column).text() for column in columns] for row in rows]
+
+
+def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log):
+    opened = OpenedResults(QtWidgets.QApplication.instance())
+    with qtbot.waitSignal(opened.opened, timeout=WAIT_MS) as found:
+        opened.read(log)
+    results, path = found.args
+    assert path == log
+    window = shown(ResultsWindow(results, path))
+    table = {row[0]: row for row in texts(window.table)}
+    assert table["LAeq"][1:3] == [f"{results.summary['laeq_db']:.1f}", "dB"]
+    past = window.history.past
+    rows = past.rows(["laf_db"], 0.0, 10.0)
+    kept = results.rows
+    np.testing.assert_allclose(rows["laf_db"][3:], kept["laf_db"][3:], rtol=1e-6)
+    assert [event.text for event in window.history.layers.events if event.kind == "mark"] == [MARK]
+    assert [limit.threshold for limit in window.history.layers.limits] == [70.0, 200.0]
+    told = window.findChild(QtWidgets.QPlainTextEdit, "events").toPlainText()
+    assert "LAF not above 70 dB, exceeded" in told
+    assert "gap 1 time" in told
+    assert '"preset"' in window.findChild(QtWidgets.QPlainTextEdit, "settings").toPlainText()
+    assert window.history.head_of_export()["calibration"] == results.header["calibration"]
+    asked = []
+    window.asked.connect(asked.append)
+    window.findChild(QtWidgets.QPushButton, "report").click()
+    assert asked == ["report"]
+
+
+def test_what_is_no_session_is_said(qtbot, tmp_path):
+    opened = OpenedResults(QtWidgets.QApplication.instance())
+    with qtbot.waitSignal(opened.refused, timeout=WAIT_MS) as found:
+        opened.read(tmp_path)
+    assert "is no session" in found.args[0]
+
+
+def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
+    dialog = shown(ReportDialog(read_results(log), {"place": "hall"}))
+    dialog.findChild(QtWidgets.QLineEdit, "client").setText("<Client>")
+    for name in ("a.html", "a.pdf"):
+        with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
+            dialog.write(tmp_path / name)
+    page = (tmp_path / "a.html").read_text()
+    assert "hall" in page
+    assert "&lt;Client&gt;" in page
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
+    assert dialog.fields["client"] == "<Client>"
+    dialog.write(tmp_path / "none" / "b" / "\0.html")
+    qtbot.waitUntil(lambda: dialog.told.text().startswith("not written"), timeout=WAIT_MS)
+
+
+def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
+    bare = measure_into(tmp_path / "bare", calibration=NAMELESS)
+    dialog = shown(ReportDialog(read_results(bare)))
+    assert "not calibrated" in dialog.told.text()
+    assert shown(ResultsWindow(read_results(bare))).badge.text == "uncalibrated"
+
+
+def test_two_are_compared_and_a_common_place_makes_it_sure(shown, log, tmp_path):
+    softer = read_results(measure_into(tmp_path / "softer", gain=0.0095))
+    window = shown(CompareWindow(read_results(log), softer))
+    (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
+    assert row[3] == f"{20 * math.log10(0.95):+.2f}"
+    assert row[5:] == ["0.57", "no sure difference"]
+    window.place.click()
+    (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
+    assert row[5:] == ["0.00", "A is louder"]
+    window.choice.setCurrentIndex(window.choice.findData("laf_db"))
+    window.choice.activated.emit(window.choice.currentIndex())
+    assert len(window._difference.y) > 10
+    window.both.zoom(0.5, 1.0)
+    assert window.apart.span_s == window.both.span_s
+
+
+@pytest.fixture
+def sound(tmp_path):
+    path = tmp_path / "sound.wav"
+    soundfile.write(path, NOISE, FS, subtype="FLOAT")
+    return path
+
+
+@pytest.fixture
+def left_behind(tmp_path, monkeypatch):
+    """Lists what is in a folder of temporary files that nobody else has."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return lambda: [path.name for path in folder.iterdir()]
+
+
+def test_a_file_is_analyzed_with_progress_and_nothing_is_left(qtbot, shown, sound, left_behind):
+    dialog = shown(OpenDialog(sound, ["--model", "spl", "--full-scale-db", "100"]))
+    with qtbot.waitSignal(dialog.analyzed, timeout=WAIT_MS) as found:
+        dialog.begin()
+    results = found.args[0]
+    assert results.name == "sound.wav"
+    assert len(results.rows) == 21
+    assert not dialog.isVisible()
+    assert left_behind() == []
+
+
+def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
+    qtbot, shown, tmp_path, left_behind
+):
+    path = tmp_path / "long.wav"
+    soundfile.write(path, np.tile(NOISE, (120, 1)), FS, subtype="FLOAT")
+    dialog = shown(OpenDialog(path, ["--model", "moore2016", "--full-scale-db", "100"]))
+    dialog.begin()
+    with qtbot.waitSignal(dialog.analysis.came, timeout=WAIT_MS):
+        pass
+    assert len(left_behind()) == 1
+    process = dialog.analysis._process
+    assert process.processId() > 0
+    dialog.reject()
+    assert process.state() == QtCore.QProcess.ProcessState.NotRunning
+    assert not dialog.analysis.running
+    assert left_behind() == []
+
+
+def test_a_file_that_is_no_sound_is_said_and_may_be_tried_again(qtbot, shown, tmp_path):
+    path = tmp_path / "text.wav"
+    path.write_text("nothing to hear")
+    dialog = shown(OpenDialog(path, ["--model", "spl"]))
+    with qtbot.waitSignal(dialog.analysis.refused, timeout=WAIT_MS):
+        dialog.begin()
+    assert "text.wav" in dialog.told.text()
+    assert dialog.analyze.isEnabled()
+    played = []
+    dialog.played.connect(played.append)
+    dialog.play.click()
+    assert played == [path]
+
+
+def drop(widget, *paths):
+    """What a desktop sends when files are dropped; whether they were taken."""
+    data = QtCore.QMimeData()
+    data.setUrls([QtCore.QUrl.fromLocalFile(str(path)) for path in paths])
+    copy, left = QtCore.Qt.DropAction.CopyAction, QtCore.Qt.MouseButton.LeftButton
+    none = QtCore.Qt.KeyboardModifier.NoModifier
+    place = QtCore.QPointF(5, 5)
+    enter = QtGui.QDragEnterEvent(place.toPoint(), copy, data, left, none)
+    QtWidgets.QApplication.sendEvent(widget, enter)
+    if not enter.isAccepted():
+        return False
+    event = QtGui.QDropEvent(place, copy, data, left, none)
+    QtWidgets.QApplication.sendEvent(widget, event)
+    return event.isAccepted()
+
+
+def test_one_file_or_session_may_be_dropped(shown, log, sound, tmp_path):
+    widget = shown(QtWidgets.QWidget())
+    drops, found = Drops(widget), []
+    drops.dropped.connect(lambda path, kind: found.append((path, kind)))
+    assert drop(widget, sound)
+    assert drop(widget, log)
+    assert not drop(widget, sound, log)
+    assert not drop(widget, tmp_path / "gone.wav")
+    assert not drop(widget, tmp_path)
+    assert found == [(sound, SOUND), (log, KEPT)]
+
+
+def test_recent_sessions_are_offered_and_those_that_are_gone_are_not(qtbot, log, tmp_path):
+    settings = Settings(tmp_path / "monitor.json")
+    menu = RecentMenu(settings)
+    qtbot.addWidget(menu)
+    assert [action.isEnabled() for action in menu.actions()] == [False]
+    settings.add_recent(tmp_path / "gone")
+    settings.add_recent(log)
+    menu.fill()
+    assert [action.isEnabled() for action in menu.actions()] == [True, False]
+    chosen = []
+    menu.chosen.connect(chosen.append)
+    menu.actions()[0].trigger()
+    assert chosen == [log]
