@@ -40,6 +40,13 @@ COMMANDS = (
     Command("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
     Command("log", "&Log", "L", "Measure", "keeps rows and events in a folder", checked=True),
     Command("replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"),
+    Command(
+        "calibrate",
+        "&Calibrate a microphone...",
+        "Ctrl+K",
+        "Measure",
+        "with a calibrator's tone, or a file of its response",
+    ),
     Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
     Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
     Command("keys", "&Keys", "?", "Help", "shows this list"),

@@ -21,7 +21,7 @@ from amt_monitor.settings import Settings
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, theme
 from amt_monitor.top_bar import TopBar, clock, plain_label
-from amt_stream.calibration import in_words
+from amt_stream.calibration import in_words, reminder_of
 from amt_stream.contract import takes_pascal
 from amt_stream.events import keeper_in
 from amt_stream.plain import plain
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from amt_stream.session import SessionLog
 
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
+FREE_MS = 50
 LOST, FAILED = 3, 1
 ASK_S = 60.0
 """Readings of so long are not thrown away unasked."""
@@ -274,6 +275,49 @@ class MainWindow(QtWidgets.QMainWindow):
             return
         self._in_background("replay", keeper.replay)
 
+    def calibrate(self) -> None:
+        """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
+        self._unless_lost("Calibrate a microphone?", "Calibrate", self._calibrate)
+
+    def _calibrate(self) -> None:
+        # Its source brings torch; a window is seen before that.
+        from amt_stream.engine.microphone import MicrophoneSource
+
+        measurement = self.measurement
+        wanted, engine = measurement.wanted, measurement.engine
+        device = wanted.device
+        if device is None and engine is not None and isinstance(engine.source, MicrophoneSource):
+            device = engine.source.device.behind or engine.source.device.name
+        was_measuring = measurement.measuring
+        if was_measuring:
+            measurement.stop()
+        self._once_free(lambda: self._open_wizard(device, wanted, was_measuring))
+
+    def _once_free(self, action: Callable[[], object]) -> None:
+        """Do what needs the input, when nothing holds it any more."""
+        self.measurement.poll()
+        if self.measurement.busy:
+            QtCore.QTimer.singleShot(FREE_MS, lambda: self._once_free(action))
+        elif self.isVisible():
+            action()
+
+    def _open_wizard(self, device: str | int | None, wanted: Wanted, goes_on: bool) -> None:
+        from amt_monitor.calibration_wizard import CalibrationWizard
+
+        wizard = CalibrationWizard(self, device)
+        kept: list[str] = []
+        wizard.kept.connect(kept.append)
+
+        def go_on(_: int) -> None:
+            wizard.deleteLater()
+            if kept:
+                self._begin(replace(wanted, past=None, log=None))
+            elif goes_on:
+                self._go_on()
+
+        wizard.finished.connect(go_on)
+        wizard.open()
+
     def freeze(self) -> None:
         """Hold the picture; the measurement goes on behind it."""
         self.frozen = not self.frozen
@@ -499,9 +543,12 @@ class MainWindow(QtWidgets.QMainWindow):
         known = all(one.calibrated for one in engine.calibration)
         doubted = pascal and not known
         self.bar.calibration.show_words(["uncalibrated"] if doubted else [], doubted)
-        self.bar.calibrated.setText("calibrated" if pascal and known else "")
+        reminder = reminder_of(engine.calibration)
+        calibrated = "calibrated, overdue" if reminder else "calibrated"
+        self.bar.calibrated.setText(calibrated if pascal and known else "")
+        about = ". ".join(filter(None, (in_words(engine.calibration), reminder)))
         for label in (self.bar.calibration, self.bar.calibrated):
-            label.setToolTip(plain(in_words(engine.calibration)))
+            label.setToolTip(plain(about))
 
     def _name_actions(self) -> None:
         measurement, actions = self.measurement, self.actions_by_name

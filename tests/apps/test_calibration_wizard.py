@@ -11,8 +11,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_stream.calibration import Record, kept_channels, write_records
+from amt_stream.calibration import Record, calibrations_of, kept_channels, write_records
 from amt_stream.correction import keep_corrections, read_correction
+from amt_stream.engine import Engine, MicrophoneSource
 
 FS = 48000
 TONE = 10 ** (-30 / 20) * np.sin(2 * np.pi * 1000 * np.arange(40 * FS) / FS)
@@ -156,6 +157,44 @@ def test_every_control_is_reached_by_tab_and_has_a_name(qtbot, open_wizard, virt
                 assert control.focusPolicy() & QtCore.Qt.FocusPolicy.TabFocus, control
                 named = control.accessibleName() or getattr(control, "text", str)()
                 assert named, control
+
+
+def test_the_window_measures_with_what_was_kept(qtbot, open_window, model, playing, folder):
+    """Let go meanwhile; it goes on where nothing is kept, and begins anew where something is."""
+
+    def engine(wanted):
+        source = MicrophoneSource("virtual_mic")
+        known = calibrations_of(source.device.kept_by, (1, 2))
+        return Engine(source, model, calibration=known)
+
+    def wizard():
+        qtbot.waitUntil(lambda: window.findChild(CalibrationWizard) is not None, timeout=15000)
+        return window.findChild(CalibrationWizard)
+
+    for channel in (1, 2):
+        old = "2026-01-01T00:00:00Z"
+        write_records([Record("virtual_mic", channel, 94.0, -26.0, 1000.0, old, 0.25)])
+    window = open_window(engine, readings=False)
+    state = window.bar.calibrated
+    qtbot.waitUntil(lambda: state.text() == "calibrated, overdue", timeout=60000)
+    assert "days old, and was to hold for 90" in state.toolTip()
+    begun = window.measurement.begun
+    qtbot.keyClick(window, Key.Key_K, QtCore.Qt.KeyboardModifier.ControlModifier)
+    wizard().reject()
+    qtbot.waitUntil(lambda: window.measurement.measuring, timeout=15000)
+    assert window.measurement.begun == begun
+    qtbot.waitUntil(lambda: window.findChild(CalibrationWizard) is None)
+    window.actions_by_name["calibrate"].trigger()
+    opened = wizard()
+    with playing(TONE, TONE):
+        press(qtbot, opened, "NextButton")
+        qtbot.waitUntil(opened.tone.isComplete, timeout=15000)
+    for name in ("NextButton", "NextButton", "FinishButton"):
+        press(qtbot, opened, name)
+    qtbot.waitUntil(lambda: window.measurement.begun == begun + 1, timeout=15000)
+    first, second = window.measurement.engine.calibration
+    assert first.full_scale_db_spl == pytest.approx(124.0, abs=0.05)
+    assert second.full_scale_db_spl == 120.0
 
 
 def test_all_that_is_kept_is_listed_and_can_be_forgotten(qtbot, folder):
