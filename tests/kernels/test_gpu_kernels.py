@@ -30,7 +30,7 @@ KERNELS = [
     "windows",
 ]
 
-PARTS = 3
+PARTS = 2
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64",
