@@ -81,16 +81,11 @@ class DistributionPane(Pane):
     def begin_anew(self) -> None:
         self._choose()
 
-    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
-        super().mark(words, uncalibrated)
-        self.plot.set_unit(unit_of(self.name), uncalibrated)
-
     def texts(self) -> tuple[str, ...]:
         return (self.counted.text(),)
 
     def _choose(self) -> None:
         self.distribution = Distribution(self.past, self.name)
-        self.plot.set_unit(unit_of(self.name), False)
         self.follow(self._events, self._found)
 
     def _draw(self) -> None:
@@ -100,7 +95,8 @@ class DistributionPane(Pane):
         room = max(LEAST_CLASSES, len(counts))
         low = first - (room - len(counts)) // 2
         ticks = [(value - low - 0.5, text) for value, text in ticks_of(low, low + room)]
-        self.plot.set_axes(Axis(-0.5, room - 0.5, ticks), Axis(0.0, 100.0, PERCENTS))
+        along = Axis(-0.5, room - 0.5, ticks, caption=self.column.currentText())
+        self.plot.set_axes(along, Axis(0.0, 100.0, PERCENTS))
         heights = np.zeros(room)
         heights[first - low : first - low + len(counts)] = 100.0 * counts / counts.max()
         self.bars.set(heights)

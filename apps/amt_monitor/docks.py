@@ -52,6 +52,7 @@ class Dock(QtWidgets.QDockWidget):
             row.addWidget(_small_button(icon, f"{words}: {kind.title}", action))
         self.setTitleBarWidget(self._bar)
         self.visibilityChanged.connect(self._look)
+        self.toggleViewAction().triggered.connect(self._come_up)
 
     @property
     def is_seen(self) -> bool:
@@ -97,6 +98,11 @@ class Dock(QtWidgets.QDockWidget):
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
             self.show()
+
+    def _come_up(self, shown: bool) -> None:
+        """Before those that it shares tabs with."""
+        if shown:
+            self.raise_()
 
     def _look(self, seen: bool) -> None:
         self._seen = seen
@@ -152,12 +158,16 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
     for part in rows:
         for left, right in pairwise(part):
             window.splitDockWidget(left, right, QtCore.Qt.Orientation.Horizontal)
-    for dock in docks:
-        if dock.kind.row is None:
-            window.addDockWidget(AREA, dock)
-        dock.setVisible(dock.kind.row is not None)
     for front, back in behind:
         window.tabifyDockWidget(front, back)
+    for dock in docks:
+        closed = dock.kind.row is None
+        if closed:
+            window.addDockWidget(AREA, dock)
+            if rows:
+                # Where it comes up when it is opened.
+                window.tabifyDockWidget(rows[-1][-1], dock)
+        dock.setVisible(not closed)
     for front, _ in reversed(behind):
         front.raise_()
     for part in rows:

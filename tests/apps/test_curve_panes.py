@@ -91,7 +91,9 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
 
     window = open_window(engine)
     dock = window.docks["ears"]
-    dock.show()
+    dock.toggleViewAction().trigger()
+    assert dock in window.tabifiedDockWidgets(window.docks["spectrum"])
+    qtbot.waitUntil(lambda: dock.is_seen and not window.docks["spectrum"].is_seen, timeout=5000)
     qtbot.waitUntil(lambda: "25 % inhibited" in dock.pane.sum.text(), timeout=10000)
     for bar in dock.pane.bars:
         assert "25 % inhibited" in bar.text
