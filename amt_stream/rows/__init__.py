@@ -8,7 +8,7 @@ from amt_stream.rows.fields import FieldReadings
 from amt_stream.rows.header import SCHEMA, header, seven_digits, summary
 from amt_stream.rows.joined import JoinedRows
 from amt_stream.rows.judge import Judge, Stood
-from amt_stream.rows.limited import LimitEvents, columns_of, limit_words
+from amt_stream.rows.limited import LimitEvents, columns_of, forecast, limit_words
 from amt_stream.rows.loudness import LoudnessReadings
 from amt_stream.rows.modulation import (
     EARS,
@@ -69,6 +69,7 @@ __all__ = [
     "choose",
     "columns_of",
     "fault_words",
+    "forecast",
     "header",
     "hz_text",
     "limit_words",

@@ -41,12 +41,19 @@ def limit_words(limit: Limit, row: Mapping[str, Any]) -> str:
     """What a row tells of a limit beside its state: the value, and what is still allowed."""
     value = reading_text(limit.column, row.get(limit.column))
     words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
-    names = _forecasts(limit)
-    if names and row.get(names[0]) is not None:
-        words += f"; allowed from now on {row[names[0]]:.1f}"
-    if names and row.get(names[1]):
-        words += f"; {_duration(row[names[1]])} left as it is now"
+    allowed, until = forecast(limit, row)
+    if allowed is not None:
+        words += f"; allowed from now on {allowed:.1f}"
+    if until is not None:
+        words += f"; {_duration(until)} left as it is now"
     return words
+
+
+def forecast(limit: Limit, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """What a row tells: the level that is still allowed, and seconds that are left as it is now."""
+    names = _forecasts(limit)
+    allowed, until = (row.get(name) for name in names) if names else (None, None)
+    return allowed, until or None
 
 
 def _duration(seconds: float) -> str:

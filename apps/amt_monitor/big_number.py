@@ -114,9 +114,9 @@ class BigNumber(QtWidgets.QWidget):
         beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
         return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
 
-    def size_in(self, width: int, height: int) -> int:
+    def size_in(self, width: int, height: int, largest: int = LARGEST) -> int:
         """The largest size of digits with which it needs no more than that; or the smallest."""
-        low, high = SMALLEST, LARGEST
+        low, high = SMALLEST, largest
         while low < high:
             middle = (low + high + 1) // 2
             needed = self.extent(middle)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
-from amt_monitor.theme import theme
+from amt_monitor.theme import Colors, colors_of, theme
 from amt_stream.limits import Limit
-from amt_stream.rows import limit_words
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -37,13 +37,14 @@ class Light(QtWidgets.QWidget):
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
-        paint_light(painter, QtCore.QRectF(self.rect()).adjusted(3, 3, -3, -3), self.state)
+        area = QtCore.QRectF(self.rect()).adjusted(3, 3, -3, -3)
+        paint_light(painter, area, self.state, colors_of(self))
 
 
-def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str) -> None:
+def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str, colors: Colors) -> None:
     """A circle, a triangle or a square in its color; an empty circle for what is not known."""
     shape = SHAPES.get(state)
-    color = QtGui.QColor(getattr(theme.colors, state) if shape else theme.colors.second)
+    color = QtGui.QColor(getattr(colors, state) if shape else colors.second)
     painter.setPen(QtGui.QPen(color, 2))
     painter.setBrush(color if shape else QtCore.Qt.BrushStyle.NoBrush)
     if shape == "square":
@@ -79,9 +80,13 @@ class LimitsPane(Pane):
 
     def read(self, look: "Look") -> None:
         for limit, light, words in zip(self._limits, self.lights, self.words, strict=True):
-            state = str(look.values.get(limit.state, ""))
-            light.show_state(state)
-            words.setText(f"{limit.name}: {state}\n{limit_words(limit, look.values)}")
+            light.show_state(state_of(limit, look.values))
+            told = (
+                f"{limit.name}: {state_words(limit, look.values)}",
+                value_words(limit, look.values),
+                forecast_words(limit, look.values),
+            )
+            words.setText("\n".join(filter(None, told)))
 
     def texts(self) -> tuple[str, ...]:
         return tuple(words.text() for words in self.words)

@@ -21,6 +21,7 @@ from amt_monitor.settings import Settings
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, theme
 from amt_monitor.top_bar import TopBar, clock, plain_label
+from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_stream.calibration import in_words, reminder_of
 from amt_stream.contract import takes_pascal
 from amt_stream.events import keeper_in
@@ -113,6 +114,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self._show_state()
 
     def _build(self) -> None:
+        self.wall_view = WallView()
+        self.wall_view.closed.connect(self.activateWindow)
         self.actions_by_name: dict[str, QtGui.QAction] = {}
         for command in COMMANDS:
             action = QtGui.QAction(command.text, self)
@@ -122,6 +125,7 @@ class MainWindow(QtWidgets.QMainWindow):
             action.setCheckable(command.checked)
             action.triggered.connect(partial(self._do, command.name))
             self.addAction(action)
+            self.wall_view.addAction(action)
             self.actions_by_name[command.name] = action
         self.bar = TopBar([self.actions_by_name[name] for name in BUTTONS])
         self.device = self.bar.device
@@ -158,6 +162,10 @@ class MainWindow(QtWidgets.QMainWindow):
             lambda: self.measurement.engine, self.choose_models, self.set_models
         )
         menus["Measure"].addMenu(self._models_menu)
+        self._wall_menu = WallMenu(
+            lambda: self._look, lambda: [*self.wall_view.numbers], self._choose_for_wall
+        )
+        self._view_menu.addMenu(self._wall_menu)
         self._view_menu.addSeparator()
         self._view_menu.addAction("&Usual layout", self.lay_out_anew)
         themes = self._view_menu.addMenu("&Colors")
@@ -238,7 +246,7 @@ class MainWindow(QtWidgets.QMainWindow):
             return
         count = sum(event.kind == "mark" for event in engine.events) + 1
         at = clock(self._look.newest.time_s[-1]) if self._look else clock(0)
-        dialog = QtWidgets.QInputDialog(self)
+        dialog = QtWidgets.QInputDialog(self._front)
         dialog.setWindowTitle("Marker")
         dialog.setLabelText(f"Note at {at}")
         dialog.setTextValue(f"mark {count}")
@@ -325,11 +333,32 @@ class MainWindow(QtWidgets.QMainWindow):
         self._judge()
 
     def wall(self) -> None:
-        """Fill the screen; again, as before."""
-        self.showNormal() if self.isFullScreen() else self.showFullScreen()
+        """Two or three numbers on all of the screen; again, as before."""
+        if self.wall_view.isVisible():
+            self.wall_view.close()
+        else:
+            self.wall_view.setGeometry(self.screen().geometry())
+            self.wall_view.showFullScreen()
+            self.wall_view.activateWindow()
+            self._show_wall()
+
+    def _show_wall(self) -> None:
+        if self.wall_view.isVisible() and self._look is not None:
+            look = replace(self._look, held=self._held)
+            self.wall_view.choose(wall_numbers(look, self.settings.get("wall", [])))
+            self.wall_view.read(look, self.message.text())
+
+    def _choose_for_wall(self, names: list[str]) -> None:
+        self.settings.put(wall=names)
+        self._show_wall()
+
+    @property
+    def _front(self) -> QtWidgets.QWidget:
+        """Above which a question is to stand."""
+        return self.wall_view if self.wall_view.isVisible() else self
 
     def keys(self) -> None:
-        KeysSheet(self).open()
+        KeysSheet(self._front).open()
 
     def open_file(self) -> None:
         """Choose a sound, and measure it as it sounds."""
@@ -380,7 +409,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if measured_s < ASK_S or log_in(self.measurement.engine) is not None:
             action()
             return
-        box = QtWidgets.QMessageBox(self)
+        box = QtWidgets.QMessageBox(self._front)
         box.setObjectName("question")
         box.setText(question)
         box.setInformativeText(f"The readings of {clock(measured_s)} are in no log: they are lost.")
@@ -499,6 +528,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if texts:
             self.shown = Shown(look, texts)
         self._judge()
+        self._show_wall()
 
     def _judge(self) -> None:
         if self._look is None:
@@ -520,6 +550,7 @@ class MainWindow(QtWidgets.QMainWindow):
             note = f"\N{WARNING SIGN} {measurement.error}"
         self.message.setText(plain(note or self._told or self.settings.trouble))
         self.message.setVisible(bool(self.message.text()))
+        self._show_wall()
         self.bar.elapsed.setText(clock(measurement.measured_s))
         if engine is None:
             self.status.setText(measurement.state)
@@ -578,6 +609,7 @@ class MainWindow(QtWidgets.QMainWindow):
                 event.ignore()
                 return
         self._keep_layout()
+        self.wall_view.close()
         for timer in self._timers:
             timer.stop()
         self.hide()

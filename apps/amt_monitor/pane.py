@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.theme import hatching, theme, tint
+from amt_monitor.theme import colors_of, hatching, tint
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -45,7 +45,7 @@ class Badge(QtWidgets.QWidget):
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.text:
             return
-        colors = theme.colors
+        colors = colors_of(self)
         color = colors.amber if self._uncalibrated else colors.second
         painter = QtGui.QPainter(self)
         frame = self.rect().adjusted(0, 0, -1, -1)

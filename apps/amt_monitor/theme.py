@@ -132,12 +132,17 @@ class Theme(QtCore.QObject):
         self.colors = colors
         QtWidgets.QApplication.setPalette(palette_of(colors))
         for widget in QtWidgets.QApplication.allWidgets():
-            if isinstance(widget, QtWidgets.QLabel) and widget.property("tint") is not None:
-                _paint_label(widget)
+            repaint(widget)
         self.changed.emit()
 
 
 theme = Theme()
+
+
+def colors_of(widget: QtWidgets.QWidget) -> Colors:
+    """Those that it is painted in: of its window, if that has `colors` of its own."""
+    own = getattr(widget.window(), "colors", None)
+    return own if isinstance(own, Colors) else theme.colors
 
 
 def palette_of(colors: Colors) -> QtGui.QPalette:
@@ -170,12 +175,19 @@ def tint(label: QtWidgets.QLabel, role: Role | None, hatched: bool = False) -> N
         _paint_label(label)
 
 
+def repaint(widget: QtWidgets.QWidget) -> None:
+    """Write it in the colors that it has now, if it is a tinted label."""
+    if isinstance(widget, QtWidgets.QLabel) and widget.property("tint") is not None:
+        _paint_label(widget)
+
+
 def _paint_label(label: QtWidgets.QLabel) -> None:
     role, _, hatched = label.property("tint").partition(" ")
-    palette = QtGui.QPalette(QtWidgets.QApplication.palette())
-    palette.setColor(label.foregroundRole(), QtGui.QColor(getattr(theme.colors, role)))
+    colors = colors_of(label)
+    palette = palette_of(colors)
+    palette.setColor(label.foregroundRole(), QtGui.QColor(getattr(colors, role)))
     if hatched:
-        palette.setBrush(label.backgroundRole(), hatching(theme.colors.grid))
+        palette.setBrush(label.backgroundRole(), hatching(colors.grid))
     label.setPalette(palette)
     label.setAutoFillBackground(bool(hatched))
 

@@ -102,10 +102,6 @@ def test_keys_and_buttons(qtbot, open_window, tone_engine):
     qtbot.keyClick(window, Key.Key_R)
     qtbot.waitUntil(lambda: "cleared" in kinds(), timeout=5000)
     assert kinds().count("reset") == 1
-    qtbot.keyClick(window, Key.Key_F11)
-    qtbot.waitUntil(window.isFullScreen, timeout=5000)
-    qtbot.keyClick(window, Key.Key_F11)
-    qtbot.waitUntil(lambda: not window.isFullScreen(), timeout=5000)
     qtbot.keyClick(window, Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=5000)
 

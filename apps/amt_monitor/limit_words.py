@@ -1,0 +1,65 @@
+"""Limits in the words of the window."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from amt_monitor.captions import caption_of
+from amt_monitor.numbers import number_text
+from amt_stream.limits import STATES, Limit
+from amt_stream.rows import forecast
+
+WORDS = {
+    "green": "within the limit",
+    "amber": "close to the limit",
+    "red": "over the limit",
+    "unknown": "not known yet",
+    "uncalibrated": "not judged without calibration",
+}
+"""Of each state."""
+
+WORST = ("red", "amber", "uncalibrated", "unknown", "green")
+
+
+def state_of(limit: Limit, values: Mapping[str, Any]) -> str:
+    """How it stands in a row; "unknown" in one that does not say."""
+    state = str(values.get(limit.state, ""))
+    return state if state in STATES else "unknown"
+
+
+def state_words(limit: Limit, values: Mapping[str, Any]) -> str:
+    """As "over the limit"; of what is not to be below, "below the limit"."""
+    state = state_of(limit, values)
+    return "below the limit" if limit.below and state == "red" else WORDS[state]
+
+
+def value_words(limit: Limit, values: Mapping[str, Any]) -> str:
+    """As "LAeq,30 min 97.3 dB, limit 99 dB"."""
+    caption = caption_of(limit.column)
+    value = number_text(limit.column, values.get(limit.column))
+    side = "at least" if limit.below else "limit"
+    name = caption.symbol or caption.words
+    return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"
+
+
+def forecast_words(limit: Limit, values: Mapping[str, Any]) -> str:
+    """What reaches the limit, and what does not; "" of one that has no forecast."""
+    allowed, until = forecast(limit, values)
+    told = []
+    if until is not None:
+        told.append(f"as loud as now, the limit is reached in {duration(until)}")
+    if allowed is not None:
+        told.append(f"up to {allowed:.1f} dB can go on")
+    text = "; ".join(told)
+    return text[:1].upper() + text[1:]
+
+
+def duration(seconds: float) -> str:
+    """Rounded so that a person can count on it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def worst(limits: Iterable[Limit], values: Mapping[str, Any]) -> Limit | None:
+    """The one that asks for something first; None where there is none."""
+    return min(limits, key=lambda limit: WORST.index(state_of(limit, values)), default=None)

@@ -1,0 +1,242 @@
+"""Two or three numbers for a whole room, dark, on all of a screen."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.big_number import BigNumber
+from amt_monitor.captions import caption_of
+from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words, worst
+from amt_monitor.limits_pane import Light
+from amt_monitor.numbers import number_text
+from amt_monitor.pane import Badge
+from amt_monitor.theme import DARK, palette_of, repaint, tint
+from amt_stream.plain import plain
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+MOST = 3
+"""Numbers that a person reads at a glance."""
+
+USUAL = (
+    "laf_db",
+    "laeq_db",
+    "ltl_phon",
+    "ltl_sone",
+    "momentary_lufs",
+    "integrated_lufs",
+    "gm2002_ltl_phon",
+    "zwicker_n_sone",
+    "zwicker_n5_sone",
+)
+"""Of these the first two that there are, where nobody has chosen."""
+
+FIRST, OTHERS = 3, 2
+"""Of the height, what the first number has, and the others below it."""
+
+MARGIN, STRIP = 0.025, 0.045
+"""Of the height: what is left free around, and a line of words."""
+
+SIZES = {"wall_state": 1.6, "wall_limit": 0.8, "wall_message": 0.7}
+"""Of what is written otherwise than in a line of words."""
+
+LARGEST = 4000
+
+
+class WallView(QtWidgets.QWidget):
+    """Fills the screen until Esc, or until it is closed; `closed` says so.
+
+    It is dark in every theme. Actions that are added to it have their keys in it.
+    """
+
+    closed = QtCore.Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("wall_view")
+        self.setWindowTitle("Wall view - amt-stream")
+        self.colors = DARK
+        self.setPalette(palette_of(DARK))
+        self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
+        self.numbers: dict[str, BigNumber] = {}
+        self.source, self.time = _words("wall_source"), _words("wall_time")
+        self.badge = Badge()
+        self.light = Light()
+        self.state, self.limit = _words("wall_state"), _words("wall_limit")
+        self.message = _words("wall_message")
+        self.message.setWordWrap(True)
+        top = QtWidgets.QHBoxLayout()
+        top.addWidget(self.source)
+        top.addWidget(self.badge)
+        top.addStretch(1)
+        top.addWidget(self.time)
+        self._places = QtWidgets.QGridLayout()
+        bottom = QtWidgets.QHBoxLayout()
+        bottom.addWidget(self.light)
+        words = QtWidgets.QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self.state)
+        words.addWidget(self.limit)
+        bottom.addLayout(words, 1)
+        self._column = QtWidgets.QVBoxLayout(self)
+        self._column.addLayout(top)
+        self._column.addLayout(self._places, 1)
+        self._column.addLayout(bottom)
+        self._column.addWidget(self.message)
+        self._darken()
+        QtGui.QShortcut(QtGui.QKeySequence("Esc"), self).activated.connect(self.close)
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Show these readings, the first one largest."""
+        if list(names) == list(self.numbers):
+            return
+        for number in self.numbers.values():
+            self._places.removeWidget(number)
+            number.setParent(None)
+            number.deleteLater()
+        self.numbers = {name: BigNumber(f"wall_{name}", caption_of(name)) for name in names}
+        below, ignored = max(1, len(names) - 1), QtWidgets.QSizePolicy.Policy.Ignored
+        for place, number in enumerate(self.numbers.values()):
+            if place:
+                self._places.addWidget(number, 1, place - 1)
+            else:
+                self._places.addWidget(number, 0, 0, 1, below)
+            number.setSizePolicy(ignored, ignored)
+        self._places.setRowStretch(0, FIRST)
+        self._places.setRowStretch(1, OTHERS if len(names) > 1 else 0)
+        for column in range(MOST - 1):
+            self._places.setColumnStretch(column, 1 if column < below else 0)
+        self._darken()
+
+    def read(self, look: "Look", message: str = "") -> None:
+        """Write what is read just now, and how far that can be trusted."""
+        self.source.setText(plain(look.engine.source.name))
+        self.time.setText(datetime.now().strftime("%H:%M:%S"))
+        models = look.readings.models if look.readings is not None else ()
+        doubts = [look.doubts(model) for model in models] or [look.doubts()]
+        uncalibrated, grey = any(d.uncalibrated for d in doubts), any(d.grey for d in doubts)
+        words = dict.fromkeys(word for one in doubts for word in one.words)
+        self.badge.show_words([*words], uncalibrated)
+        for name, number in self.numbers.items():
+            number.show_text(number_text(name, look.values.get(name)))
+            number.doubt("second" if grey else None, uncalibrated)
+        self._show_limit(look)
+        self.message.setText(plain(message))
+        self.message.setVisible(bool(message))
+        self._fit()
+
+    def _show_limit(self, look: "Look") -> None:
+        limits = look.readings.limits if look.readings is not None else ()
+        of = worst(limits, look.values)
+        for widget in (self.light, self.state, self.limit):
+            widget.setVisible(of is not None)
+        if of is not None:
+            self.light.show_state(state_of(of, look.values))
+            words = state_words(of, look.values)
+            self.state.setText(words[:1].upper() + words[1:])
+            told = value_words(of, look.values), forecast_words(of, look.values)
+            self.limit.setText(". ".join(filter(None, told)))
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        height = self.height()
+        margin, line = round(MARGIN * height), max(14, round(STRIP * height))
+        self._column.setContentsMargins(margin, margin, margin, margin)
+        self._column.setSpacing(margin)
+        self._places.setSpacing(margin)
+        for widget in (self.source, self.time, self.badge, self.state, self.limit, self.message):
+            font = widget.font()
+            font.setPixelSize(round(SIZES.get(widget.objectName(), 1.0) * line))
+            font.setBold(widget in (self.time, self.state))
+            widget.setFont(font)
+            widget.updateGeometry()
+        self.light.setFixedSize(round(2.4 * line), round(2.4 * line))
+        self._fit()
+
+    def _darken(self) -> None:
+        """Labels are tinted before they are here."""
+        for label in self.findChildren(QtWidgets.QLabel):
+            repaint(label)
+
+    def _fit(self) -> None:
+        self._column.activate()
+        if not self.numbers:
+            return
+        first, *others = self.numbers.values()
+        for together in ([first], others):
+            sizes = [one.size_in(one.width(), one.height(), LARGEST) for one in together]
+            for number in together:
+                number.set_size(min(sizes))
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        event.accept()
+        self.closed.emit()
+
+
+class WallMenu(QtWidgets.QMenu):
+    """Which numbers the wall view shows, of those that are measured.
+
+    look: what there is to be measured, or None
+    chosen: gives the names of those that are shown
+    choose: is called with the names of others
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], "Look | None"],
+        chosen: Callable[[], Sequence[str]],
+        choose: Callable[[list[str]], object],
+    ) -> None:
+        super().__init__("Numbers on the &wall")
+        self._look, self._chosen, self._choose = look, chosen, choose
+        self.aboutToShow.connect(self.fill)
+
+    def fill(self) -> None:
+        """List them as they are just now."""
+        self.clear()
+        look, chosen = self._look(), self._chosen()
+        if look is None or look.readings is None:
+            self.addAction("nothing that has readings is measured").setEnabled(False)
+            return
+        for model in look.readings.models:
+            menu = self.addMenu(model)
+            for name in look.readings.of(model):
+                caption = caption_of(name)
+                action = menu.addAction(plain(f"{caption.spoken}, {caption.unit}"))
+                action.setObjectName(f"wall_{name}")
+                action.setCheckable(True)
+                action.setChecked(name in chosen)
+                action.triggered.connect(partial(self._tick, name))
+
+    def _tick(self, name: str, *_: object) -> None:
+        chosen = [*self._chosen()]
+        if name in chosen:
+            chosen.remove(name)
+        else:
+            chosen = [*chosen, name][-MOST:]
+        if chosen:
+            self._choose(chosen)
+
+
+def wall_numbers(look: "Look", wanted: Sequence[str]) -> list[str]:
+    """Names of the readings on the wall: of those wanted what there is, or what is usual."""
+    if look.readings is None:
+        return []
+    there = [name for model in look.readings.models for name in look.readings.of(model)]
+    if found := [name for name in wanted if name in there]:
+        return found[:MOST]
+    limited = [limit.column for limit in look.readings.limits]
+    usual = [name for name in dict.fromkeys((*limited, *USUAL)) if name in there]
+    return usual[:2] or there[:1]
+
+
+def _words(name: str) -> QtWidgets.QLabel:
+    label = QtWidgets.QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    tint(label, None)
+    return label

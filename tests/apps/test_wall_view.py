@@ -1,0 +1,118 @@
+"""The wall view: what is measured, for a whole room."""
+
+import pytest
+from pyqtgraph.Qt import QtCore
+
+from amt_monitor.theme import DARK, theme
+from amt_stream.calibration import UNCALIBRATED
+from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.limits import Limit
+from amt_stream.outputs import FollowedReadings
+from amt_stream.presets import Preset
+from amt_stream.rows import JoinedRows, readings_of
+
+Key = QtCore.Qt.Key
+FS = 48000
+LIMITS = [Limit("laeq_1s_db", 50.0, amber=40.0, name="loud")]
+
+
+@pytest.fixture(scope="module")
+def level():
+    return Preset(("spl",)).models(FS, 2)["spl"]
+
+
+@pytest.fixture
+def measure(level):
+    """Makes a function that makes engines which measure a tone of 80 dB against a limit."""
+
+    def make(limits=LIMITS, **settings):
+        def make_engine(wanted=None):
+            readings = readings_of(["spl"], 2)
+            table = JoinedRows(readings, 100, FS, limits=limits)
+            source = SignalSource([Tone(1000.0, level_db=80.0)])
+            return Engine(source, {"spl": level}, [FollowedReadings(table)], **settings)
+
+        return make_engine
+
+    return make
+
+
+@pytest.fixture
+def on_wall(qtbot, open_window, measure):
+    """Opens a window, and the wall view by its key."""
+
+    def make(**settings):
+        window = open_window(measure(**settings))
+        qtbot.keyClick(window, Key.Key_F11)
+        qtbot.waitUntil(window.wall_view.isActiveWindow, timeout=5000)
+        qtbot.waitUntil(lambda: bool(window.wall_view.numbers), timeout=10000)
+        return window, window.wall_view
+
+    return make
+
+
+def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
+    window, wall = on_wall()
+    assert wall.isFullScreen()
+    assert list(wall.numbers) == ["laeq_1s_db", "laf_db"]
+    qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
+    values = window._look.values
+    qtbot.waitUntil(lambda: wall.state.text() == "Over the limit", timeout=10000)
+    assert wall.light.state == values["limit_loud"] == "red"
+    assert wall.limit.text().startswith("LAeq,1s ")
+    assert wall.limit.text().endswith("dB, limit 50 dB")
+    assert wall.source.text() == window.measurement.engine.source.name
+    assert len(wall.time.text()) == 8
+
+
+def test_it_is_dark_in_every_theme(qtbot, on_wall):
+    before = theme.choice
+    _, wall = on_wall()
+    try:
+        for choice in ("light", "dark"):
+            theme.choose(choice)
+            qtbot.wait(300)
+            picture = wall.grab().toImage()
+            assert picture.pixelColor(2, 2).name() == DARK.paper
+            ink = wall.time.palette().color(wall.time.foregroundRole()).name()
+            assert ink == DARK.ink
+    finally:
+        theme.choose(before)
+
+
+def test_it_follows_the_state_and_keys_work_in_it(qtbot, on_wall):
+    window, wall = on_wall(calibration=UNCALIBRATED, limits=())
+    assert wall.light.isHidden()
+    qtbot.waitUntil(lambda: "uncalibrated" in wall.badge.text, timeout=5000)
+    qtbot.keyClick(wall, Key.Key_Space)
+    qtbot.waitUntil(lambda: "paused" in wall.badge.text, timeout=5000)
+    qtbot.keyClick(wall, Key.Key_S)
+    qtbot.waitUntil(lambda: "stopped" in wall.badge.text, timeout=15000)
+    for key in (Key.Key_Escape, Key.Key_F11):
+        qtbot.waitUntil(wall.isActiveWindow, timeout=5000)
+        qtbot.keyClick(wall, key)
+        qtbot.waitUntil(lambda: not wall.isVisible(), timeout=5000)
+        assert window.isVisible()
+        window.wall()
+
+
+def test_numbers_are_chosen_from_a_menu_and_remembered(qtbot, on_wall):
+    window, wall = on_wall()
+    menu = window._wall_menu
+
+    def tick(name):
+        menu.fill()
+        actions = {a.objectName(): a for sub in menu.actions() for a in sub.menu().actions()}
+        actions[f"wall_{name}"].trigger()
+
+    for name in ("laeq_db", "lcpeak_db"):
+        tick(name)
+    assert list(wall.numbers) == ["laf_db", "laeq_db", "lcpeak_db"]
+    tick("laf_db")
+    assert window.settings.get("wall", []) == ["laeq_db", "lcpeak_db"]
+    sizes = [number.digits.font().pixelSize() for number in wall.numbers.values()]
+    assert sizes[0] >= sizes[1] > wall.height() / 10
+    for number in wall.numbers.values():
+        needed = number.extent(number.digits.font().pixelSize())
+        assert needed.width <= number.width()
+        assert needed.height <= number.height()
