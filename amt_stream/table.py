@@ -142,13 +142,19 @@ class Table:
         return max((len(own) for _, own in self.sound.rows), default=len(self.sound.channels))
 
     def calibrate(self, calibration: Calibration, row: str | None = None) -> None:
-        """Tell of another calibration from here on, of all channels or of those of one row."""
+        """Tell of another level from here on, of all channels or of those of one row.
+
+        Each channel keeps its correction.
+        """
         sound = self.sound
         of_row = dict(sound.rows).get(row or "", sound.channels)
         before = sound.calibration
         each = [*before] * (len(sound.channels) if len(before) == 1 else 1)
         pairs = zip(sound.channels, each, strict=True)
-        now = [calibration if channel in of_row else one for channel, one in pairs]
+        now = [
+            calibration.with_correction(one.correction) if channel in of_row else one
+            for channel, one in pairs
+        ]
         self.sound = replace(sound, calibration=now)
 
     def swap(self, preset: Preset, models: "Mapping[str, Stage]") -> None:

@@ -1,12 +1,14 @@
 """Correction files of many makers are read, and what makes no sense is refused in a sentence."""
 
 import hashlib
+import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.calibration import UNCALIBRATED, Calibration, Record
+from amt_stream.calibration import UNCALIBRATED, Calibration, Record, told_by
 from amt_stream.correction import Correction, CorrectionError, read_correction
 from amt_stream.rows.header import calibrations
 
@@ -137,3 +139,16 @@ def test_measuring_takes_a_file(umik):
     assert corrected.header["calibration"][0]["correction"]["name"] == "umik.txt"
     with pytest.raises(ValueError, match="2 corrections for 1 channels: give one"):
         measure(x, 48000, "spl", correction=[umik, None], **given)
+
+
+def test_a_recording_tells_it_and_a_header_that_it_was_there(umik):
+    tone = Record("usb", 1, 94.0, -26.0, 1000.0, "2026-11-22T09:00:00Z", 0.25).calibration
+    given = tone.with_correction(read_correction(umik))
+    software = "amt_stream 1.0"
+    session = json.dumps({"calibration": [asdict(given)]})
+    assert told_by(session, software, "x.flac")[None].correction == given.correction
+    event = json.dumps({"header": {"calibration": calibrations([given], [2])}})
+    told = told_by(event, software, "x.flac")[2]
+    assert told.correction is None
+    assert told.source.endswith("without umik.txt, with which it was heard")
+    assert Calibration.from_dict(json.loads(json.dumps(asdict(given)))) == given

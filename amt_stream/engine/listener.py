@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
+from amt_stream.calibration import UNCALIBRATED, Calibration, with_corrections
 from amt_stream.engine.correcting import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.frames import Level, Marks
 from amt_stream.engine.sources import LARGEST_SAMPLE
@@ -118,11 +118,17 @@ class Listener(Resumable):
         self.marks.start, self.marks.forget = self._begin + ready.start, ready.forget
 
     def recalibrate(
-        self, calibration: Calibration | Sequence[Calibration] | None, gain_db: float | None
+        self,
+        calibration: Calibration | Sequence[Calibration] | None,
+        gain_db: float | None,
+        keep_corrections: bool = False,
     ) -> None:
         """With another calibration or gain from here on; None leaves it."""
         if calibration is not None:
+            before = [one.correction for one in self.calibration]
             self.calibration = each_ear(calibration)
+            if keep_corrections:
+                self.calibration = tuple(with_corrections(self.calibration, before))
         if gain_db is not None:
             self.gain_db = gain_db
         self._set_scale()

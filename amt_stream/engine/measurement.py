@@ -272,13 +272,14 @@ class Measurement(Resumable):
         calibration: Calibration | Sequence[Calibration] | None,
         gain_db: float | None = None,
         row: int | None = None,
+        keep_corrections: bool = False,
     ) -> None:
         """One for both ears, or one each, and a gain, from here on, in one row or all.
 
         A step in level, so readings settle anew [engine-thread].
         """
         for listener in self._of(row):
-            listener.recalibrate(calibration, gain_db)
+            listener.recalibrate(calibration, gain_db, keep_corrections)
         self._begin_anew(row)
 
     def _of(self, row: int | None) -> tuple[Listener, ...]:

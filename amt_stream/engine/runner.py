@@ -380,12 +380,15 @@ class Engine:
         *,
         row: str | None = None,
         gain_db: float | None = None,
+        keep_corrections: bool = False,
     ) -> None:
         """Read with another calibration, gain or both from the next block on [any-thread].
 
         The band of a model that gives one stays that of the uncertainty it was made with.
 
         row: the name of one, where several are heard, by default all of them
+        keep_corrections: whether the response of each microphone is taken off as before, whatever
+            the calibration has
         """
         if calibration is None and gain_db is None:
             raise ValueError("no calibration and no gain_db given: give one of them")
@@ -397,7 +400,8 @@ class Engine:
             for listener in measurement.listeners if ears else ():
                 if wanted := corrections_of(ears, listener.channels):
                     ready_stage(wanted, self.source.fs)  # else the engine's thread would have to
-            measurement.commands.put(partial(measurement.recalibrate, calibration, gain_db, index))
+            given = calibration, gain_db, index, keep_corrections
+            measurement.commands.put(partial(measurement.recalibrate, *given))
         told = [in_words(ears)] if ears else []
         told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
         self._tell_once_done("calibrated", f"read from here on with {' and '.join(told)}", row)

@@ -332,7 +332,7 @@ class Station:
         calibration = Calibration(full_scale_db, "given over the wire", utc_now())
         for one in (table, *_tables_of_files(engine)):
             one.calibrate(calibration, row)
-        engine.calibrate(calibration, row=row)
+        engine.calibrate(calibration, row=row, keep_corrections=True)
 
     async def _replay(self, seconds: float | None) -> Path:
         keeper = keeper_in(self._running().sinks)
