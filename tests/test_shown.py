@@ -54,6 +54,7 @@ LINES = [  # blocks of lines that are typed
 
 PYTHON = [  # blocks that run here, after what makes the things that they name
     ("archives.md", "import pandas"),
+    ("calibration.md", "from amt_stream import measure"),
     ("events.md", "import json, soundfile"),
     ("sessions.md", "from amt_stream.session import"),
     ("sessions.md", "from amt_stream.report import"),
@@ -201,8 +202,14 @@ def a_log(forks, folder):
     return {}
 
 
+def a_response(forks, folder):
+    (folder / "7001234.txt").write_text("20 -1\n1000 0\n10000 2.1\n")
+    return {}
+
+
 GIVEN = {
     "import pandas": parts,
+    "from amt_stream import measure": a_response,
     "import json, soundfile": kept_sound,
     "from amt_stream.session import": a_measurement,
     "from amt_stream.report import": a_log,
@@ -216,6 +223,9 @@ def test_python_runs(forks, folder, page, beginning):
     match names:
         case {"rows": rows}:
             assert len(rows) == 201
+        case {"measured": measured, "response": response}:
+            assert response.in_words() in block(page, beginning)
+            assert "correction" in measured.header["calibration"][0]
         case {"about": about}:
             assert about["event"]["begin_sample"] == pytest.approx(48000, abs=4800)
         case {"page": page}:
