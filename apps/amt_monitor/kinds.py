@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from amt_monitor.distribution_pane import DistributionPane
 from amt_monitor.ears_pane import EarsPane, ears_in
+from amt_monitor.events_pane import EventsPane
+from amt_monitor.health_pane import HealthPane
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.levels import LevelPane
 from amt_monitor.limits_pane import LimitsPane
@@ -87,3 +89,5 @@ def _of_all(look: Look) -> Iterator[Kind]:
     if hasattr(look.newest.values, "rms"):
         yield Kind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
         yield Kind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)
+    yield Kind("events", "Events", None, 1, EventsPane)
+    yield Kind("health", "Health", None, 1, HealthPane)

@@ -185,7 +185,9 @@ def _paint_label(label: QtWidgets.QLabel) -> None:
     role, _, hatched = label.property("tint").partition(" ")
     colors = colors_of(label)
     palette = palette_of(colors)
-    palette.setColor(label.foregroundRole(), QtGui.QColor(getattr(colors, role)))
+    # Which of both it writes with depends on the parent that it will have.
+    for written_with in (QtGui.QPalette.ColorRole.WindowText, QtGui.QPalette.ColorRole.Text):
+        palette.setColor(written_with, QtGui.QColor(getattr(colors, role)))
     if hatched:
         palette.setBrush(label.backgroundRole(), hatching(colors.grid))
     label.setPalette(palette)

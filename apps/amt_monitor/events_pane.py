@@ -1,0 +1,131 @@
+"""What happened to the measurement, the newest first."""
+
+import time
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import Pane
+from amt_monitor.top_bar import clock
+from amt_stream.frames import Event
+from amt_stream.plain import plain
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+WORDS = {
+    "mark": "Marker",
+    "gap": "Sound lost",
+    "stall": "Sound held up",
+    "lost": "Input lost",
+    "back": "Input back",
+    "resumed": "Went on",
+    "paused": "Paused",
+    "continued": "Continued",
+    "cleared": "Readings reset",
+    "reset": "Filters reset",
+    "calibrated": "Calibrated",
+    "clock": "Clock set",
+    "overload": "Too slow",
+    "recovered": "Fast enough",
+    "limit": "Limit",
+    "sound_begin": "Sound begins",
+    "sound_end": "Sound ends",
+    "sound_kept": "Sound kept",
+    "sink": "Output",
+    "swapped": "Model changed",
+}
+"""Kinds of events as people call them; any other is called as it is."""
+
+HEADINGS = ("At", "Time", "What", "Note")
+ALL, MARKERS = "All events", "Markers"
+
+
+class EventsPane(Pane):
+    """A list of events: where in the measurement, at what time of the day, what, and its text.
+
+    Rows can be chosen and copied as lines of a table (Ctrl+C).
+    """
+
+    def __init__(self) -> None:
+        super().__init__("events", "Events")
+        self.which = QtWidgets.QComboBox()
+        self.which.setAccessibleName("which events")
+        self.which.addItems([ALL, MARKERS])
+        self.which.currentTextChanged.connect(lambda _: self._show())
+        self.head.insertWidget(self.head.count() - 1, self.which)
+        self.list = QtWidgets.QTreeWidget()
+        self.list.setObjectName("event_list")
+        self.list.setAccessibleName("events, the newest first")
+        self.list.setHeaderLabels(list(HEADINGS))
+        self.list.setRootIsDecorated(False)
+        self.list.setUniformRowHeights(True)
+        self.list.setAllColumnsShowFocus(True)
+        self.list.setSelectionMode(self.list.SelectionMode.ExtendedSelection)
+        self.list.setTabKeyNavigation(False)
+        copy = QtGui.QShortcut(QtGui.QKeySequence.StandardKey.Copy, self.list)
+        copy.setContext(QtCore.Qt.ShortcutContext.WidgetShortcut)
+        copy.activated.connect(self.copy)
+        self.none = QtWidgets.QLabel("Nothing happened yet. M marks this moment with a note.")
+        self.none.setWordWrap(True)
+        self.body.addWidget(self.none)
+        self.body.addWidget(self.list, 1)
+        self._events: tuple[Event, ...] = ()
+        self._show()
+
+    def read(self, look: "Look") -> None:
+        events = look.engine.events
+        if events != self._events:
+            self._events = events
+            self._show()
+
+    def judge(self, look: "Look") -> None:
+        """Events need no calibration."""
+        self.mark(look.held, False)
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple("\t".join(line) for line in self._lines())
+
+    def copy(self) -> None:
+        """Put the chosen rows on the clipboard."""
+        rows = self.list.selectedItems()
+        text = "\n".join("\t".join(row.text(k) for k in range(len(HEADINGS))) for row in rows)
+        clipboard = QtWidgets.QApplication.clipboard()
+        if rows and clipboard is not None:
+            clipboard.setText(text)
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        wanted = self.which.currentText()
+        shown = [one for one in self._events if wanted == ALL or one.kind == "mark"]
+        return [line_of(one) for one in reversed(shown)]
+
+    def _show(self) -> None:
+        lines = self._lines()
+        self.none.setVisible(not lines)
+        self.list.setVisible(bool(lines))
+        at = self.list.verticalScrollBar()
+        kept = at.value() if at is not None else 0
+        self.list.clear()
+        self.list.addTopLevelItems([_item(line) for line in lines])
+        for column in range(len(HEADINGS) - 1):
+            self.list.resizeColumnToContents(column)
+        if at is not None:
+            at.setValue(kept)
+
+
+def line_of(event: Event) -> tuple[str, str, str, str]:
+    """Where in the sound, time of the day, what, and the note, each in words."""
+    what = WORDS.get(event.kind, event.kind.replace("_", " ").capitalize())
+    if event.row:
+        what += f", {event.row}"
+    note = event.text
+    if event.kind == "gap" and event.samples:
+        note = f"{event.samples} samples: {note}"
+    day = time.strftime("%H:%M:%S", time.localtime(event.utc))
+    return clock(event.time_s), day, plain(what), plain(note)
+
+
+def _item(line: tuple[str, ...]) -> QtWidgets.QTreeWidgetItem:
+    item = QtWidgets.QTreeWidgetItem(list(line))
+    item.setToolTip(len(line) - 1, line[-1])
+    return item

@@ -1,0 +1,86 @@
+"""All that the status line does not say of how the measurement is doing."""
+
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.health_words import Told, health_lines
+from amt_monitor.log_watch import LogWatch, log_in
+from amt_monitor.pane import Pane
+from amt_monitor.theme import tint
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+
+
+class HealthPane(Pane):
+    """A line for each: what it is, and how it stands; in bold what went wrong."""
+
+    def __init__(self) -> None:
+        super().__init__("health", "Health")
+        self._lines = QtWidgets.QGridLayout()
+        self._lines.setHorizontalSpacing(12)
+        self._lines.setVerticalSpacing(2)
+        self._lines.setColumnStretch(1, 1)
+        inside = QtWidgets.QWidget()
+        column = QtWidgets.QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(self._lines)
+        column.addStretch(1)
+        self._area = QtWidgets.QScrollArea()
+        self._area.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
+        self._area.setWidgetResizable(True)
+        self._area.setWidget(inside)
+        self._area.setAccessibleName("health of the measurement")
+        inside.setBackgroundRole(self.backgroundRole())
+        self.body.addWidget(self._area, 1)
+        self._labels: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
+        self._log = LogWatch()
+
+    def read(self, look: "Look") -> None:
+        lines = health_lines(look.engine)
+        log = log_in(look.engine)
+        words = self._log.words(log)
+        self.show_lines([*lines, Told("Log", words if log is None else f"{words} ({log.path})")])
+
+    def judge(self, look: "Look") -> None:
+        """It needs no calibration."""
+        self.mark(look.held, False)
+
+    def show_lines(self, lines: list[Told]) -> None:
+        while len(self._labels) < len(lines):
+            self._add()
+        for place, (what, words) in enumerate(self._labels):
+            there = place < len(lines)
+            what.setVisible(there)
+            words.setVisible(there)
+            if there:
+                told = lines[place]
+                _write(what, told.what, told.wrong)
+                _write(words, told.words, told.wrong)
+                words.setAccessibleName(f"{told.what}: {told.words}")
+
+    def texts(self) -> tuple[str, ...]:
+        shown = [pair for pair in self._labels if not pair[0].isHidden()]
+        return tuple(f"{what.text()}: {words.text()}" for what, words in shown)
+
+    def _add(self) -> None:
+        what, words = QtWidgets.QLabel(), QtWidgets.QLabel()
+        tint(what, "second")
+        for label in (what, words):
+            label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        words.setWordWrap(True)
+        words.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
+        row = len(self._labels)
+        self._lines.addWidget(what, row, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+        self._lines.addWidget(words, row, 1)
+        self._labels.append((what, words))
+
+
+def _write(label: QtWidgets.QLabel, text: str, bold: bool) -> None:
+    if text != label.text():
+        label.setText(text)
+    font = label.font()
+    if font.bold() != bold:
+        font.setBold(bold)
+        label.setFont(font)

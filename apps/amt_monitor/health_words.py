@@ -1,0 +1,106 @@
+"""How the measurement is doing, in words for who uses it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from amt_stream.plain import plain
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+
+
+class Told(NamedTuple):
+    """One line. `wrong` where it says that something went wrong."""
+
+    what: str
+    words: str
+    wrong: bool = False
+
+
+DEVICE = {
+    "waiting": "no sound has come yet",
+    "running": "sound comes",
+    "stalled": "no sound comes just now",
+    "lost": "lost: it goes on when the device is back",
+    "ended": "ended",
+    "stopped": "stopped",
+}
+
+
+def health_lines(engine: "Engine") -> list[Told]:
+    """All that there is to tell [any-thread]."""
+    return [Told(one.what, plain(one.words), one.wrong) for one in _lines(engine)]
+
+
+def _lines(engine: "Engine") -> Iterator[Told]:
+    health, source = engine.health, engine.source
+    fs = source.fs
+    if health.note:
+        yield Told("Note", health.note, True)
+    yield Told("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
+    state = health.device_state
+    yield Told("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
+    yield Told("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
+    yield _count("Lost", health.lost_samples, "sample", "lost", fs)
+    yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
+    yield _count("Not a number", health.non_finite, "sample", "that are no number", fs)
+    late = health.late_callbacks
+    yield Told("Held up", f"sound came late {times(late)}", late > 0)
+    if health.silent:
+        yield Told("Silence", "only digital silence comes: is the input muted?", True)
+    yield Told("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
+    yield Told(
+        "Load",
+        f"{100 * health.load:.0f} % of one core, at most {100 * health.load_max:.0f} %",
+        health.overloaded,
+    )
+    yield Told(
+        "Block time",
+        f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
+        f"the slowest of a hundred {100 * health.block_share_p99:.0f} %",
+    )
+    yield Told("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
+    yield Told("No room", f"{times(health.overruns)}", health.overruns > 0)
+    broken = health.broken_frames
+    yield Told("Without a number", f"{counted(broken, 'frame')} of good sound", broken > 0)
+    yield Told("Clock of the device", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
+    yield Told("Computed on", engine.device)
+    yield from _outputs(engine)
+    for name, row in health.rows.items():
+        wrong = row.lost_samples + row.non_finite + row.broken_frames > 0
+        words = f"{counted(row.lost_samples, 'sample')} lost, {row.clipped} clipped"
+        words += ", no sound just now" if row.missing else ""
+        yield Told(f"Row {name}" if name else "Row", words, wrong or row.missing)
+
+
+def _outputs(engine: "Engine") -> Iterator[Told]:
+    health = engine.health
+    missed, failed = health.sink_missed, health.sink_errors
+    words = f"{counted(missed, 'row')} missed, failed {times(failed)}"
+    yield Told("Outputs", words, missed + failed > 0)
+    for sink in engine.sinks:
+        if note := getattr(sink, "note", ""):
+            yield Told(type(sink).__name__, str(note))
+
+
+def _count(what: str, count: int, one: str, how: str, fs: int) -> Told:
+    words = f"{counted(count, one)} {how}"
+    if count:
+        words += f" ({count / fs:.3g} s)"
+    return Told(what, words, count > 0)
+
+
+def _clock(ppm: float | None, uncertainty: float | None) -> str:
+    if ppm is None or uncertainty is None:
+        return "not known yet: that takes 20 s"
+    fast = "fast" if ppm >= 0 else "slow"
+    return f"{abs(ppm):.1f} ± {uncertainty:.1f} ppm {fast}, by the clock of the computer"
+
+
+def counted(count: int, one: str) -> str:
+    """As "1 sample" and "2 samples"."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
+def times(count: int) -> str:
+    return "once" if count == 1 else "never" if not count else f"{count} times"
