@@ -392,17 +392,21 @@ def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[
 def count_broken(values: Any, time_dim: Any) -> int:
     """How many frames hold NaN or infinity; minus infinity is the level of silence."""
     arrays, dims = (values, time_dim) if isinstance(values, tuple) else ((values,), (time_dim,))
-    broken = 0
     with np.errstate(over="ignore", invalid="ignore"):
-        for v, dim in zip(arrays, dims, strict=True):
-            if v is not None and v.dtype.kind == "f" and not _is_sane(v):
+        sane = list(map(_is_sane, arrays))
+    broken = 0
+    if not all(sane):
+        for v, dim, whole in zip(arrays, dims, sane, strict=True):
+            if not whole:
                 wrong = np.moveaxis(np.isnan(v) | np.isposinf(v), dim, 0).reshape(v.shape[dim], -1)
                 broken = max(broken, int(np.count_nonzero(wrong.any(axis=1))))
     return broken
 
 
-def _is_sane(v: NDArray[Any]) -> bool:
-    """True only where all are finite numbers, which they always are; quick, with few of them."""
+def _is_sane(v: NDArray[Any] | None) -> bool:
+    """True where all are finite numbers, which they nearly always are, or there are none; quick."""
+    if v is None or v.dtype.kind != "f":
+        return True
     if v.size > FEW or not v.flags.c_contiguous:
         return math.isfinite(v.sum())
     flat = v.ravel()

@@ -482,13 +482,21 @@ class Measurement(Resumable):
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:
     """Frames of a listener, some or all of a block's output, as numpy arrays of their own."""
 
-    def own(tensor: torch.Tensor, dim: int) -> NDArray[Any]:
-        array = tensor.numpy()[listener]
-        return (array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]).copy()
-
     if isinstance(y, torch.Tensor):
-        return own(y, time_dim)
-    return type(y)(*[None if v is None else own(v, d) for v, d in zip(y, time_dim, strict=True)])
+        return _cut(y.numpy()[listener], time_dim, rows).copy()
+    if rows is None:  # nearly always so, in every block
+        return type(y)._make([None if v is None else v.numpy()[listener].copy() for v in y])
+    return type(y)(
+        *[
+            None if v is None else _cut(v.numpy()[listener], dim, rows).copy()
+            for v, dim in zip(y, time_dim, strict=True)
+        ]
+    )
+
+
+def _cut(array: Any, dim: int, rows: slice | None) -> Any:
+    """Some frames of an output, or all."""
+    return array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]
 
 
 def scalar_fields(y: Any) -> tuple[str, ...]:
