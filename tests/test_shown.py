@@ -38,6 +38,7 @@ ADDED = {  # to a line that is typed, where it would hear a microphone, or open 
     "amt-stream serve --web --event": "--web 0 --source tone.wav --fast --full-scale-db 100",
     "amt-stream meter --log night --log-sound": f"{QUIET} --duration 1",
     "amt-stream meter --log night --resume": f"{QUIET} --log-sound",
+    "amt-stream meter --log night --log-sound --resume": QUIET,
     "amt-stream verify night": "",
     "amt-stream replay night": "",
     "amt-stream serve --web": "--web 0 --source tone.wav --fast --model spl",
