@@ -89,7 +89,7 @@ class Chart:
         if high - low < SMALLEST:
             low, high = (low + high - SMALLEST) / 2, (low + high + SMALLEST) / 2
         air = 0.06 * (high - low)
-        return low - air, high + air, _step(high - low, max(2, int(self.height / 28)))
+        return low - air, high + air, rounded(high - low, max(2, int(self.height / 24)))
 
     def _x(self, time_s: float) -> float:
         left, _, right, _ = self._inside
@@ -114,7 +114,7 @@ class Chart:
             yield from self._line(one, color)
         for value, _ in self.limits:
             y = self._y(value)
-            yield _segment(LEFT, y, self.width - RIGHT, y, RED, 1.2, "6 3")
+            yield segment(LEFT, y, self.width - RIGHT, y, RED, 1.2, "6 3")
         yield from self._limit_words()
         yield from self._marks()
         yield from self._names()
@@ -125,15 +125,15 @@ class Chart:
         for k in range(math.ceil(low / step), math.floor(high / step) + 1):
             value = k * step
             y = self._y(value)
-            yield _segment(left, y, right, y, GRID, 1.0)
-            yield _text(left - 6, y + 4, _number(value, step), SECOND, "end")
+            yield segment(left, y, right, y, GRID, 1.0)
+            yield text(left - 6, y + 4, _number(value, step), SECOND, "end")
         for time_s, words in self.clock.ticks(self.begin_s, self.end_s, int(self.width / 90)):
             x = self._x(time_s)
-            yield _segment(x, top, x, bottom, GRID, 1.0)
+            yield segment(x, top, x, bottom, GRID, 1.0)
             anchor = "end" if x > right - 14 else "start" if x < left + 6 else "middle"
             if self.times:
-                yield _text(x, self.height - 5, words, SECOND, anchor)
-        yield _text(left - 6, top - 8, self.unit, INK, "end")
+                yield text(x, self.height - 5, words, SECOND, anchor)
+        yield text(left - 6, top - 8, self.unit, INK, "end")
 
     def _hatch(self, begin_s: float, end_s: float) -> Iterator[str]:
         """Slanted lines, at least so wide that they are seen."""
@@ -146,7 +146,7 @@ class Chart:
         x = x0 - high + HATCH_PX / 2
         while x < x1:
             begin, end = max(x, x0), min(x + high, x1)
-            yield _segment(begin, bottom - (begin - x), end, bottom - (end - x), HATCH, 0.8)
+            yield segment(begin, bottom - (begin - x), end, bottom - (end - x), HATCH, 0.8)
             x += HATCH_PX
 
     def _line(self, one: Curve, color: str) -> Iterator[str]:
@@ -174,18 +174,18 @@ class Chart:
             below = y
             wide = LETTER * len(words)
             yield _patch(right - wide, y - SIZE + 1, wide + 2, SIZE + 1)
-            yield _text(right, y, words, RED, "end")
+            yield text(right, y, words, RED, "end")
 
     def _marks(self) -> Iterator[str]:
         _, top, _, bottom = self._inside
         for number, time_s in enumerate(self.marks, 1):
             x = self._x(time_s)
-            yield _segment(x, top, x, bottom, INK, 1.0, "1 3")
+            yield segment(x, top, x, bottom, INK, 1.0, "1 3")
             yield (
                 f'<circle cx="{x:.1f}" cy="{top + 7:g}" r="7" fill="#ffffff" stroke="{INK}" '
                 'stroke-width="1"/>'
             )
-            yield _text(x, top + 11, str(number), INK, "middle")
+            yield text(x, top + 11, str(number), INK, "middle")
 
     def _names(self) -> Iterator[str]:
         words = [f"{one.words} ({one.symbol})" for one in self.curves]
@@ -195,12 +195,12 @@ class Chart:
         for one, name in zip(self.curves, words, strict=True):
             color = THIRD[strong % len(THIRD)] if one.strong else PALE
             strong += one.strong
-            yield _segment(x, TOP - 11, x + 16, TOP - 11, color, 2.4 if one.strong else 1.6)
-            yield _text(x + 21, TOP - 7, name, INK)
+            yield segment(x, TOP - 11, x + 16, TOP - 11, color, 2.4 if one.strong else 1.6)
+            yield text(x + 21, TOP - 7, name, INK)
             x += NAME_ROOM + LETTER * len(name)
 
 
-def _step(wide: float, most: int) -> float:
+def rounded(wide: float, most: int) -> float:
     """The smallest round step of which so many fit."""
     tens = 10.0 ** math.floor(math.log10(wide / most))
     return next(each for k in (1, 2, 5, 10) if wide / (each := k * tens) <= most)
@@ -221,9 +221,16 @@ def _points(points: Iterator[tuple[float, float]] | Sequence[tuple[float, float]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _segment(
-    x0: float, y0: float, x1: float, y1: float, color: str, wide: float, dashes: str = ""
+def segment(
+    x0: float,
+    y0: float,
+    x1: float,
+    y1: float,
+    color: str = GRID,
+    wide: float = 1.0,
+    dashes: str = "",
 ) -> str:
+    """A straight line."""
     more = f' stroke-dasharray="{dashes}"' if dashes else ""
     return (
         f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{color}" '
@@ -240,7 +247,8 @@ def _patch(
     )
 
 
-def _text(x: float, y: float, words: str, color: str, anchor: str = "start") -> str:
+def text(x: float, y: float, words: str, color: str, anchor: str = "start") -> str:
+    """Words, whatever is in them."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}" text-anchor="{anchor}">'
         f"{escape(plain(words))}</text>"

@@ -85,7 +85,11 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
         title = name if entry is None else entry.title
         found[title] = [one for one in {r.name: r for r in made}.values() if one.value != "---"]
     each = max(2, most // max(1, len(found)))
-    return {title: made[:each] for title, made in found.items() if made}
+    return {
+        title: sorted(made, key=lambda one: one.name not in (*FIRST, *THEN))[:each]
+        for title, made in found.items()
+        if made
+    }
 
 
 def _stands(
@@ -140,11 +144,11 @@ def _band(name: str, values: Mapping[str, float | None]) -> str:
     return " to ".join(reading_text(edge, values[edge]) for edge in edges)
 
 
-def large(found: Mapping[str, Sequence[Reading]]) -> list[Reading]:
+def large(results: Results) -> list[Reading]:
     """The few readings that stand large."""
-    every = {one.name: one for group in found.values() for one in group}
+    every = {one.name: one for group in readings(results, 1000).values() for one in group}
     order = [name for name in (*FIRST, *THEN) if name in every]
-    return [every[name] for name in [*order, *every][:MOST_LARGE] if name in every]
+    return [every[name] for name in [*dict.fromkeys([*order, *every])][:MOST_LARGE]]
 
 
 def when(results: Results, clock: Clock) -> Facts:

@@ -28,6 +28,7 @@ from amt_stream.report.content import (
 )
 from amt_stream.report.curves import curve, drawn
 from amt_stream.report.names import symbol
+from amt_stream.report.spectrum import bands, spectrum
 from amt_stream.report.times import Clock
 from amt_stream.results import Results
 
@@ -83,7 +84,7 @@ def report_page(results: Results, about: About | None = None, zone: tzinfo | Non
     found = readings(results)
     body = [
         _head(title, about, results, clock),
-        _large(large(found), results),
+        _large(large(results), results),
         _facts([*when(results, clock), *device(results)], about.facts),
         _facts(calibration(results)),
         _limits(limit_lines(results, clock)),
@@ -107,7 +108,7 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
     of_units = drawn(results.header["columns"], limited)
     names = results.columns
     made = []
-    shown = [*of_units.items()][:PAGE_CHARTS]
+    shown = [*of_units.items()][: PAGE_CHARTS - bool(bands(results))]
     for unit, own in shown:
         strong = {name for name in own if name in limited} or {own[-1]}
         band = None
@@ -208,6 +209,9 @@ def _limits(lines: Sequence[LimitLine]) -> str:
 
 def _history(results: Results, clock: Clock) -> str:
     pictures = "\n".join(one.svg() for one in charts(results, clock))
+    found = bands(results)
+    if found:
+        pictures += f"\n{spectrum(found)}"
     wrong = faults(results)
     words = f"<p>Hatched: {_e('; '.join(wrong))}.</p>" if wrong else ""
     none = "" if wrong else '<p class="second">No gaps and no faults.</p>'
@@ -215,6 +219,8 @@ def _history(results: Results, clock: Clock) -> str:
 
 
 def _readings(found: dict[str, list[Reading]], calibrated: bool) -> str:
+    if not found:
+        return ""
     rows = []
     for title, group in found.items():
         doubtful = not calibrated and any(one.in_pascal for one in group)
