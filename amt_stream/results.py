@@ -162,7 +162,8 @@ class Results:
         """How each limit was kept, as a summary tells it, and counted from the rows without one."""
         if "limits" in self.summary:
             return [*self.summary["limits"]]
-        return [self._stood(one) for one in self.header.get("limits", ())]
+        given = self.header.get("limits", ())
+        return [self._stood(one) for one in given if STATE + one["name"] in self.rows.columns]
 
     def _stood(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         limit = limit_of(told)

@@ -2,10 +2,12 @@
 
 import threading
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from amt_stream.calibration import Calibration
 from amt_stream.frames import Event, Frames, Snapshot
-from amt_stream.rows import AnyRows, Rows, Stood
+from amt_stream.rows import AnyRows, Rows, Stood, summary
 from amt_stream.rows.readings import Summary
 
 SUMMARY_S = 0.5
@@ -74,6 +76,16 @@ class LatestReadings:
         """How each limit was kept."""
         with self._lock:
             return self.rows.stood()
+
+    def summary(
+        self,
+        models: Sequence[Mapping[str, Any]],
+        calibration: Sequence[Calibration],
+        source: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """What is told of the whole sound until now; arguments as of `rows.header`."""
+        with self._lock:
+            return summary(self.rows, models, calibration, source)
 
     def of(self, model: str) -> dict[str, Any]:
         """The newest readings of one model by name, those of the moment and the headlines.

@@ -43,7 +43,7 @@ def save_session(
     path = Path(path)
     if (path / CHAIN).exists():
         raise SessionError(f"{path} is a session already: give a new folder")
-    rows = _whole(rows, header)
+    rows = whole_rows(rows, header)
     columns = [one for one in header["columns"] if one["name"] in rows.columns]
     told = {**header, "columns": columns}
     folder = Folder(path)
@@ -80,7 +80,7 @@ def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
         store.write(part if len(part) else None, [] if begin else events)
 
 
-def _whole(rows: Rows, header: Mapping[str, Any]) -> Rows:
+def whole_rows(rows: Rows, header: Mapping[str, Any]) -> Rows:
     """With the columns that every log has, made of what is there."""
     given = {name: rows[name] for name in rows.columns}
     given.setdefault("sample", np.rint(rows["time_s"] * header["source"]["fs"]).astype(np.int64))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from amt_stream.catalog import entry_of
 from amt_stream.contract import takes_pascal
 from amt_stream.rows import fault_words, header
 
@@ -61,13 +62,10 @@ class Look:
     @property
     def header(self) -> dict[str, Any]:
         """What is told above rows that are kept, as data for JSON."""
-        engine, source = self.engine, self.engine.source
-        sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
-        told = sound | {"channels": [*range(1, source.channels + 1)]}
+        engine, told = self.engine, sound_told(self.engine)
         if self.readings is None:
             return {"source": told}
-        models = [{"name": name} for name in engine.models]
-        return header(self.readings.rows, models, engine.calibration, told)
+        return header(self.readings.rows, models_told(engine), engine.calibration, told)
 
     @property
     def specific_loudness(self) -> "np.ndarray | None":
@@ -88,6 +86,23 @@ class Look:
         settling = ["settling"] if frames.settling[-1] else []
         words = (*settling, *fault_words(fault))
         return Doubts(words, self.held, in_pascal and not frames.calibrated, bool(settling))
+
+
+def sound_told(engine: "Engine") -> dict[str, Any]:
+    """What is heard, as a header tells it."""
+    source = engine.source
+    sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
+    return sound | {"channels": [*range(1, source.channels + 1)]}
+
+
+def models_told(engine: "Engine") -> list[dict[str, Any]]:
+    """Of each model its name and its settings, as a header tells them."""
+    found = []
+    for name, model in engine.models.items():
+        entry, made = entry_of(model), model.arguments()
+        keys = () if entry is None else entry.settings
+        found.append({"name": name, **{key: made[key] for key in keys if key in made}})
+    return found
 
 
 @dataclass(frozen=True)

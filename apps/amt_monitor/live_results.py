@@ -1,0 +1,32 @@
+"""What a measurement that still runs, or has just stopped, has given so far."""
+
+from typing import TYPE_CHECKING
+
+from amt_monitor.look import models_told, sound_told
+from amt_monitor.past import Past
+from amt_stream.results import Results
+from amt_stream.rows import header
+from amt_stream.session.saving import whole_rows
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
+
+
+def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Results | None:
+    """The rows that the window has kept, with all that is told of them [main-thread].
+
+    None before there is any. `save_session` keeps them: of the last eight hours the columns that
+    the window draws, and what was counted in the whole of the time.
+    """
+    sound, models = sound_told(engine), models_told(engine)
+    told = header(readings.rows, models, engine.calibration, sound)
+    names = [column.name for column in past.columns]
+    rows = past.rows(names, past.begin_s, past.now_s)
+    if not len(rows):
+        return None
+    told["columns"] = [one for one in told["columns"] if one["name"] in names]
+    rows = whole_rows(rows, told)
+    (last,) = rows.where(slice(-1, None))
+    summary = readings.summary(models, engine.calibration, sound)
+    return Results(engine.source.name, told, rows, last, summary, engine.events)
