@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from amt_monitor.chosen_pane import ChosenPane
 from amt_monitor.distribution_pane import DistributionPane
 from amt_monitor.ears_pane import EarsPane, ears_in
 from amt_monitor.events_pane import EventsPane
@@ -16,6 +17,7 @@ from amt_monitor.modulation_spectrum import MapsPane, StrongestPane
 from amt_monitor.pane import Pane
 from amt_monitor.past import Past
 from amt_monitor.reading_pane import pane_of
+from amt_monitor.settings import Settings
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import WaterfallPane
 from amt_stream import catalog
@@ -49,9 +51,9 @@ SHARES = (5, 5, 4)
 """Of the window's height, by row."""
 
 
-def kinds_of(look: Look) -> list[Kind]:
-    """Those that what is measured can fill."""
-    return [*_of_models(look), *_of_all(look)]
+def kinds_of(look: Look, settings: Settings) -> list[Kind]:
+    """Those that what is measured can fill; settings keep what is chosen in them."""
+    return [*_of_models(look), *_of_all(look, settings)]
 
 
 def _of_models(look: Look) -> Iterator[Kind]:
@@ -71,7 +73,12 @@ def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
     return pane
 
 
-def _of_all(look: Look) -> Iterator[Kind]:
+def _chosen_pane(settings: Settings) -> Pane:
+    chosen = [name for name in settings.get("numbers", []) if isinstance(name, str)]
+    return ChosenPane(chosen, lambda names: settings.put(numbers=names))
+
+
+def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
     if look.heard is not None:
         yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
     if look.readings is not None and (limits := look.readings.limits):
@@ -89,5 +96,7 @@ def _of_all(look: Look) -> Iterator[Kind]:
     if hasattr(look.newest.values, "rms"):
         yield Kind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
         yield Kind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)
+    if look.readings is not None:
+        yield Kind("numbers", "Numbers", None, 3, partial(_chosen_pane, settings))
     yield Kind("events", "Events", None, 1, EventsPane)
     yield Kind("health", "Health", None, 1, HealthPane)

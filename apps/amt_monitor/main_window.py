@@ -477,7 +477,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self.removeDockWidget(dock)
             dock.leave()
         self.waiting.hide()
-        self.docks = {kind.name: Dock(kind) for kind in kinds_of(look)}
+        self.docks = {kind.name: Dock(kind) for kind in kinds_of(look, self.settings)}
         for dock in self.docks.values():
             if dock.kind.always:
                 dock.fill()

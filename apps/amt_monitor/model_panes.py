@@ -60,7 +60,7 @@ class LoudnessPane(ReadingPane):
             if sone is not None and low is not None and high is not None:
                 widths = band_texts(sone, low, high)
             for unit, width in zip(("sone", "phon"), widths, strict=True):
-                self.show_band(f"{stem}_{unit}", width)
+                self.grid.show_band(f"{stem}_{unit}", width)
 
 
 def moore2016_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:

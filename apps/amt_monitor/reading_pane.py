@@ -6,21 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.big_number import BigNumber
 from amt_monitor.cell import Cell
-from amt_monitor.number_grid import NumberGrid
-from amt_monitor.number_table import NumberTable
 from amt_monitor.pane import Elided, Pane
+from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.theme import Role, tint
-from amt_monitor.top_bar import clock
 from amt_stream import catalog
 from amt_stream.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
 
-WIDEST_BAND = "± 100 %"
-BAND = "as far as the uncertainty of the level goes, k = 2"
 BOUNDS = ("_low_", "_high_")
 """In names of readings that are shown as what a number may be off."""
 
@@ -55,34 +50,17 @@ class ReadingPane(Pane):
                 [lines[0][:1]],
                 [lines[0][1:], *lines[1:]] if lines[0][1:] else lines[1:],
             )
-        self._large: list[tuple[Cell, BigNumber]] = []
-        made = [[self._big(cell, cell is group[0], names) for cell in group] for group in groups]
-        self.table = NumberTable(lines) if lines else None
-        self.grid = NumberGrid(made, self.table)
+        self.grid = ReadingGrid(groups, lines, banded=names)
         self.body.addWidget(self.grid, 1)
 
     @property
     def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
         """All that are written, large ones first."""
-        large = [(cell, number.digits) for cell, number in self._large]
-        return large + (self.table.numbers if self.table else [])
+        return self.grid.numbers
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
         """Write the readings that were found; those that are None are not there yet."""
-        for cell, number in self._large:
-            number.show_text(cell.write(found.get(cell.name)))
-        if self.table is not None:
-            for cell, label in self.table.numbers:
-                self.table.show_number(label, cell, cell.write(found.get(cell.name)))
-
-    def show_elapsed(self, measured_s: float) -> None:
-        """Write beside what is made of all that was counted how long that is."""
-        time = clock(measured_s)
-        for _, number in self._large:
-            if number.caption.counted and number.captioned:
-                number.show_note(time, "the time that it is made of")
-        if self.table is not None:
-            self.table.show_elapsed(time)
+        self.grid.show_readings(found)
 
     def draw(self, found: Mapping[str, Any]) -> None:
         """Move what moves, of the readings that were found; numbers alone do not."""
@@ -90,12 +68,6 @@ class ReadingPane(Pane):
     def texts(self) -> tuple[str, ...]:
         """What is written there now."""
         return tuple(label.text() for _, label in self.numbers)
-
-    def show_band(self, name: str, text: str) -> None:
-        """Write beside a large number how far it may be off; nothing where that is not known."""
-        for cell, number in self._large:
-            if cell.name == name:
-                number.show_note(text and f"± {text}", BAND)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         """Grey numbers are not to be read off; hatched ones have no calibration."""
@@ -108,20 +80,12 @@ class ReadingPane(Pane):
 
     def read(self, look: "Look") -> None:
         self.show_readings(look.values)
-        self.show_elapsed(look.measured_s)
+        self.grid.show_elapsed(look.measured_s)
 
     def judge(self, look: "Look") -> None:
         doubts = look.doubts(self.model)
         self.mark(doubts.words, doubts.uncalibrated)
         self.doubt(doubts.grey, doubts.uncalibrated)
-
-    def _big(self, cell: Cell, captioned: bool, names: Collection[str]) -> BigNumber:
-        stem, _, unit = cell.name.rpartition("_")
-        banded = f"{stem}_low_{unit}" in names
-        spare = "00:00:00" if cell.caption.counted and captioned else WIDEST_BAND if banded else ""
-        number = BigNumber(cell.shown_as, cell.caption, captioned, spare)
-        self._large.append((cell, number))
-        return number
 
 
 def _there(lines: Sequence[Sequence[Cell]], names: Collection[str]) -> list[list[Cell]]:
