@@ -1,6 +1,6 @@
 """How models are seen: for each view its terminal, and what keeps its readings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from amt_stream.catalog import View as ViewName
@@ -23,13 +23,11 @@ class View(NamedTuple):
     sink: makes what keeps the newest readings until so many seconds of sound, out of a function
         that makes a `LatestReadings`; or gives None where the engine's history is enough
     terminal: makes the terminal of an engine and its sink
-    asks: what a window wants of the models besides, of what they can be made with
     reads: whether there are readings in rows
     """
 
     sink: Callable[[Callable[[], "LatestReadings"], float], Sink | None]
     terminal: Callable[["Engine", TextIO, Any], TerminalMeter[Any]]
-    asks: Mapping[str, bool]
     reads: bool = True
 
 
@@ -37,17 +35,14 @@ VIEWS: dict[ViewName, View] = {
     "loudness": View(
         lambda latest, end_s: None,
         lambda engine, stream, sink: LoudnessTerminal(engine, stream),
-        {"specific_loudness": True},
     ),
     "modulation": View(
         lambda latest, end_s: Newest(end_s),
         ModulationTerminal,
-        {},
         reads=False,
     ),
     "readings": View(
         lambda latest, end_s: latest(),
         ReadingsTerminal,
-        {},
     ),
 }

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from amt_stream.streaming import Stage
 
 
+SHOWS_SPECIFIC = "moore2016"
+"""The window has a pane for specific loudness of this model, which gives it where it is asked."""
+
+
 class _Running(NamedTuple):
     """Of what an engine was made."""
 
@@ -108,7 +112,8 @@ class Maker:
             given = input_from_window(wanted.device, args, preset)
         else:
             given, blocksize = metered_input(args, preset), args.blocksize
-        models = make_models(given, preset, VIEWS[preset.view].asks)
+        asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
+        models = make_models(given, preset, asks)
         return _Running(args, preset, given, models, blocksize)
 
 
@@ -126,7 +131,9 @@ def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] |
         )
         return None
     maker = Maker(args, preset)
-    return run_window(maker.engine, maker.log, duration=args.duration), maker
+    return run_window(
+        maker.engine, maker.log, duration=args.duration
+    ), maker
 
 
 def has_display() -> bool:

@@ -47,6 +47,7 @@ COMMANDS = (
         "Measure",
         "with a calibrator's tone, or a file of its response",
     ),
+    Command("calibrations", "Calibrations...", "Ctrl+Shift+K", "Measure", "lists what is kept"),
     Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
     Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
     Command("keys", "&Keys", "?", "Help", "shows this list"),

@@ -80,6 +80,7 @@ class Dock(QtWidgets.QDockWidget):
         """Show the pane in a window of its own, until that is closed."""
         pane = self.fill()
         if self._own is None:
+            pane.alone = True
             self._own = OwnWindow(pane, self.kind.title, self._take_back)
             self._own.resize(max(480, pane.width()), max(360, pane.height()))
             self._own.show()
@@ -95,6 +96,7 @@ class Dock(QtWidgets.QDockWidget):
     def _take_back(self) -> None:
         self._own = None
         if self.pane is not None:
+            self.pane.alone = False
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
             self.show()

@@ -59,4 +59,4 @@ class LevelPane(Pane):
 
     def judge(self, look: "Look") -> None:
         uncalibrated = look.heard is not None and not look.heard.calibrated
-        self.mark([*(["uncalibrated"] if uncalibrated else []), *look.held], uncalibrated)
+        self.mark(look.held, uncalibrated)

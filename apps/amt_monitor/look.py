@@ -120,8 +120,8 @@ class Doubts:
 
     @property
     def words(self) -> list[str]:
-        """All of them."""
-        return [*(["uncalibrated"] if self.uncalibrated else []), *self.found, *self.held]
+        """All but that there is no calibration, which is told once for the whole window."""
+        return [*self.found, *self.held]
 
     @property
     def grey(self) -> bool:

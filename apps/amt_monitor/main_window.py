@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.commands import COMMANDS
 from amt_monitor.docks import VERSION, Dock, lay_out
 from amt_monitor.keys_sheet import KeysSheet
@@ -47,6 +48,7 @@ BUTTONS = ("pause", "stop", "clear", "mark", "log", "freeze")
 
 MakeLog = Callable[["Engine", Path | None], "SessionLog"]
 """Makes a log of what an engine measures, in a folder, or where logs usually are."""
+
 
 
 @dataclass(frozen=True)
@@ -325,6 +327,12 @@ class MainWindow(QtWidgets.QMainWindow):
 
         wizard.finished.connect(go_on)
         wizard.open()
+
+    def calibrations(self) -> None:
+        """Show what is kept of every microphone."""
+        kept = CalibrationList(self)
+        kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        kept.open()
 
     def freeze(self) -> None:
         """Hold the picture; the measurement goes on behind it."""

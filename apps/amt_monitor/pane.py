@@ -87,6 +87,9 @@ class Pane(QtWidgets.QWidget):
     title, about: rich text of this program; whoever has them from elsewhere escapes them
     """
 
+    alone = False
+    """Whether it is in a window of its own."""
+
     def __init__(self, name: str, title: str, about: str = "") -> None:
         super().__init__()
         self.setObjectName(name)
@@ -131,5 +134,9 @@ class Pane(QtWidgets.QWidget):
         return ()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
-        """Say why these readings are to be doubted; no words, no doubt."""
-        self.badge.show_words(words, uncalibrated)
+        """Say why these readings are to be doubted; no words, no doubt.
+
+        That there is no calibration is said by the window, where the pane is in it.
+        """
+        told = uncalibrated and self.alone
+        self.badge.show_words([*(["uncalibrated"] if told else []), *words], told)

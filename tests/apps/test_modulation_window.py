@@ -78,8 +78,8 @@ def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
     assert right.frame.around is not None
     assert np.nanmax(left.level_db) == -30
     window._show_state()
-    for name in ("strongest", "modulation"):
-        assert "uncalibrated" in window.docks[name].pane.badge.text
+    number = window.findChild(QtWidgets.QLabel, "strongest_where")
+    assert "hatched" in number.property("tint")
     assert window.bar.calibration.text == "uncalibrated"
 
 

@@ -1,0 +1,184 @@
+"""A day with the window, as a person has it: from the first start to the next morning.
+
+With AMT_PICTURES=FOLDER in the environment it leaves a picture of each step there.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.main_window import MainWindow
+from amt_monitor.settings import Settings
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.window import Maker
+from amt_stream.session import SessionLog
+from amt_stream.session.reading import Session
+
+Key = QtCore.Qt.Key
+FS = 48000
+PICTURES = os.environ.get("AMT_PICTURES")
+SIZE = 1280, 800
+
+
+class Person:
+    """Who uses the window: presses keys, waits for what they see, takes a picture."""
+
+    def __init__(self, qtbot, window):
+        self.qtbot, self.window = qtbot, window
+
+    def sees(self, what, seconds=20):
+        def look():
+            self.window._show_state()
+            return what()
+
+        self.qtbot.waitUntil(look, timeout=1000 * seconds)
+
+    def presses(self, key, widget=None):
+        self.qtbot.keyClick(widget or self.window, key)
+
+    def state(self, word):
+        self.sees(lambda: self.window.measurement.state == word)
+
+    def dialog(self, kind):
+        self.qtbot.waitUntil(lambda: self.found(kind) is not None, timeout=5000)
+        return self.found(kind)
+
+    def found(self, kind):
+        shown = (one for one in self.window.findChildren(kind) if one.isVisible())
+        return next(shown, None)
+
+    def picture(self, name, widget=None):
+        if PICTURES:
+            self.qtbot.wait(300)
+            (widget or self.window).grab().save(str(Path(PICTURES) / f"{name}.png"))
+
+
+@pytest.fixture
+def playing(virtual_mic, tmp_path):
+    """Play a tone into the virtual microphone, which hears it at a fraction of its full scale."""
+    players = []
+
+    def play(level_db, seconds=60):
+        time = np.arange(seconds * FS) / FS
+        tone = 10 ** (level_db / 20) * np.sin(2 * np.pi * 1000 * time)
+        path = tmp_path / f"tone{len(players)}.wav"
+        soundfile.write(path, np.stack([tone, tone], 1), FS, subtype="PCM_24")
+        player = ["paplay", "--device=speaker", "--latency-msec=300", str(path)]
+        environment = {**os.environ, **virtual_mic.settings()}
+        players.append(subprocess.Popen(player, env=environment))
+        return players[-1]
+
+    yield play
+    for one in players:
+        one.terminate()
+        one.wait()
+
+
+@pytest.fixture
+def start(qtbot, tmp_path):
+    """Start the program anew, with what it remembers."""
+    windows = []
+
+    def make(*words):
+        typed = ["meter", "--model", "moore2016,spl", *words]
+        args = build_parser().parse_args([str(word) for word in typed])
+        maker = Maker(args, chosen_preset(args))
+        window = MainWindow(maker.engine, maker.log, Settings(tmp_path / "monitor.json"))
+        windows.append(window)
+        window.resize(*SIZE)
+        window.show()
+        with qtbot.waitActive(window):
+            window.activateWindow()
+        person = Person(qtbot, window)
+        person.sees(lambda: window.shown is not None, 60)
+        return person
+
+    yield make
+    for window in windows:
+        window.close_now()
+
+
+def reading(window, name):
+    return window.measurement.readings.row[name] or 0.0
+
+
+def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    sounds = tmp_path / "sounds"
+    words = ("--source", "demo", "--limit", "laf_db>97", "--event-folder", sounds)
+    person = start(*words)
+    window = person.window
+    person.picture("first_start")
+
+    # Another input, by the keyboard.
+    person.sees(lambda: window.device.findData("virtual_mic") > 0)
+    window.device.setFocus()
+    while window.device.device != "virtual_mic":
+        person.presses(Key.Key_Down, window.device)
+    person.sees(lambda: "virtual_mic" in window.status.text())
+    person.state("running")
+    assert window.bar.calibration.text == "uncalibrated"
+
+    # A tone of half the full scale.
+    tone = playing(-6.02)
+    person.sees(lambda: reading(window, "laf_db") > 80)
+
+    # The microphone is pulled out, and put back.
+    engine = window.measurement.engine
+    virtual_mic.unplug()
+    try:
+        person.state("lost")
+        assert "was lost" in window.message.text()
+        person.picture("microphone_lost")
+    finally:
+        virtual_mic.plug()
+    person.state("running")
+    assert window.measurement.engine is engine
+    person.sees(lambda: "was lost" not in window.message.text())
+
+    # A log, a marker, the last of the sound.
+    person.presses(Key.Key_L)
+    person.sees(lambda: any(isinstance(one, SessionLog) for one in engine.sinks))
+    assert "log" in window.bar.log.text()
+    person.presses(Key.Key_M)
+    note = person.dialog(QtWidgets.QInputDialog)
+    note.setTextValue("door opens")
+    person.presses(Key.Key_Return, note)
+    person.sees(lambda: any(one.text == "door opens" for one in engine.events))
+    person.presses(Key.Key_I)
+    person.sees(lambda: any(sounds.glob("*.flac")))
+    person.sees(lambda: any(one.kind == "sound_kept" for one in engine.events))
+
+    # A limit is crossed.
+    tone.terminate()
+    playing(-0.5)
+    try:
+        person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
+    except Exception:
+        print(
+            window.docks["limits"].pane.texts(),
+            window.measurement.state,
+            window.measurement.readings.row,
+            [d for d in window.docks if window.docks[d].is_seen],
+        )
+        raise
+    person.picture("limit_crossed")
+
+    # Stop, and the session is in its folder, marker and all.
+    person.presses(Key.Key_S)
+    person.state("stopped")
+    measured_s = window.measurement.measured_s
+    assert measured_s > 2
+    log = Path(window.settings.get("recent", [])[0])
+    assert "door opens" in [event.text for event in Session(log).events()]
+    window.close_now()
+
+    # The next morning all is as it was.
+    person = start(*words)
+    assert person.window.settings.get("recent", []) == [str(log)]
