@@ -12,6 +12,7 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
@@ -39,8 +40,11 @@ class Person:
 
         self.qtbot.waitUntil(look, timeout=1000 * seconds)
 
-    def presses(self, key, widget=None):
-        self.qtbot.keyClick(widget or self.window, key)
+    def presses(self, key, widget=None, modifier=QtCore.Qt.KeyboardModifier.NoModifier):
+        widget = widget or self.window
+        with self.qtbot.waitActive(widget):
+            widget.activateWindow()  # there is no window manager to give it the keyboard
+        self.qtbot.keyClick(widget, key, modifier)
 
     def state(self, word):
         self.sees(lambda: self.window.measurement.state == word)
@@ -89,7 +93,12 @@ def start(qtbot, tmp_path):
         typed = ["meter", "--model", "moore2016,spl", *words]
         args = build_parser().parse_args([str(word) for word in typed])
         maker = Maker(args, chosen_preset(args))
-        window = MainWindow(maker.engine, maker.log, Settings(tmp_path / "monitor.json"))
+        window = MainWindow(
+            maker.engine,
+            maker.log,
+            Settings(tmp_path / "monitor.json"),
+            maker.kept_calibration,
+        )
         windows.append(window)
         window.resize(*SIZE)
         window.show()
@@ -108,8 +117,32 @@ def reading(window, name):
     return window.measurement.readings.row[name] or 0.0
 
 
+def calibrate(person, channel):
+    """By the wizard, with the tone that is heard."""
+    person.presses(Key.Key_K, modifier=QtCore.Qt.KeyboardModifier.ControlModifier)
+    wizard = person.dialog(CalibrationWizard)
+    buttons = QtWidgets.QWizard.WizardButton
+
+    def press(name):
+        button = wizard.button(getattr(buttons, name))
+        person.sees(button.isEnabled)
+        person.qtbot.mouseClick(button, QtCore.Qt.MouseButton.LeftButton)
+
+    person.sees(lambda: len(wizard.microphone.bars) == 2)
+    wizard.microphone.channel.setCurrentIndex(channel - 1)
+    press("NextButton")
+    person.sees(wizard.tone.isComplete)
+    if channel == 1:
+        person.picture("calibration", wizard)
+    press("NextButton")
+    press("NextButton")
+    press("FinishButton")
+    person.sees(lambda: person.found(CalibrationWizard) is None)
+
+
 def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     sounds = tmp_path / "sounds"
     words = ("--source", "demo", "--limit", "laf_db>97", "--event-folder", sounds)
     person = start(*words)
@@ -125,9 +158,14 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     person.state("running")
     assert window.bar.calibration.text == "uncalibrated"
 
-    # A tone of half the full scale.
+    # Both of its channels are calibrated with a tone, and the readings are right at once.
     tone = playing(-6.02)
-    person.sees(lambda: reading(window, "laf_db") > 80)
+    for channel in (1, 2):
+        calibrate(person, channel)
+    person.sees(lambda: not window.bar.calibration.text)
+    person.sees(lambda: abs(reading(window, "laf_db") - 94) < 0.1)
+    person.sees(lambda: window.shown.texts["levels"] == ("94.0", "94.0"))
+    person.picture("measuring")
 
     # The microphone is pulled out, and put back.
     engine = window.measurement.engine
@@ -158,16 +196,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     # A limit is crossed.
     tone.terminate()
     playing(-0.5)
-    try:
-        person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
-    except Exception:
-        print(
-            window.docks["limits"].pane.texts(),
-            window.measurement.state,
-            window.measurement.readings.row,
-            [d for d in window.docks if window.docks[d].is_seen],
-        )
-        raise
+    person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
     person.picture("limit_crossed")
 
     # Stop, and the session is in its folder, marker and all.
@@ -180,5 +209,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     window.close_now()
 
     # The next morning all is as it was.
-    person = start(*words)
+    person = start("--device", "virtual_mic", *words[2:])
+    assert not person.window.bar.calibration.text
+    assert person.window.bar.calibrated.text() == "calibrated"
     assert person.window.settings.get("recent", []) == [str(log)]
