@@ -131,9 +131,7 @@ def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] |
         )
         return None
     maker = Maker(args, preset)
-    return run_window(
-        maker.engine, maker.log, duration=args.duration
-    ), maker
+    return run_window(maker.engine, maker.log, duration=args.duration), maker
 
 
 def has_display() -> bool:

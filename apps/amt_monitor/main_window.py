@@ -50,7 +50,6 @@ MakeLog = Callable[["Engine", Path | None], "SessionLog"]
 """Makes a log of what an engine measures, in a folder, or where logs usually are."""
 
 
-
 @dataclass(frozen=True)
 class Shown:
     """Texts on the screen, by name of their pane, and what they were read from."""

@@ -97,7 +97,6 @@ def start(qtbot, tmp_path):
             maker.engine,
             maker.log,
             Settings(tmp_path / "monitor.json"),
-            maker.kept_calibration,
         )
         windows.append(window)
         window.resize(*SIZE)
@@ -114,7 +113,7 @@ def start(qtbot, tmp_path):
 
 
 def reading(window, name):
-    return window.measurement.readings.row[name] or 0.0
+    return (window.measurement.readings.row or {}).get(name) or 0.0
 
 
 def calibrate(person, channel):
