@@ -3,6 +3,7 @@
 import math
 import re
 import tempfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.compare_window import CompareWindow
 from amt_monitor.drops import KEPT, SOUND, Drops
+from amt_monitor.file_desk import FileDesk
 from amt_monitor.open_dialog import OpenDialog
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.report_dialog import ReportDialog
@@ -218,3 +220,68 @@ def test_recent_sessions_are_offered_and_those_that_are_gone_are_not(qtbot, log,
     menu.chosen.connect(chosen.append)
     menu.actions()[0].trigger()
     assert chosen == [log]
+
+
+@pytest.fixture
+def desk(qtbot, tmp_path):
+    """A desk over a plain window; what it says and has played is listed."""
+    window = QtWidgets.QMainWindow()
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitExposed(window)
+    made = SimpleNamespace(said=[], played=[], now=None, log=None, window=window)
+    made.settings = Settings(tmp_path / "monitor.json")
+    made.desk = FileDesk(
+        window,
+        made.settings,
+        play=made.played.append,
+        now=lambda: made.now,
+        logged=lambda: made.log,
+        options=lambda: ["--model", "spl"],
+        tell=made.said.append,
+    )
+    return made
+
+
+def child(window, kind, qtbot):
+    qtbot.waitUntil(lambda: window.findChild(kind) is not None, timeout=WAIT_MS)
+    return window.findChild(kind)
+
+
+def test_the_desk_opens_what_is_dropped_and_remembers_it(qtbot, desk, log, sound):
+    assert drop(desk.window, log)
+    shown = child(desk.window, ResultsWindow, qtbot)
+    assert shown.path == log
+    assert desk.settings.get("recent", []) == [str(log)]
+    shown.close()
+    assert drop(desk.window, sound)
+    child(desk.window, OpenDialog, qtbot).play.click()
+    assert desk.played == [sound]
+    desk.desk.open_path(sound.parent / "gone")
+    assert "neither a sound nor a session" in desk.said[-1]
+
+
+def test_the_desk_saves_what_is_in_no_log(qtbot, desk, log, tmp_path):
+    desk.desk.save_session()
+    assert "nothing was measured" in desk.said[-1]
+    desk.log = log
+    desk.desk.save_session()
+    assert desk.said[-1].endswith(f"in the log {log}")
+    results = read_results(log)
+    desk.desk.save_to(tmp_path / "kept", results)
+    qtbot.waitUntil(lambda: desk.said[-1] == f"saved: {tmp_path / 'kept'}", timeout=WAIT_MS)
+    assert read_results(tmp_path / "kept").summary == results.summary
+    desk.desk.save_to(tmp_path / "kept", results)
+    qtbot.waitUntil(lambda: "is a session already" in desk.said[-1], timeout=WAIT_MS)
+
+
+def test_the_desk_reports_and_remembers_what_was_said(qtbot, desk, log, tmp_path):
+    desk.desk.report()
+    assert "nothing was measured" in desk.said[-1]
+    desk.now = read_results(log)
+    desk.desk.report()
+    dialog = child(desk.window, ReportDialog, qtbot)
+    dialog.findChild(QtWidgets.QLineEdit, "engineer").setText("E. Noise")
+    with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
+        dialog.write(tmp_path / "a.html")
+    assert desk.settings.get("report", {})["engineer"] == "E. Noise"

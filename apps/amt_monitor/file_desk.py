@@ -1,0 +1,176 @@
+"""What a person does with files and sessions, in one place for whatever window has it."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.background import Background
+from amt_monitor.compare_window import CompareWindow
+from amt_monitor.drops import KEPT, Drops, kind_of
+from amt_monitor.open_dialog import OpenDialog
+from amt_monitor.report_dialog import ReportDialog
+from amt_monitor.results_window import OpenedResults, ResultsWindow
+from amt_monitor.settings import Settings
+from amt_stream.plain import plain
+from amt_stream.refusal import Refusal
+from amt_stream.results import Results
+from amt_stream.session import save_session
+
+NOTHING = "nothing was measured yet: start a measurement first"
+KINDS = "Sound, or rows (*.wav *.flac *.ogg *.mp3 *.aif *.aiff *.caf *.csv *.jsonl *.parquet)"
+FIELDS = "report"
+"""Under which settings keep what was said in the last report."""
+
+
+class FileDesk(QtCore.QObject):
+    """Opens, saves, reports and compares; its dialogs stand over a window [main-thread].
+
+    over: the window; files may be dropped onto it
+    play: measures a sound file as it sounds
+    now: what was measured so far, or None
+    logged: the folder of the log that is written, or None: what is in a log is saved already
+    options: of `amt-stream analyze`, for the models and the calibration of files
+    tell: says a sentence
+    """
+
+    def __init__(
+        self,
+        over: QtWidgets.QWidget,
+        settings: Settings,
+        *,
+        play: Callable[[Path], object],
+        now: Callable[[], Results | None],
+        logged: Callable[[], Path | None],
+        options: Callable[[], Sequence[str]],
+        tell: Callable[[str], object],
+    ) -> None:
+        super().__init__(over)
+        self._over, self._settings = over, settings
+        self._play, self._now, self._logged = play, now, logged
+        self._options, self._tell = options, tell
+        self._opened = OpenedResults(self)
+        self._opened.opened.connect(self._show)
+        self._opened.refused.connect(tell)
+        self._other = OpenedResults(self)
+        self._other.refused.connect(tell)
+        self._other.opened.connect(self._compare_with)
+        self._compared: Results | None = None
+        self._saving = Background(self)
+        self._saving.done.connect(self._saved)
+        self._saving.refused.connect(tell)
+        Drops(over).dropped.connect(lambda path, kind: self.open_path(path))
+
+    def open_file(self) -> None:
+        """Choose a sound or a file of rows."""
+        name, _ = QtWidgets.QFileDialog.getOpenFileName(
+            self._over, "Open", "", f"{KINDS};;All files (*)"
+        )
+        if name:
+            self.open_path(Path(name))
+
+    def open_session(self) -> None:
+        """Choose the folder of a session."""
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._over, "Open a session")
+        if name:
+            self.open_path(Path(name))
+
+    def open_path(self, path: Path) -> None:
+        """A sound is played or analyzed, what was kept is shown."""
+        kind = kind_of(path)
+        if not kind:
+            self._tell(f"{path} is neither a sound nor a session, or it is gone")
+        elif kind == KEPT:
+            self._opened.read(path)
+        else:
+            dialog = OpenDialog(path, self._options(), self._over)
+            dialog.played.connect(self._play)
+            dialog.analyzed.connect(self.show_results)
+            _open(dialog)
+
+    def save_session(self) -> None:
+        """Keep what was measured; what is in a log is kept already."""
+        log = self._logged()
+        if log is not None:
+            self._tell(f"it is kept already, in the log {log}")
+            return
+        results = self._now()
+        if results is None:
+            self._tell(NOTHING)
+            return
+        name, _ = QtWidgets.QFileDialog.getSaveFileName(
+            self._over, "Save the session as a folder", "session"
+        )
+        if name:
+            self.save_to(Path(name), results)
+
+    def save_to(self, path: Path, results: Results) -> None:
+        """Keep results in a new folder."""
+        self._saving.run(
+            partial(
+                save_session,
+                path,
+                results.rows,
+                results.header,
+                summary=results.summary,
+                events=results.events,
+            )
+        )
+
+    def _saved(self, path: Path) -> None:
+        self._settings.add_recent(path)
+        self._tell(f"saved: {path}")
+
+    def report(self) -> None:
+        """Report what was measured so far."""
+        results = self._now()
+        if results is None:
+            self._tell(NOTHING)
+        else:
+            self.report_on(results)
+
+    def report_on(self, results: Results) -> None:
+        """Ask for what only people know, and write the page."""
+        dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._over)
+        dialog.written.connect(lambda _: self._settings.put(**{FIELDS: dialog.fields}))
+        _open(dialog)
+
+    def compare(self) -> None:
+        """Compare what was measured so far with a session that is chosen."""
+        results = self._now()
+        if results is None:
+            self._tell(NOTHING)
+        else:
+            self.compare_to(results)
+
+    def compare_to(self, results: Results) -> None:
+        """Choose what these results are compared with."""
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._over, "Compare with the session")
+        if name:
+            self._compared = results
+            self._other.read(Path(name))
+
+    def _compare_with(self, other: Results, _: Path) -> None:
+        if self._compared is None:
+            return
+        try:
+            _open(CompareWindow(other, self._compared, self._over))
+        except Refusal as refusal:
+            self._tell(plain(refusal))
+
+    def _show(self, results: Results, path: Path) -> None:
+        self._settings.add_recent(path)
+        self.show_results(results, path)
+
+    def show_results(self, results: Results, path: Path | None = None) -> None:
+        """Show what was kept, or analyzed."""
+        window = ResultsWindow(results, path, self._over)
+        actions = {"report": self.report_on, "compare": self.compare_to}
+        window.asked.connect(lambda name: actions[name](results))
+        _open(window)
+
+
+def _open(dialog: QtWidgets.QDialog) -> None:
+    dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.show()
