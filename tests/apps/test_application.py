@@ -9,7 +9,8 @@ from tools.icon import ICONS, drawn
 def pixels(image):
     image = image.convertToFormat(image.Format.Format_RGBA8888)
     bits = image.constBits()
-    bits.setsize(image.sizeInBytes())
+    if hasattr(bits, "setsize"):  # PyQt6 tells no length
+        bits.setsize(image.sizeInBytes())
     return np.frombuffer(bits, np.uint8).reshape(image.height(), image.width(), 4).copy()
 
 
