@@ -34,6 +34,8 @@ class Corrected:
         self.corrections = corrections
         self._wide = len(corrections)
         self._stream = Stream(ready_stage(corrections, fs), (self._wide,))
+        with torch.inference_mode():
+            self._stream(torch.zeros(self._wide, 1))  # compiled before any sound comes
 
     def __call__(
         self,

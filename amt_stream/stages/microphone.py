@@ -9,7 +9,9 @@ from torch import Tensor
 
 from amt_stream.contract import hertz
 from amt_stream.design import parallel_sections
+from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.svf import svf
+from amt_stream.stages.side_by_side import side_by_side, steps
 from amt_stream.streaming import Shape, Stage, State, as_given
 
 
@@ -28,12 +30,13 @@ class MicrophoneCorrection(Stage):
     Raises ValueError for a gain that changes too steeply.
     """
 
-    keeps_double = ("g", "k", "weights", "past")
+    keeps_double = ("g", "k", "weights", "steps", "past")
     binding = ("fs",)
 
     g: Tensor
     k: Tensor
     weights: Tensor
+    steps: Tensor
 
     def __init__(
         self, fs: float, gains: Sequence[Any], exact_hz: Sequence[float] | None = None
@@ -49,6 +52,7 @@ class MicrophoneCorrection(Stage):
         tables = [_filled(table, count) for table in each]
         for name, parts in zip(("g", "k", "weights"), zip(*tables, strict=True), strict=True):
             self.register_table(name, np.concatenate(parts)[:, None])
+        self.register_table("steps", np.stack([steps(*table) for table in tables]))
 
     @property
     def _count(self) -> int:
@@ -60,7 +64,10 @@ class MicrophoneCorrection(Stage):
         return {"past": self.state_like("past", (*shape[:-1], sections, 1, 2))}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        g, k, weights = self.registered("g", "k", "weights")
+        g, k, weights, tables = self.registered("g", "k", "weights", "steps")
+        if compiled(x, tables, state["past"]):
+            y, past = side_by_side(x, tables, state["past"])
+            return y, {"past": past}
         each = x.double().repeat_interleave(self._count, -2)
         y, past = svf(each, g, k, weights, state["past"])
         y = y.unflatten(-2, (-1, self._count))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream import check_stage
+from amt_stream import Stream, check_stage
 from amt_stream.stages import MicrophoneCorrection
 
 RATES = (44100, 48000, 96000)
@@ -61,8 +61,20 @@ def test_what_a_microphone_did_is_undone_sample_by_sample():
 
 def test_any_blocks_give_the_same():
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 2, 400, generator=generator, dtype=torch.float64)
+    x = torch.randn(2, 2, 100, generator=generator, dtype=torch.float64)
     check_stage(lambda: MicrophoneCorrection(8000, [GAINS["flat"], None]), x)
+
+
+def test_both_forms_agree_and_sections_do_not_hear_how_long_a_block_is():
+    stage = MicrophoneCorrection(48000, [GAINS["condenser"], GAINS["flat"]])
+    x = torch.randn(3, 2, 4800, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        whole = stage(x)
+        live = Stream(stage, (3, 2))
+        parts = torch.cat([live(part) for part in x.split([1, 7, 441, 480, 3871], -1)], -1)
+    assert parts.equal(whole)
+    plain = stage(x.requires_grad_())
+    torch.testing.assert_close(plain, whole, rtol=0, atol=1e-6)
 
 
 def test_a_channel_without_gain_stays_as_it_is():
