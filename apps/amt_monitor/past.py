@@ -1,5 +1,6 @@
 """What was read since the beginning, as panes draw it: the rows, kept at every scale of time."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.pyramid import Cells, Pyramid
-from amt_stream.metering.third_octave import NAME
 from amt_stream.rows import Rows
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 ROWS, WHOLE = 288_000, 864_000
 """Eight hours of rows each 100 ms are kept as they are, a day of them summed up."""
+
+BAND = re.compile(r"\dhz_")
+"""In the name of the level of a third octave, as "lzf_31_5hz_db"."""
 
 MOST = 32
 """So many columns are kept, and those of the band around them: 4 MB each after 8 hours."""
@@ -127,7 +130,7 @@ def kept_of(columns: "Sequence[Column]") -> "list[Column]":
     usable = [
         one
         for one in columns
-        if one.statistic != "forecast" and one.unit and not NAME.fullmatch(one.name)
+        if one.statistic != "forecast" and one.unit and not BAND.search(one.name)
     ]
     main = [one for one in usable if not _is_edge(one.name)]
     # Loudness is there as its level too.

@@ -7,13 +7,13 @@ from amt_monitor.counted import counted_from, pauses
 from amt_monitor.distribution_pane import DistributionPane, percentiles_of
 from amt_monitor.ears_pane import inhibited_text
 from amt_monitor.held import Held
-from amt_monitor.past import Past
+from amt_monitor.past import Past, kept_of
 from amt_monitor.picture import color_table
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.frames import Event
-from amt_stream.rows import Rows, SoundLevelReadings
+from amt_stream.rows import Rows, SoundLevelReadings, readings_of
 
 
 @pytest.fixture
@@ -167,3 +167,9 @@ def test_percentiles_are_found_by_their_names():
     assert percentiles_of("laf_db", found) == [("l10_db", "L10"), ("l5_db", "L5")]
     assert percentiles_of("ltl_phon", found) == [("ltl_n5_phon", "N5")]
     assert percentiles_of("gm2002_ltl_phon", found) == [("gm2002_ltl_n5_phon", "N5")]
+
+
+def test_no_band_is_kept_and_the_rest_is():
+    columns = readings_of(["third_octave"], 1)["third_octave"].columns
+    assert not kept_of(columns)
+    assert len(kept_of(SoundLevelReadings(2).columns)) == len(SoundLevelReadings(2).columns)
