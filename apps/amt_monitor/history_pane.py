@@ -9,7 +9,7 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.history_layers import HistoryLayers
-from amt_monitor.kept_picture import EXPORTS, export
+from amt_monitor.kept_picture import EXPORTS, offer
 from amt_monitor.pane import Pane
 from amt_monitor.past import Past, middle_of
 from amt_monitor.shown import MOST, caption_of, first_of, traces_of, unit_of
@@ -40,7 +40,6 @@ class HistoryPane(Pane):
     def __init__(self, past: Past) -> None:
         super().__init__("history", "History")
         self.past = past
-        self._look: Look | None = None
         self.plot = TimePlot("history_plot")
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
@@ -62,8 +61,7 @@ class HistoryPane(Pane):
         self.choice.setMenu(self.columns_menu)
         self.save = _button("save", "Export", "Keep what is visible")
         menu = QtWidgets.QMenu(self.save)
-        for name in EXPORTS:
-            menu.addAction(name, partial(self._export, name))
+        offer(menu, EXPORTS, self.plot, self.head_of_export, self.visible)
         self.save.setMenu(menu)
         for button in (self.choice, self.save):
             button.setPopupMode(QtWidgets.QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -81,7 +79,6 @@ class HistoryPane(Pane):
             self.past.add(part)
 
     def read(self, look: "Look") -> None:
-        self._look = look
         self.layers.events = look.engine.events
         if look.readings is not None:
             self.layers.limits = look.readings.limits
@@ -195,15 +192,7 @@ class HistoryPane(Pane):
     def head_of_export(self) -> dict[str, Any]:
         """What is said above the rows and the picture that are kept."""
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
-        return {**(self._look.header if self._look else {}), "visible": shown}
-
-    def _export(self, name: str) -> None:
-        try:
-            said = export(name, self, self.plot, self.visible(), self.head_of_export())
-        except OSError as error:
-            said = f"not saved: {error}"
-        if said:
-            QtWidgets.QToolTip.showText(self.save.mapToGlobal(QtCore.QPoint(0, 0)), said, self.save)
+        return {**super().head_of_export(), "visible": shown}
 
 
 def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:

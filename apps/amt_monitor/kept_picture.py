@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +15,46 @@ from amt_monitor.time_plot import clock
 from amt_stream.outputs import CsvWriter
 from amt_stream.rows import Rows
 
+Head = Mapping[str, Any]
+"""What is told above rows, as data for JSON."""
+
+MakeRows = Callable[[], Rows]
+
 FINE = 2.0
 """Pixels of a picture that is kept, to one on the screen."""
 
 SAVE_CSV, SAVE_PNG, SAVE_SVG = "Save rows as CSV...", "Save picture as PNG...", "Save as SVG..."
 COPY_ROWS, COPY_PICTURE = "Copy rows", "Copy picture"
-EXPORTS = (SAVE_CSV, SAVE_PNG, SAVE_SVG, COPY_ROWS, COPY_PICTURE)
+PICTURES = (SAVE_PNG, SAVE_SVG, COPY_PICTURE)
+EXPORTS = (SAVE_CSV, *PICTURES, COPY_ROWS)
 ENDINGS = {SAVE_CSV: "csv", SAVE_PNG: "png", SAVE_SVG: "svg"}
 
 
-def export(
-    name: str, over: QtWidgets.QWidget, plot: Plot, rows: Rows, about: Mapping[str, Any]
-) -> str:
+def export(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
     """Do one of EXPORTS, and say what was done; nothing where no file was chosen.
 
     Raises OSError where the file cannot be written.
     """
     clipboard = QtGui.QGuiApplication.clipboard()
     if name == COPY_ROWS:
-        clipboard.setText(csv_of(rows, about))
-        return f"{len(rows)} rows copied"
+        found = rows()
+        clipboard.setText(csv_of(found, about))
+        return f"{len(found)} rows copied"
     if name == COPY_PICTURE:
         clipboard.setImage(image_of(plot, about))
         return "picture copied"
     ending = ENDINGS[name]
+    stem = plot.objectName().removesuffix("_plot")
     path, _ = QtWidgets.QFileDialog.getSaveFileName(
-        over, name.rstrip("."), f"history.{ending}", f"{ending.upper()} (*.{ending})"
+        plot, name.rstrip("."), f"{stem}.{ending}", f"{ending.upper()} (*.{ending})"
     )
-    return save(Path(path).with_suffix(f".{ending}"), plot, rows, about) if path else ""
+    return save(Path(path).with_suffix(f".{ending}"), plot, about, rows) if path else ""
 
 
-def save(path: Path, plot: Plot, rows: Rows, about: Mapping[str, Any]) -> str:
+def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
     """Write a file as its name ends: .csv, .png or .svg. Raises OSError."""
     if path.suffix == ".csv":
-        path.write_text(csv_of(rows, about), encoding="utf-8")
+        path.write_text(csv_of(rows(), about), encoding="utf-8")
     elif path.suffix == ".svg":
         path.write_bytes(svg_of(plot, about))
     else:
@@ -57,14 +64,35 @@ def save(path: Path, plot: Plot, rows: Rows, about: Mapping[str, Any]) -> str:
     return f"saved as {path}"
 
 
-def csv_of(rows: Rows, about: Mapping[str, Any]) -> str:
+def offer(
+    menu: QtWidgets.QMenu,
+    names: Sequence[str],
+    plot: Plot,
+    about: Callable[[], Head],
+    rows: MakeRows,
+) -> None:
+    """Put some of EXPORTS into a menu; what was done, or could not be, is told at the cursor."""
+
+    def do(name: str) -> None:
+        try:
+            said = export(name, plot, about(), rows)
+        except OSError as error:
+            said = f"not saved: {error}"
+        if said:
+            QtWidgets.QToolTip.showText(QtGui.QCursor.pos(), said, plot)
+
+    for name in names:
+        menu.addAction(name, partial(do, name))
+
+
+def csv_of(rows: Rows, about: Head) -> str:
     """Rows as a file of this program has them."""
     text = io.StringIO()
     CsvWriter(text, about).write(rows)
     return text.getvalue()
 
 
-def image_of(plot: Plot, about: Mapping[str, Any]) -> QtGui.QImage:
+def image_of(plot: Plot, about: Head) -> QtGui.QImage:
     """The plot on white, twice as fine as on the screen, what was measured above it."""
     size = _size(plot, about)
     image = QtGui.QImage(size * FINE, QtGui.QImage.Format.Format_RGB32)
@@ -78,7 +106,7 @@ def image_of(plot: Plot, about: Mapping[str, Any]) -> QtGui.QImage:
     return image
 
 
-def svg_of(plot: Plot, about: Mapping[str, Any]) -> bytes:
+def svg_of(plot: Plot, about: Head) -> bytes:
     """The same as lines and texts."""
     buffer = QtCore.QBuffer()
     maker = QtSvg.QSvgGenerator()
@@ -93,7 +121,7 @@ def svg_of(plot: Plot, about: Mapping[str, Any]) -> bytes:
     return bytes(buffer.data())
 
 
-def lines_of(about: Mapping[str, Any]) -> list[str]:
+def lines_of(about: Head) -> list[str]:
     """What is told above a picture, of what is in the head of rows."""
     lines = []
     if source := about.get("source"):
@@ -114,12 +142,12 @@ def _calibration(one: Mapping[str, Any]) -> str:
     return f"full-scale sine = {one['full_scale_db_spl']:.2f} dB SPL{date}"
 
 
-def _size(plot: Plot, about: Mapping[str, Any]) -> QtCore.QSize:
+def _size(plot: Plot, about: Head) -> QtCore.QSize:
     head = plot.fontMetrics().height() * len(lines_of(about))
     return plot.size() + QtCore.QSize(0, head + (8 if head else 0))
 
 
-def _paint(painter: QtGui.QPainter, plot: Plot, about: Mapping[str, Any]) -> None:
+def _paint(painter: QtGui.QPainter, plot: Plot, about: Head) -> None:
     painter.setFont(plot.font())
     painter.setPen(QtGui.QColor(LIGHT.ink))
     metrics, line = plot.fontMetrics(), plot.fontMetrics().height()

@@ -1,10 +1,11 @@
 """What the parts of the window have in common: a title, and the mark of doubt."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.kept_picture import PICTURES, offer
 from amt_monitor.theme import colors_of, hatching, tint
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class Pane(QtWidgets.QWidget):
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.badge = Badge()
+        self.look: Look | None = None
+        """The last that was judged."""
         heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")
@@ -126,8 +129,24 @@ class Pane(QtWidgets.QWidget):
 
     def judge(self, look: "Look") -> None:
         """Say why what is shown is to be doubted."""
+        self.look = look
         doubts = look.doubts()
         self.mark(doubts.words, doubts.uncalibrated)
+
+    def head_of_export(self) -> dict[str, Any]:
+        """What is told above what is kept of this pane, as data for JSON."""
+        return {} if self.look is None else self.look.header
+
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
+        """Offer to keep a picture of the plot, where there is one."""
+        plot = getattr(self, "plot", None)
+        if plot is None:
+            event.ignore()
+            return
+        menu = QtWidgets.QMenu(self)
+        menu.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        offer(menu, PICTURES, plot, self.head_of_export, _no_rows)
+        menu.popup(event.globalPos())
 
     def texts(self) -> tuple[str, ...]:
         """What is written there now."""
@@ -140,3 +159,7 @@ class Pane(QtWidgets.QWidget):
         """
         told = uncalibrated and self.alone
         self.badge.show_words([*(["uncalibrated"] if told else []), *words], told)
+
+
+def _no_rows() -> "Rows":
+    raise LookupError("a picture has no rows")

@@ -83,6 +83,7 @@ class ReadingPane(Pane):
         self.grid.show_elapsed(look.measured_s)
 
     def judge(self, look: "Look") -> None:
+        self.look = look
         doubts = look.doubts(self.model)
         self.mark(doubts.words, doubts.uncalibrated)
         self.doubt(doubts.grey, doubts.uncalibrated)

@@ -9,7 +9,7 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.curve import Between, Curve
 from amt_monitor.held import Held
 from amt_monitor.pane import Pane
-from amt_monitor.plot import Axis, Plot
+from amt_monitor.plot import Axis, Named, Plot
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_stream.scales import hz_to_erb_number
 
@@ -47,6 +47,8 @@ class SpectrumPane(Pane):
         self.greatest = [Curve("second"), Curve("second", dashed=True)]
         for layer in (*self.filled, *self.greatest, *self.curves):
             self.plot.add(layer)
+        self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
+        self.plot.setAccessibleName("specific loudness of both ears")
         self._held = Held()
         self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
         self.most = self._switch("most", "Max", "The greatest of all, since Max was pressed")

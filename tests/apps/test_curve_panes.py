@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.counted import counted_from, pauses
 from amt_monitor.distribution_pane import DistributionPane, percentiles_of
@@ -167,6 +168,21 @@ def test_percentiles_are_found_by_their_names():
     assert percentiles_of("laf_db", found) == [("l10_db", "L10"), ("l5_db", "L5")]
     assert percentiles_of("ltl_phon", found) == [("ltl_n5_phon", "N5")]
     assert percentiles_of("gm2002_ltl_phon", found) == [("gm2002_ltl_n5_phon", "N5")]
+
+
+def test_a_picture_of_each_plot_is_kept_by_its_menu(qtbot, shown):
+    pane = shown(SpectrumPane())
+    pane.draw(0.0, np.full((2, 150), 0.5))
+    place = pane.plot.mapToGlobal(QtCore.QPoint(50, 50))
+    reason = QtGui.QContextMenuEvent.Reason.Keyboard
+    event = QtGui.QContextMenuEvent(reason, QtCore.QPoint(50, 50), place)
+    QtWidgets.QApplication.sendEvent(pane.plot, event)
+    menu = QtWidgets.QApplication.activePopupWidget()
+    names = {action.text(): action for action in menu.actions()}
+    names["Copy picture"].trigger()
+    menu.close()
+    picture = QtGui.QGuiApplication.clipboard().image()
+    assert picture.width() == 2 * pane.plot.width()
 
 
 def test_no_band_is_kept_and_the_rest_is():

@@ -203,7 +203,7 @@ def test_what_is_visible_is_kept_as_it_was(open_history, levels, tmp_path):
     }
     for ending in ("csv", "png", "svg"):
         path = tmp_path / f"history.{ending}"
-        assert str(path) in save(path, pane.plot, visible, head)
+        assert str(path) in save(path, pane.plot, head, pane.visible)
     lines = (tmp_path / "history.csv").read_text().splitlines()
     told = dict(line[2:].split(": ", 1) for line in lines if line.startswith("#"))
     assert json.loads(told["visible"]) == {"from_s": 139.9, "to_s": 199.9}
@@ -217,7 +217,7 @@ def test_what_is_visible_is_kept_as_it_was(open_history, levels, tmp_path):
     for words in ("<b>a microphone, 48000 Hz: spl", "full-scale sine = 120.00 dB SPL", "LAeq"):
         assert words in texts
     for name in (COPY_ROWS, COPY_PICTURE):
-        assert "copied" in export(name, pane, pane.plot, visible, head)
+        assert "copied" in export(name, pane.plot, head, pane.visible)
     # Drawn for a file, and as it was on the screen.
     assert pane.plot.colors == LIGHT
 
