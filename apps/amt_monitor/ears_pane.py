@@ -90,6 +90,6 @@ def ears_in(look: "Look") -> Ears | None:
     """Of the first model that tells them."""
     for frames in look.frames.values():
         values = frames.values
-        if hasattr(values, "stl_ears") and values.specific_loudness is not None:
+        if hasattr(values, "stl_ears") and getattr(values, "specific_loudness", None) is not None:
             return Ears.of(values)
     return None

@@ -144,6 +144,12 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     assert all("stopped" in pane.badge.text for pane in reading_panes(window))
 
 
+def test_a_model_of_both_ears_without_specific_loudness(qtbot, open_readings, engine_of):
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "gm2002"))
+    assert "ears" not in window.docks
+    assert "gm2002" in window.docks
+
+
 def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "bs1770", "spl"))
     sink, badge = window.measurement.engine.sinks[0], window.docks["spl"].pane.badge
