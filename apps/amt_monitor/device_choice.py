@@ -21,7 +21,7 @@ class DeviceChoice(QtWidgets.QComboBox):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("device")
-        self.setMinimumContentsLength(24)
+        self.setMinimumContentsLength(12)
         adjust = QtWidgets.QComboBox.SizeAdjustPolicy
         self.setSizeAdjustPolicy(adjust.AdjustToMinimumContentsLengthWithIcon)
         self.addItem("as started")

@@ -9,6 +9,7 @@ from amt_monitor.limit_words import forecast_words, state_of, state_words, value
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, theme
 from amt_stream.limits import Limit
+from amt_stream.plain import plain
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -23,7 +24,7 @@ class Light(QtWidgets.QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.state = ""
-        side = 2 * self.fontMetrics().height()
+        side = round(2.4 * self.fontMetrics().height())
         self.setFixedSize(side, side)
         theme.changed.connect(self.update)
 
@@ -64,29 +65,45 @@ class LimitsPane(Pane):
         self._limits = tuple(limits)
         grid = QtWidgets.QGridLayout()
         grid.setColumnStretch(1, 1)
-        self.lights, self.words = [], []
+        grid.setHorizontalSpacing(12)
+        self.lights: list[Light] = []
+        self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
         for row, limit in enumerate(self._limits):
-            light, words = Light(), QtWidgets.QLabel()
-            words.setObjectName(f"limit_{row}")
-            words.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+            light, state, words = Light(), _words(f"state_{row}"), _words(f"limit_{row}")
+            font = state.font()
+            font.setPixelSize(round(1.4 * self.fontMetrics().height()))
+            font.setBold(True)
+            state.setFont(font)
             words.setWordWrap(True)
-            words.setToolTip(limit.words)
-            grid.addWidget(light, row, 0)
-            grid.addWidget(words, row, 1)
+            about = f"{limit.name}: {limit.words}{f' ({limit.source})' if limit.source else ''}"
+            for widget in (light, state, words):
+                widget.setToolTip(plain(about))
+            column = QtWidgets.QVBoxLayout()
+            column.setSpacing(0)
+            column.addWidget(state)
+            column.addWidget(words)
+            grid.addWidget(light, row, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+            grid.addLayout(column, row, 1)
             self.lights.append(light)
-            self.words.append(words)
+            self.words.append((state, words))
         self.body.addLayout(grid)
         self.body.addStretch(1)
 
     def read(self, look: "Look") -> None:
-        for limit, light, words in zip(self._limits, self.lights, self.words, strict=True):
-            light.show_state(state_of(limit, look.values))
-            told = (
-                f"{limit.name}: {state_words(limit, look.values)}",
-                value_words(limit, look.values),
-                forecast_words(limit, look.values),
-            )
+        values = look.values
+        for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
+            light.show_state(state_of(limit, values))
+            text = state_words(limit, values)
+            state.setText(text[:1].upper() + text[1:])
+            told = value_words(limit, values), forecast_words(limit, values)
             words.setText("\n".join(filter(None, told)))
 
     def texts(self) -> tuple[str, ...]:
-        return tuple(words.text() for words in self.words)
+        return tuple(f"{state.text()}\n{words.text()}" for state, words in self.words)
+
+
+def _words(name: str) -> QtWidgets.QLabel:
+    label = QtWidgets.QLabel()
+    label.setObjectName(name)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    return label

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amt_stream.plain import plain
 from amt_stream.session import SessionLog
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class LogWatch:
         self._first_bytes = self._bytes = self._free = 0
 
     def words(self, log: SessionLog | None) -> str:
-        """In one line."""
+        """In two lines at most: which, and how large."""
         if log is None:
             self._log = None
             return "not logged"
@@ -48,7 +49,7 @@ class LogWatch:
                 self._free = shutil.disk_usage(log.path).free
             except OSError:
                 self._free = 0
-        words = f"log {log.path.name}, {in_bytes(self._bytes)}"
+        words = f"log {plain(log.path.name)}\n{in_bytes(self._bytes)}"
         grown, passed = self._bytes - self._first_bytes, now - self._first_at
         if passed > RATE_S and grown > 0:
             words += f", room for {in_days(self._free / (grown / passed))}"

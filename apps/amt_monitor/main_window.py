@@ -12,11 +12,13 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.commands import COMMANDS
 from amt_monitor.docks import VERSION, Dock, lay_out
+from amt_monitor.enter_presses import EnterPresses
 from amt_monitor.keys_sheet import KeysSheet
 from amt_monitor.kinds import kinds_of
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.look import Look
 from amt_monitor.measurement import MakeEngine, Measurement, Wanted
+from amt_monitor.message_line import MessageLine
 from amt_monitor.models_menu import ModelsMenu, swap_models
 from amt_monitor.settings import Settings
 from amt_monitor.status import status_text, title_text
@@ -131,12 +133,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.bar = TopBar([self.actions_by_name[name] for name in BUTTONS])
         self.device = self.bar.device
         self.device.chosen.connect(self._change_input)
-        self.message, self.status = plain_label("message"), plain_label("status")
-        self.message.setWordWrap(True)
-        self.message.setMargin(6)
-        font = self.message.font()
-        font.setBold(True)
-        self.message.setFont(font)
+        self.message, self.status = MessageLine(), plain_label("status")
         head = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(head)
         column.setContentsMargins(0, 0, 0, 0)
@@ -152,6 +149,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.setCentralWidget(self.waiting)
         self.statusBar().addWidget(self.status, 1)
         self.statusBar().setSizeGripEnabled(False)
+        EnterPresses(self)
 
     def _menus(self) -> None:
         menus = {name: self.menuBar().addMenu(f"&{name}") for name in ("File", "Measure", "View")}
@@ -353,7 +351,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if self.wall_view.isVisible() and self._look is not None:
             look = replace(self._look, held=self._held)
             self.wall_view.choose(wall_numbers(look, self.settings.get("wall", [])))
-            self.wall_view.read(look, self.message.text())
+            self.wall_view.read(look, self.message.text)
 
     def _choose_for_wall(self, names: list[str]) -> None:
         self.settings.put(wall=names)
@@ -555,8 +553,7 @@ class MainWindow(QtWidgets.QMainWindow):
         note = health.note if health is not None and measurement.measuring else ""
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
-        self.message.setText(plain(note or self._told or self.settings.trouble))
-        self.message.setVisible(bool(self.message.text()))
+        self.message.say((note, self._told, self.settings.trouble))
         self._show_wall()
         self.bar.elapsed.setText(clock(measurement.measured_s))
         if engine is None:
@@ -566,7 +563,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if measurement.measuring and self.device.device is None:
             self.device.name_first(engine.source.name)
         log = log_in(engine)
-        self.bar.log.setText(plain(self._log_watch.words(log)))
+        self.bar.log.setText(self._log_watch.words(log))
         self.actions_by_name["log"].setChecked(log is not None)
         self._show_calibration(engine)
         state = measurement.state

@@ -47,10 +47,7 @@ class TopBar(QtWidgets.QWidget):
 
 
 class _Button(QtWidgets.QToolButton):
-    """An action as a button: the Tab key goes to it, and Enter presses it.
-
-    The space bar does what it does everywhere in the window.
-    """
+    """An action as a button, to which the Tab key goes."""
 
     def __init__(self, action: QtGui.QAction) -> None:
         super().__init__()
@@ -58,12 +55,6 @@ class _Button(QtWidgets.QToolButton):
         self.setObjectName(f"{action.objectName()}_button")
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.setToolButtonStyle(QtCore.Qt.ToolButtonStyle.ToolButtonTextOnly)
-
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
-        if event.key() in (QtCore.Qt.Key.Key_Return, QtCore.Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
 
 def plain_label(name: str) -> QtWidgets.QLabel:

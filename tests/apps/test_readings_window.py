@@ -364,8 +364,8 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
     wait_until(qtbot, window, lambda: pane.lights[1].state == "red")
     assert pane.lights[0].state == "green"
     loud, soft = pane.texts()
-    assert loud.startswith("loud: within the limit\nLAF ")
-    assert soft.startswith("soft: over the limit\nLAeq,1s ")
+    assert loud.startswith("Within the limit\nLAF ")
+    assert soft.startswith("Over the limit\nLAeq,1s ")
     sides = {len(corners(light)) for light in pane.lights}
     assert len(sides) == 2, "states are told apart by their shapes"
     assert "#" + theme.colors.red[1:] in pixels(pane.lights[1])

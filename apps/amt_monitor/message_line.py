@@ -1,0 +1,71 @@
+"""What went wrong, and what to do about it, in a line that can be dismissed."""
+
+from collections.abc import Iterable
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.theme import colors_of, theme
+from amt_stream.plain import plain
+
+MARK = 4
+"""Pixels of the stripe at the left, by which a line is seen as a message."""
+
+
+class MessageLine(QtWidgets.QWidget):
+    """Sentences below each other, and a button that takes them away.
+
+    One that was dismissed is not said again until it has gone by itself and comes back.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: list[str] = []
+        self._dismissed: set[str] = set()
+        self.label = QtWidgets.QLabel()
+        self.label.setObjectName("message")
+        self.label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.label.setWordWrap(True)
+        flag = QtCore.Qt.TextInteractionFlag
+        self.label.setTextInteractionFlags(flag.TextSelectableByMouse)
+        font = self.label.font()
+        font.setBold(True)
+        self.label.setFont(font)
+        self.button = QtWidgets.QToolButton()
+        self.button.setObjectName("dismiss")
+        self.button.setText("Dismiss")
+        self.button.setToolTip("take these messages away")
+        self.button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+        self.button.clicked.connect(lambda _: self.dismiss())
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(MARK + 8, 4, 8, 4)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+        theme.changed.connect(self.update)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self.label.text()
+
+    def say(self, sentences: Iterable[str]) -> None:
+        """Say all that there is to say just now."""
+        self._said = [*dict.fromkeys(plain(one) for one in sentences if one)]
+        self._dismissed &= set(self._said)
+        self._show()
+
+    def dismiss(self) -> None:
+        """Take away what is said just now."""
+        self._dismissed |= set(self._said)
+        self._show()
+
+    def _show(self) -> None:
+        text = "\n".join(one for one in self._said if one not in self._dismissed)
+        if text != self.label.text():
+            self.label.setText(text)
+            self.setAccessibleName(text)
+        self.setVisible(bool(text))
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        colors, painter = colors_of(self), QtGui.QPainter(self)
+        painter.fillRect(self.rect(), QtGui.QColor(colors.paper))
+        painter.fillRect(0, 0, MARK, self.height(), QtGui.QColor(colors.ink))

@@ -1,0 +1,70 @@
+"""Whether what is written in a window has the room that it asks for.
+
+As a program it opens the meter as the command line does, and prints what is cut:
+`python -m tests.apps.sizes FOLDER 1024x600 --source demo --model spl`.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.pane import Elided
+
+
+def cut(window):
+    """Labels and buttons that are seen and have less room than they ask for."""
+    found = []
+    for widget in window.findChildren(QtWidgets.QWidget):
+        if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton):
+            continue
+        if isinstance(widget, Elided) or not (widget.isVisible() and widget.text()):
+            continue  # an elided one has all of its words in a tooltip
+        wrapped = isinstance(widget, QtWidgets.QLabel) and widget.wordWrap()
+        needs = widget.heightForWidth(widget.width()) if wrapped else widget.sizeHint().width()
+        has = widget.height() if wrapped else widget.width()
+        place = QtCore.QRect(widget.mapTo(widget.window(), QtCore.QPoint()), widget.size())
+        inside = widget.window().rect().contains(place)
+        if needs > has + 1 or not inside:
+            found.append((widget.objectName(), widget.text(), needs, has, inside))
+    return found
+
+
+def main(folder, size, *words):
+    from amt_monitor.application import application
+    from amt_monitor.main_window import MainWindow
+    from amt_monitor.settings import Settings
+    from amt_stream.cli.command import build_parser
+    from amt_stream.cli.options import choose_rows, chosen_preset
+    from amt_stream.cli.window import Maker
+
+    app = application()
+    args = build_parser().parse_args(["meter", *words])
+    preset = chosen_preset(args)
+    choose_rows(args, preset)
+    maker = Maker(args, preset)
+    window = MainWindow(maker.engine, maker.log, Settings(Path(folder) / "monitor.json"))
+    window.resize(*map(int, size.split("x")))
+    window.show()
+
+    def turn(until, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until():
+            app.processEvents()
+            time.sleep(0.01)
+        return until()
+
+    assert turn(lambda: window.shown is not None, 100), "no readings"
+    turn(lambda: False, 1.0)
+    window.lay_out_anew()
+    turn(lambda: False, 1.0)
+    found = cut(window)
+    window.close_now()
+    for one in found:
+        print(*one)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

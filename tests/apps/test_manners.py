@@ -1,0 +1,107 @@
+"""All of the window by keyboard, in words for a screen reader, and nothing cut."""
+
+import pytest
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.message_line import MessageLine
+from amt_monitor.theme import theme
+from tests.apps.sizes import cut
+
+Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
+
+
+def reached_by_tab(window):
+    """All that can be used just now, as the Tab key would come to it."""
+    tab = QtCore.Qt.FocusPolicy.TabFocus
+    return {
+        widget
+        for widget in window.findChildren(QtWidgets.QWidget)
+        if isinstance(widget, QtWidgets.QAbstractButton | QtWidgets.QComboBox)
+        or widget.focusPolicy() & tab == tab
+        if widget.isVisible() and widget.isEnabled() and widget.window() is window
+        if not isinstance(widget, QtWidgets.QMenuBar | QtWidgets.QTabBar)
+        if not isinstance(widget.parent(), QtWidgets.QTabBar)
+    }
+
+
+def spoken(widget):
+    """What a screen reader says of it; of a choice the words on it are its value."""
+    text = getattr(widget, "text", str)() if not isinstance(widget, QtWidgets.QComboBox) else ""
+    return widget.accessibleName() or text
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    window.resize(1280, 1000)
+    wanted = reached_by_tab(window)
+    assert len(wanted) > 12
+    first = window.bar.buttons["pause"]
+    first.setFocus()
+    reached = [first]
+    for _ in range(2 * len(wanted)):
+        qtbot.keyClick(window.focusWidget() or window, Key.Key_Tab)
+        if window.focusWidget() in reached:
+            break
+        reached.append(window.focusWidget())
+    missing = [(type(one).__name__, one.objectName(), spoken(one)) for one in wanted - {*reached}]
+    assert not missing
+    unnamed = [(type(one).__name__, one.objectName()) for one in wanted if not spoken(one)]
+    assert not unnamed
+    # Buttons of the bar come first, from left to right.
+    bar = [one for one in reached if window.bar.isAncestorOf(one)]
+    assert bar == sorted(bar, key=lambda one: one.x())
+
+
+def test_enter_presses_and_space_pauses(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    freeze = window.bar.buttons["freeze"]
+    freeze.setFocus()
+    qtbot.keyClick(freeze, Key.Key_Return)
+    assert window.frozen
+    qtbot.keyClick(freeze, Key.Key_Enter)
+    assert not window.frozen
+    qtbot.keyClick(freeze, Key.Key_Space)
+    qtbot.waitUntil(lambda: window.measurement.paused, timeout=5000)
+    window.device.setFocus()
+    qtbot.keyClick(window.device, Key.Key_Return)
+    qtbot.waitUntil(window.device.view().isVisible, timeout=5000)
+    window.device.hidePopup()
+    close = next(
+        one
+        for one in window.docks["history"].findChildren(QtWidgets.QToolButton)
+        if one.accessibleName().startswith("Close")
+    )
+    close.setFocus()
+    qtbot.keyClick(close, Key.Key_Return)
+    assert not window.docks["history"].isVisible()
+
+
+def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
+    line = MessageLine()
+    qtbot.addWidget(line)
+    line.say(["a\x1b[2Jb", "", "the disk is full: make room", "a\x1b[2Jb"])
+    line.resize(800, 60)
+    line.show()
+    assert line.text == "a\\x1b[2Jb\nthe disk is full: make room"
+    qtbot.mouseClick(line.button, Button)
+    assert not line.isVisible()
+    line.say(["the disk is full: make room", "one more"])
+    assert line.text == "one more"
+    line.say([])
+    line.say(["the disk is full: make room"])
+    assert line.text == "the disk is full: make room"
+    assert line.isVisible()
+    picture = line.grab().toImage()
+    size = picture.width(), picture.height()
+    found = {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
+    assert not {theme.colors.red, theme.colors.amber, theme.colors.green} & found
+
+
+@pytest.mark.parametrize("size", [(1024, 600), (1280, 800)])
+def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
+    window = open_window(tone_engine)
+    window.resize(*size)
+    qtbot.waitUntil(lambda: (window.width(), window.height()) == size, timeout=5000)
+    window.lay_out_anew()
+    qtbot.wait(300)
+    assert cut(window) == []
