@@ -121,7 +121,7 @@ class WallView(QtWidgets.QWidget):
         doubts = [look.doubts(model) for model in models] or [look.doubts()]
         uncalibrated, grey = any(d.uncalibrated for d in doubts), any(d.grey for d in doubts)
         words = dict.fromkeys(word for one in doubts for word in one.words)
-        self.badge.show_words([*words], uncalibrated)
+        self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
             number.show_text(number_text(name, look.values.get(name)))
             number.doubt("second" if grey else None, uncalibrated)

@@ -92,7 +92,7 @@ def test_keys_and_buttons(qtbot, open_window, tone_engine):
     qtbot.keyClick(window, Key.Key_Space)
     wait_for_state(qtbot, window, "paused")
     qtbot.waitUntil(lambda: "paused" in badges(window)[0], timeout=5000)
-    assert button(window, "pause").text() == "Continue"
+    qtbot.waitUntil(lambda: button(window, "pause").text() == "Continue", timeout=5000)
     qtbot.mouseClick(button(window, "pause"), Button)
     wait_for_state(qtbot, window, "running")
     qtbot.waitUntil(lambda: "settling" not in badges(window)[0], timeout=10000)
@@ -247,15 +247,15 @@ def test_closing_ends_the_engine_and_its_threads(qtbot, open_window, tone_engine
     window = open_window(tone_engine)
     assert any(thread.name == "engine" for thread in threading.enumerate())
     window.close()
-    assert set(threading.enumerate()) == before
+    qtbot.waitUntil(lambda: set(threading.enumerate()) <= before, timeout=10000)
     assert window.exit_code() == 0
 
 
-def test_closing_while_the_engine_is_being_made(open_window, tone_engine):
+def test_closing_while_the_engine_is_being_made(qtbot, open_window, tone_engine):
     before = set(threading.enumerate())
     window = open_window(tone_engine, readings=False)
     window.close()
-    assert set(threading.enumerate()) == before
+    qtbot.waitUntil(lambda: set(threading.enumerate()) <= before, timeout=10000)
 
 
 def test_run_window_closes_after_its_duration(qapp, tone_engine):
