@@ -83,22 +83,22 @@ class Bar(QtWidgets.QWidget):
         align, line = QtCore.Qt.AlignmentFlag, self.fontMetrics().height()
         head = QtCore.QRect(0, 0, self.width(), line)
         painter.setPen(self._color("ink"))
-        painter.drawText(head, align.AlignLeft, self.caption)
+        metrics, side = self.fontMetrics(), QtCore.Qt.TextElideMode.ElideRight
+        room = head.width() - metrics.horizontalAdvance(self.text) - line // 2
+        caption = metrics.elidedText(self.caption, side, room)
+        painter.drawText(head, align.AlignLeft, caption)
         painter.drawText(head, align.AlignRight, self.text)
         painter.setPen(self._color("second"))
+        free = 0
         for tick in self.scale.ticks:
-            x = self._x(tick, groove)
-            label = QtCore.QRect(x - 20, groove.bottom() + 1, 40, line)
-            side = align.AlignHCenter
-            if tick == self.scale.low:
-                label.moveLeft(0)
-                side = align.AlignLeft
-            elif tick == self.scale.high:
-                label.moveRight(self.width() - 1)
-                side = align.AlignRight
-            painter.drawText(
-                label, side, f"{tick:+g}" if self.scale.signed and tick else f"{tick:g}"
-            )
+            text = f"{tick:+g}" if self.scale.signed and tick else f"{tick:g}"
+            wide = metrics.horizontalAdvance(text)
+            middle = self._x(tick, groove)
+            left = min(max(0, middle - wide // 2), self.width() - 1 - wide)
+            # Where there is no room for all numbers, some are left out.
+            if left >= free:
+                painter.drawText(QtCore.QRect(left, groove.bottom() + 1, wide + 2, line), 0, text)
+                free = left + wide + line // 3
 
     def _paint_level(self, painter: QtGui.QPainter, groove: QtCore.QRect) -> None:
         pattern = QtCore.Qt.BrushStyle

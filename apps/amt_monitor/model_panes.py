@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pyqtgraph.Qt import QtWidgets
+from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
 from amt_monitor.cell import Cell
@@ -24,6 +24,11 @@ EBU_SCALES = {
     "EBU +9": BarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
     "EBU +18": BarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
 }
+LOW = 260
+"""Pixels: in a pane that is no higher the bars stand beside each other."""
+BESIDE = QtWidgets.QBoxLayout.Direction.LeftToRight
+BELOW = QtWidgets.QBoxLayout.Direction.TopToBottom
+
 PEAK_SCALE = BarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
 
 
@@ -120,11 +125,16 @@ class ProgrammePane(ReadingPane):
         self.scale.currentTextChanged.connect(self._rescale)
         self.head.addWidget(self.scale)
         first = EBU_SCALES[self.scale.currentText()]
-        self.momentary = Bar("bar_momentary", "M in LU", first, limit=0.0, over="amber")
+        self.momentary = Bar(
+            "bar_momentary", "M in LU, target at 0", first, limit=0.0, over="accent"
+        )
         self.peak = Bar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
+        self._bars = QtWidgets.QBoxLayout(BESIDE)
+        self._bars.setSpacing(12)
+        self.body.addLayout(self._bars)
         for bar in (self.momentary, self.peak):
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 10)
-            self.body.addWidget(bar)
+            self._bars.addWidget(bar)
         self._peak_number = self.findChild(QtWidgets.QLabel, "true_peak_dbtp")
         self._over = False
 
@@ -151,6 +161,9 @@ class ProgrammePane(ReadingPane):
         super().doubt(grey, uncalibrated)
         if self._over and not grey and self._peak_number is not None:
             tint(self._peak_number, "red", hatched=uncalibrated)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._bars.setDirection(BESIDE if self.height() < LOW else BELOW)
 
     def _rescale(self, name: str) -> None:
         self.momentary.set_scale(EBU_SCALES[name])

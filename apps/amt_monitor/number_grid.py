@@ -20,7 +20,7 @@ STEP = 4
 """Sizes are a multiple of it, so that panes beside each other have the same."""
 GIVES_WAY = 0.7
 """How far the number that rules gets smaller for the table, whose last lines are left out then."""
-WORDS = 0.75
+WORDS = 0.7
 """Symbols stand in the table where all gets so much larger by that."""
 SPREAD = 1.5
 """So much wider than they need stand columns at most, where there is room."""

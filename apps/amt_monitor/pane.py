@@ -70,8 +70,11 @@ class Elided(QtWidgets.QLabel):
         self.setToolTip(text)
         tint(self, "second")
 
-    def minimumSizeHint(self) -> QtCore.QSize:
+    def sizeHint(self) -> QtCore.QSize:
         return QtCore.QSize(0, self.fontMetrics().height())
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        return self.sizeHint()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)

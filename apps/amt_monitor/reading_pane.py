@@ -38,7 +38,7 @@ class ReadingPane(Pane):
         names: Collection[str],
     ) -> None:
         super().__init__(entry.name, f"<big>{escape(entry.title)}</big>")
-        self.head.insertWidget(1, Elided(about), 1)
+        self.head.insertWidget(1, Elided(about), 100)
         self.head_bar.setToolTip(entry.method)
         self.model = entry.name
         """What its model is called in the engine."""
