@@ -12,7 +12,8 @@ import numpy as np
 
 from amt_stream.files import NotThatFile, require_file, why
 from amt_stream.frames import Event, Fault
-from amt_stream.limits import COLORS, RED, STATE, STATES, limit_of
+from amt_stream.limits import COLORS, RED, STATE, STATES, LimitError, limit_of
+from amt_stream.limits import KEYS as LIMIT_KEYS
 from amt_stream.metering.window import window_s
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
@@ -37,14 +38,30 @@ MARK = "mark"
 """Kind of the event with which somebody has marked a moment."""
 
 NUMBER = (int, float)
+MAYBE = (*NUMBER, type(None))
 HEADER: dict[str, Any] = {
     "models": [{"name": str}],
     "source": {"name": str, "fs": NUMBER, "channels": [int]},
-    "calibration": [{"channel": int, "full_scale_db_spl": NUMBER, "calibrated": bool}],
+    "calibration": [
+        {
+            "channel": int,
+            "full_scale_db_spl": NUMBER,
+            "calibrated": bool,
+            "uncertainty_db": MAYBE,
+            "calibration_uncertainty_db": MAYBE,
+            "microphone_uncertainty_db": NUMBER,
+        }
+    ],
     "columns": [{"name": str, "unit": str, "quantity": str, "model": str, "statistic": str}],
     "step_ms": NUMBER,
+    "statistics": dict,
 }
 """What is needed of a header, and of which kind it has to be."""
+
+LIMIT = {"name": str, "column": str}
+STOOD = LIMIT | {"exceeded": (bool, type(None)), "whole": bool, "times": NUMBER, "red_s": NUMBER}
+STOOD |= {"worst": MAYBE, "worst_s": MAYBE}
+COVERED = {"from_s": NUMBER}
 
 Wanted = Callable[[Mapping[str, Any]], bool]
 """Whether a column is to be read, by what the header tells of it."""
@@ -213,9 +230,9 @@ def read_results(
         raise ResultsError(f"{path} is no log, so that there is no run {run}: leave it out")
     else:
         found = _File(path)
-    header = found.header
-    if fault := _fault_of(header):
-        raise ResultsError(f"{path} has no header as rows have it: {fault}")
+    header, summary = found.header, found.summary
+    if fault := _fault(header, summary):
+        raise ResultsError(f"{path} has no header or summary as rows have them: {fault}")
     if not header.get("statistics"):
         raise ResultsError(
             f"{path} has a row for each cell of a spectrum: give results of a model with readings"
@@ -234,10 +251,36 @@ def read_results(
         raise ResultsError(f"{path} has rows that are none: {brief(error)}") from error
     if not len(rows):
         raise ResultsError(f"{path} holds no row yet")
-    summary = found.summary
     summary = summary.get("rows", {}).get(row, {}) if row else summary
     events = [event for event in found.events if not row or event.row in ("", row)]
     return Results(path.name, header, rows, last, summary, events, found.settings, found.proof)
+
+
+def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """What of them is not as it has to be, or ""."""
+    fault = _fault_of(header)
+    if not fault and header.get("limits"):
+        fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])
+    for one in () if fault else header["statistics"].values():
+        fault = fault or _fault_of(one, COVERED, "statistics ")
+    rows = summary.get("rows")
+    every = [summary, *(rows.values() if isinstance(rows, dict) else ())]
+    if not fault and not all(isinstance(one, dict) for one in every):
+        fault = "the summary of a row is no object"
+    for one in every:
+        if not fault and one.get("limits"):
+            fault = _fault_of(one["limits"], [STOOD], "summary limits ")
+            fault = fault or _refused_limit(one["limits"])
+    return fault
+
+
+def _refused_limit(limits: Sequence[Mapping[str, Any]]) -> str:
+    try:
+        for one in limits:
+            limit_of({key: one[key] for key in LIMIT_KEYS if key in one})
+    except LimitError as refusal:
+        return str(refusal)
+    return ""
 
 
 def _fault_of(told: Any, form: Any = HEADER, where: str = "") -> str:
@@ -254,7 +297,9 @@ def _fault_of(told: Any, form: Any = HEADER, where: str = "") -> str:
             return f"{where}is no list, or empty"
         parts = ((where, one, form[0]) for one in told)
     else:
-        return "" if isinstance(told, form) else f"{where}is {brief(repr(told))}"
+        kinds = form if isinstance(form, tuple) else (form,)
+        fits = bool in kinds if isinstance(told, bool) else isinstance(told, kinds)
+        return "" if fits else f"{where}is {brief(repr(told))}"
     return next((fault for at, one, of in parts if (fault := _fault_of(one, of, at))), "")
 
 

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from amt_stream import catalog
 from amt_stream.calibration import COVERAGE
+from amt_stream.plain import brief, sentence
 from amt_stream.report.curves import words_of
 from amt_stream.report.names import symbol
 from amt_stream.report.times import Clock, duration, zone_words
@@ -68,7 +70,8 @@ class Reading:
 
 def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
     """The readings that a person looks for, by the title of their model, so many in all."""
-    known = _columns_of(results)
+    names = tuple(str(one["name"]) for one in results.header["models"])
+    known = _columns_of(names, len(results.header["source"]["channels"]))
     values = _values(results)
     limited = {one["column"] for one in results.header.get("limits", ())}
     found: dict[str, list[Reading]] = {}
@@ -103,11 +106,12 @@ def _stands(
     return usual or (accumulated and plain and not many)
 
 
-def _columns_of(results: Results) -> dict[str, tuple[dict[str, Mapping[str, Any]], Sequence[str]]]:
+@cache
+def _columns_of(
+    chosen: tuple[str, ...], channels: int
+) -> dict[str, tuple[dict[str, Mapping[str, Any]], Sequence[str]]]:
     """Of each model of the catalog all its columns, and the names of its headlines."""
-    chosen = [one["name"] for one in results.header["models"]]
     names = [name for name in chosen if name in catalog.entries()]
-    channels = len(results.header["source"]["channels"])
     made = readings_of(names, channels, band=True)
     return {
         name: (
@@ -202,12 +206,11 @@ def _calibration(one: Mapping[str, Any]) -> str:
     level = f"{one['full_scale_db_spl']:.2f} dB SPL"
     if not one["calibrated"]:
         return f"NONE. All levels and loudness assume that a full-scale sine has {level}"
-    doubt = one.get("uncertainty_db")
+    doubt, own = one["uncertainty_db"], one["calibration_uncertainty_db"]
     sure = "uncertainty not known"
-    if doubt is not None:
+    if doubt is not None and own is not None:
         sure = (
-            f"uncertainty {doubt:.1f} dB (k = {one.get('uncertainty_k', COVERAGE)}: calibration "
-            f"{one['calibration_uncertainty_db']:g} dB, microphone "
+            f"uncertainty {doubt:.1f} dB (k = {COVERAGE}: calibration {own:g} dB, microphone "
             f"{one['microphone_uncertainty_db']:g} dB)"
         )
     date = one.get("date")
@@ -302,7 +305,7 @@ def faults(results: Results) -> list[str]:
             seconds = sum(one.end_s - one.begin_s for one in own)
             many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
             causes = list(dict.fromkeys(one.text for one in own if one.text))
-            why = f": {causes[0]}" if causes else ""
+            why = f": {brief(causes[0])}" if causes else ""
             shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
             found.append(f"{shown} {many}, {duration(seconds)} in all{why}")
     return found
@@ -311,11 +314,11 @@ def faults(results: Results) -> list[str]:
 def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
     """Moments with words, marks first numbered as in the history; and how many more there are."""
     marks = [
-        (f"{number}  {clock.moment(one.time_s)}", one.text or "mark")
+        (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
         for number, one in enumerate(results.marks, 1)
     ]
     others = [
-        (clock.moment(one.time_s), one.text or one.kind)
+        (clock.moment(one.time_s), brief(one.text or one.kind))
         for one in results.events
         if one.kind in TOLD
     ]

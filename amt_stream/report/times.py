@@ -44,8 +44,8 @@ class Clock:
     def ticks(self, begin_s: float, end_s: float, most: int) -> list[tuple[float, str]]:
         """So many round times at most, each with its words."""
         wide = max(end_s - begin_s, 1e-9)
-        days = (DAY_S * n for n in range(1, 10**6))
-        step = next(step for step in (*STEPS_S, *days) if wide / step <= most)
+        days = DAY_S * math.ceil(wide / DAY_S / most)
+        step = next((step for step in STEPS_S if wide / step <= most), days)
         when = self.at(begin_s)
         since = begin_s if when is None else _since_midnight(when)
         first = begin_s + math.ceil(since / step - 1e-9) * step - since

@@ -1,0 +1,70 @@
+"""A header or a summary that somebody has edited: a page, or a refusal in one sentence."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+
+from amt_stream.measuring import measure
+from amt_stream.refusal import Refusal
+from amt_stream.report import report_page
+from amt_stream.results import read_results
+
+FS = 48000
+JUNK = (None, 3, -1e300, math.nan, "x" * 5000, [], {}, [None], {"a": 1}, True)
+
+
+@pytest.fixture(scope="module")
+def told():
+    noise = 0.01 * np.random.default_rng(7).standard_normal((FS // 2, 2))
+    found = measure(
+        noise,
+        FS,
+        ["bs1770", "spl"],
+        calibration=100.0,
+        step_ms=100,
+        limits=["momentary_lufs>-40,amber=-50"],
+    )
+    return {"header": found.header, "summary": found.summary}, list(found.rows)
+
+
+def places(value, path=()):
+    """Every place in nested data; of a list its first alone."""
+    yield path
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from places(one, (*path, key))
+    elif isinstance(value, list) and value:
+        yield from places(value[0], (*path, 0))
+
+
+def put(data, path, junk):
+    edited = copy.deepcopy(data)
+    place = edited
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = junk
+    return edited
+
+
+def test_whatever_is_edited_there_is_a_page_or_a_sentence(told, tmp_path):
+    data, rows = told
+    path = tmp_path / "rows.jsonl"
+    pages, refusals = 0, []
+    every = [place for place in places(data) if place]
+    for number, place in enumerate([*every, *every, *every]):
+        edited = put(data, place, JUNK[(3 * number + number // len(every)) % len(JUNK)])
+        lines = [{"header": edited["header"]}, *rows, {"summary": edited["summary"]}]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        try:
+            page = report_page(read_results(path))
+        except Refusal as refusal:
+            refusals.append(str(refusal))
+        else:
+            pages += 1
+            assert "</html>" in page
+    assert pages > 50
+    assert len(refusals) > 20
+    assert max(map(len, refusals)) < 1500
