@@ -14,10 +14,10 @@ NONE = np.empty((0, 2))
 class Curve(Layer):
     """A line through points, broken where one is NaN.
 
-    width: in pixels; more than one costs many times as much
+    width: in pixels; on the screen it is drawn so often, as Qt draws wider lines many times slower
     """
 
-    def __init__(self, role: Role, dashed: bool = False, width: float = 1.0) -> None:
+    def __init__(self, role: Role, dashed: bool = False, width: int = 1) -> None:
         self.role, self.dashed, self.width = role, dashed, width
         self.x, self.y = np.empty(0), np.empty(0)
         self._points: NDArray[np.float64] = NONE
@@ -29,7 +29,7 @@ class Curve(Layer):
             return
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)
         points = self.plot.points(self.x, self.y)
-        area = changed_area(self._points, points, 2 + int(self.width))
+        area = changed_area(self._points, points, 1 + self.width)
         if not area.isEmpty():
             self._set_points(points)
             self.plot.update(area.intersected(self.plot.inside))
@@ -38,9 +38,12 @@ class Curve(Layer):
         self._set_points(self.plot.points(self.x, self.y))
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        painter.setPen(self.plot.pen(self.role, self.width, self.dashed))
-        for line in self._lines:
-            painter.drawPolyline(line)
+        kept = self.plot.kept
+        painter.setPen(self.plot.pen(self.role, self.width if kept else 1.0, self.dashed))
+        for _ in range(1 if kept else self.width):
+            for line in self._lines:
+                painter.drawPolyline(line)
+            painter.translate(0, 1 / self.plot.grain)
 
     def _set_points(self, points: NDArray[np.float64]) -> None:
         self._points = points

@@ -22,6 +22,9 @@ PER_PIXEL = 1.5
 """Cells, at most."""
 
 JOINED_PIXELS = 4
+HEAVY = 2
+"""Pixels: what moves slowly weighs more, and is told from what moves fast without its color."""
+
 NEAR_S = 1.0
 NO_ROW, PAUSED = "no readings", "not counted"
 
@@ -56,7 +59,9 @@ class HistoryLayers:
         self.traces = list(traces)
         self.bands = [Between(trace.role, 0.12) for trace in traces]
         self.ranges = [Between(trace.role, 0.35) for trace in traces]
-        self.curves = [Curve(trace.role, trace.dashed) for trace in traces]
+        self.curves = [
+            Curve(trace.role, trace.dashed, HEAVY if trace.role == "ltl" else 1) for trace in traces
+        ]
         lines = (self.thresholds, self.maxima, self.notes, self.cursor)
         self.plot.set_layers([self.marks, *self.bands, *self.ranges, *self.curves, *lines])
         self.plot.legend = [Named(one.role, one.dashed, one.caption) for one in traces]

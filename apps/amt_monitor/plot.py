@@ -74,7 +74,8 @@ class Plot(QtWidgets.QWidget):
         self.legend: list[Named] = []
         self.colors = theme.colors
         self._ground: QtGui.QPixmap | None = None
-        self._kept = False
+        self.kept = False
+        """Whether it is painted for a picture that is kept."""
         theme.changed.connect(self._recolor)
 
     def add(self, layer: Layer) -> None:
@@ -106,7 +107,7 @@ class Plot(QtWidgets.QWidget):
     @property
     def grain(self) -> float:
         """How many steps there are to a pixel."""
-        return 1 / FINE if self._kept else self.devicePixelRatioF()
+        return 1 / FINE if self.kept else self.devicePixelRatioF()
 
     def points(self, x: Values, y: Values) -> NDArray[np.float64]:
         """Places `(point, 2)` of values, in pixels; NaN stays NaN."""
@@ -142,7 +143,7 @@ class Plot(QtWidgets.QWidget):
 
     def render_on(self, painter: QtGui.QPainter, colors: Colors) -> None:
         """Paint all of it for a picture that is kept, in colors of its own."""
-        self.colors, self._kept = colors, True
+        self.colors, self.kept = colors, True
         try:
             self._place()
             painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
@@ -152,7 +153,7 @@ class Plot(QtWidgets.QWidget):
             painter.setClipping(False)
             self._paint_legend(painter)
         finally:
-            self.colors, self._kept = theme.colors, False
+            self.colors, self.kept = theme.colors, False
             self._place()
 
     def _paint_legend(self, painter: QtGui.QPainter) -> None:

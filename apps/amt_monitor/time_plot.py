@@ -1,6 +1,7 @@
 """A plot along time: it follows the end of what is measured, or stays where it was moved to."""
 
 import math
+from functools import partial
 
 from pyqtgraph.Qt import QtCore, QtGui
 
@@ -8,6 +9,9 @@ from amt_monitor.plot import Axis, Plot, Ticks
 
 SHORTEST_S, LONGEST_S = 2.0, 86400.0
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
+AGO = (("h", 3600.0, 1800.0), ("min", 60.0, 60.0), ("s", 1.0, 0.0))
+"""Units, their seconds, and from which distance of ticks on they are used."""
+
 ZOOM = 1.25
 TICK_WIDTHS = 2.2
 """Room between ticks, in widths of the text at one."""
@@ -67,11 +71,11 @@ class TimePlot(Plot):
             self.set_axes(Axis(self.from_s, self.end_s, self._ticks(self.from_s, self.end_s)), y)
 
     def _ticks(self, low: float, high: float) -> Ticks:
-        tell = ago if self.follows else clock
-        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(tell(low))
+        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(clock(self.end_s))
         most = max(2, min(12, int(max(1, self.inside.width()) / wide)))
         step = next((s for s in STEPS_S if (high - low) / s <= most), STEPS_S[-1])
         numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        tell = partial(ago, step_s=step) if self.follows else clock
         return tuple((k * step, tell(k * step)) for k in numbers)
 
     def point(self, time_s: float | None) -> None:
@@ -140,12 +144,10 @@ class TimePlot(Plot):
         return self.values(place)[0] + self.reference_s
 
 
-def ago(seconds: float) -> str:
-    """A time before the end: "-30 s", "-5 min", "-2 h"."""
-    for unit, length in (("h", 3600.0), ("min", 60.0)):
-        if abs(seconds) >= length and (seconds % length == 0 or abs(seconds) >= 10 * length):
-            return f"{seconds / length:g} {unit}"
-    return f"{seconds:g} s"
+def ago(seconds: float, step_s: float = 1.0) -> str:
+    """A time before the end, in the unit of what lies between two ticks: "-30 s", "-1.5 h"."""
+    unit, length = next((u, n) for u, n, from_s in AGO if step_s >= from_s)
+    return f"{seconds / length:g} {unit}"
 
 
 def clock(seconds: float) -> str:

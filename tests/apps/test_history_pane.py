@@ -251,15 +251,18 @@ def test_stretches_join_what_is_close():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "before", "after"),
+    ("seconds", "step_s", "text"),
     [
-        (-30.0, "-30 s", None),
-        (-90.0, "-90 s", None),
-        (-7200.0, "-2 h", None),
-        (-300.0, "-5 min", None),
-        (3723.5, None, "1:02:03.5"),
-        (59.99, None, "0:01:00"),
+        (-30.0, 5.0, "-30 s"),
+        (-60.0, 5.0, "-60 s"),
+        (-300.0, 60.0, "-5 min"),
+        (-5400.0, 1800.0, "-1.5 h"),
+        (0.0, 3600.0, "0 h"),
     ],
 )
-def test_times_in_words(seconds, before, after):
-    assert ago(seconds) == before if before else clock(seconds) == after
+def test_times_before_the_end(seconds, step_s, text):
+    assert ago(seconds, step_s) == text
+
+
+def test_times_since_the_beginning():
+    assert [clock(s) for s in (3723.5, 59.99, 0.0)] == ["1:02:03.5", "0:01:00", "0:00:00"]
