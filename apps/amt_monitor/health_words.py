@@ -43,9 +43,9 @@ def _lines(engine: "Engine") -> Iterator[Told]:
     yield Told("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
-    yield _count("Not a number", health.non_finite, "sample", "that are no number", fs)
+    yield _count("Not a number", health.non_finite, "sample", "no number", fs)
     late = health.late_callbacks
-    yield Told("Held up", f"sound came late {times(late)}", late > 0)
+    yield Told("Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0)
     if health.silent:
         yield Told("Silence", "only digital silence comes: is the input muted?", True)
     yield Told("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
@@ -59,11 +59,17 @@ def _lines(engine: "Engine") -> Iterator[Told]:
         f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
         f"the slowest of a hundred {100 * health.block_share_p99:.0f} %",
     )
-    yield Told("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
-    yield Told("No room", f"{times(health.overruns)}", health.overruns > 0)
+    yield Told("Waiting", f"{health.queue_s:.2f} s of sound that came", health.queue_s > 1.0)
+    full = health.overruns
+    words = f"no room for sound that came, {times(full)}" if full else "all that came had room"
+    yield Told("Room", words, full > 0)
     broken = health.broken_frames
-    yield Told("Without a number", f"{counted(broken, 'frame')} of good sound", broken > 0)
-    yield Told("Clock of the device", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
+    words = (
+        f"no number in {counted(broken, 'frame')} of good sound" if broken else "a number for all"
+    )
+    yield Told("Models", words, broken > 0)
+    if source.live:
+        yield Told("Its clock", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
     yield Told("Computed on", engine.device)
     yield from _outputs(engine)
     for name, row in health.rows.items():
@@ -76,7 +82,7 @@ def _lines(engine: "Engine") -> Iterator[Told]:
 def _outputs(engine: "Engine") -> Iterator[Told]:
     health = engine.health
     missed, failed = health.sink_missed, health.sink_errors
-    words = f"{counted(missed, 'row')} missed, failed {times(failed)}"
+    words = f"{counted(missed, 'row')} missed, {times(failed)} failed"
     yield Told("Outputs", words, missed + failed > 0)
     for sink in engine.sinks:
         if note := getattr(sink, "note", ""):

@@ -85,6 +85,6 @@ def test_what_went_wrong_is_bold(qtbot, engine, look, monkeypatch):
     monkeypatch.setattr(Engine, "health", property(lambda _: worse))
     pane.read(look)
     assert "Lost: 480 samples lost (0.01 s)" in pane.texts()
-    assert "Held up: sound came late once" in pane.texts()
+    assert "Late: sound came late once" in pane.texts()
     bold = [words.text() for _, words in pane._labels if words.font().bold()]
     assert bold == ["480 samples lost (0.01 s)", "sound came late once"]
