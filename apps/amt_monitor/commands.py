@@ -28,7 +28,12 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("open_file", "&Open a sound...", "Ctrl+O", "File", "measures a file as it sounds"),
+    Command("open_file", "&Open a file...", "Ctrl+O", "File", "plays or analyzes a sound"),
+    Command("open_session", "Open a s&ession...", "Ctrl+Shift+O", "File", "shows what was kept"),
+    Command("save_session", "&Save the session...", "Ctrl+S", "File", "keeps what was measured"),
+    Command("report", "&Report...", "Ctrl+P", "File", "writes one page, as HTML or PDF"),
+    Command("compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"),
+    Command("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
     Command(
         "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
     ),

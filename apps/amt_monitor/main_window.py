@@ -13,13 +13,17 @@ from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.commands import COMMANDS
 from amt_monitor.docks import VERSION, Dock, lay_out
 from amt_monitor.enter_presses import EnterPresses
+from amt_monitor.file_desk import FileDesk
+from amt_monitor.history_pane import HistoryPane
 from amt_monitor.keys_sheet import KeysSheet
 from amt_monitor.kinds import kinds_of
+from amt_monitor.live_results import results_of
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.look import Look
 from amt_monitor.measurement import MakeEngine, Measurement, Wanted
 from amt_monitor.message_line import MessageLine
-from amt_monitor.models_menu import ModelsMenu, swap_models
+from amt_monitor.models_menu import ModelsMenu, running_models, swap_models
+from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.settings import Settings
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, theme
@@ -33,6 +37,8 @@ from amt_stream.refusal import Refusal
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
+    from amt_stream.results import Results
+    from amt_stream.rows import Rows
     from amt_stream.session import SessionLog
 
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
@@ -150,6 +156,16 @@ class MainWindow(QtWidgets.QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.statusBar().setSizeGripEnabled(False)
         EnterPresses(self)
+        self.desk = FileDesk(
+            self,
+            self.settings,
+            play=self.play,
+            now=self._results,
+            logged=self._logged,
+            options=self._options,
+            tell=self._tell,
+        )
+        self.recent_menu.chosen.connect(self.desk.open_path)
 
     def _menus(self) -> None:
         menus = {name: self.menuBar().addMenu(f"&{name}") for name in ("File", "Measure", "View")}
@@ -157,6 +173,8 @@ class MainWindow(QtWidgets.QMainWindow):
         menus["Help"] = self.menuBar().addMenu("&Help")
         for command in COMMANDS:
             menus[command.menu].addAction(self.actions_by_name[command.name])
+        self.recent_menu = RecentMenu(self.settings, self)
+        menus["File"].insertMenu(self.actions_by_name["save_session"], self.recent_menu)
         self._models_menu = ModelsMenu(
             lambda: self.measurement.engine, self.choose_models, self.set_models
         )
@@ -198,7 +216,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.settings.put(theme=choice)
 
     def _do(self, name: str, *_: object) -> None:
-        getattr(self, name)()
+        getattr(self if hasattr(self, name) else self.desk, name)()
 
     def pause(self) -> None:
         """Pause, or go on."""
@@ -365,11 +383,37 @@ class MainWindow(QtWidgets.QMainWindow):
     def keys(self) -> None:
         KeysSheet(self._front).open()
 
-    def open_file(self) -> None:
-        """Choose a sound, and measure it as it sounds."""
-        name, _ = QtWidgets.QFileDialog.getOpenFileName(self, "Open a sound")
-        if name:
-            self.play(Path(name))
+    def export(self) -> None:
+        """Offer what the visible history can be kept as."""
+        dock = self.docks.get("history")
+        if dock is None or not isinstance(dock.pane, HistoryPane):
+            self._tell("there is no history to export")
+            return
+        dock.show()
+        dock.raise_()
+        dock.pane.save.showMenu()
+
+    def _results(self) -> "Results | None":
+        """What was measured so far."""
+        measurement, dock = self.measurement, self.docks.get("history")
+        engine, readings = measurement.engine, measurement.readings
+        if engine is None or readings is None or dock is None:
+            return None
+        if not isinstance(dock.pane, HistoryPane):
+            return None
+        if rows := readings.take():
+            self._hand_on(rows)
+        return results_of(engine, readings, dock.pane.past)
+
+    def _logged(self) -> Path | None:
+        log = log_in(self.measurement.engine)
+        return None if log is None else log.path
+
+    def _options(self) -> list[str]:
+        """Of `amt-stream analyze`, for a file: the models that run here."""
+        engine = self.measurement.engine
+        names = [] if engine is None else [*running_models(engine)]
+        return ["--model", ",".join(names)] if names else []
 
     def play(self, path: Path) -> None:
         """Measure a sound file as it sounds."""
@@ -519,9 +563,7 @@ class MainWindow(QtWidgets.QMainWindow):
     def _read(self) -> None:
         readings = self.measurement.readings
         if readings is not None and (rows := readings.take()):
-            for dock in self.docks.values():
-                if dock.pane is not None:
-                    dock.pane.take(rows)
+            self._hand_on(rows)
         look = self._look_again()
         if look is None:
             return
@@ -534,6 +576,12 @@ class MainWindow(QtWidgets.QMainWindow):
             self.shown = Shown(look, texts)
         self._judge()
         self._show_wall()
+
+    def _hand_on(self, rows: "list[Rows]") -> None:
+        """Let all panes have new rows, also those that are not seen."""
+        for dock in self.docks.values():
+            if dock.pane is not None:
+                dock.pane.take(rows)
 
     def _judge(self) -> None:
         if self._look is None:

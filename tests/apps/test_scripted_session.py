@@ -14,6 +14,8 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.main_window import MainWindow
+from amt_monitor.report_dialog import ReportDialog
+from amt_monitor.results_window import ResultsWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.options import chosen_preset
@@ -116,6 +118,15 @@ def reading(window, name):
     return (window.measurement.readings.row or {}).get(name) or 0.0
 
 
+def picture_of_page(page, target):
+    """As a browser shows it."""
+    from tests.service.browser import Browser
+
+    with Browser(900, 1270) as browser:
+        browser.open(page.as_uri())
+        target.write_bytes(browser.picture())
+
+
 def calibrate(person, channel):
     """By the wizard, with the tone that is heard."""
     person.presses(Key.Key_K, modifier=QtCore.Qt.KeyboardModifier.ControlModifier)
@@ -171,13 +182,13 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     virtual_mic.unplug()
     try:
         person.state("lost")
-        assert "was lost" in window.message.text()
+        assert "was lost" in window.message.text
         person.picture("microphone_lost")
     finally:
         virtual_mic.plug()
     person.state("running")
     assert window.measurement.engine is engine
-    person.sees(lambda: "was lost" not in window.message.text())
+    person.sees(lambda: "was lost" not in window.message.text)
 
     # A log, a marker, the last of the sound.
     person.presses(Key.Key_L)
@@ -198,17 +209,49 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
     person.picture("limit_crossed")
 
+    # The room reads it from the wall.
+    person.presses(Key.Key_F11)
+    wall = window.wall_view
+    person.sees(wall.isVisible)
+    qtbot.waitUntil(lambda: "97" in wall.state.text() + wall.limit.text(), timeout=5000)
+    person.picture("wall_view", wall)
+    qtbot.keyClick(wall, Key.Key_Escape)
+    person.sees(lambda: not wall.isVisible())
+
     # Stop, and the session is in its folder, marker and all.
     person.presses(Key.Key_S)
     person.state("stopped")
-    measured_s = window.measurement.measured_s
-    assert measured_s > 2
+    assert window.measurement.measured_s > 2
+    laeq = window.measurement.readings.totals["laeq_db"]
     log = Path(window.settings.get("recent", [])[0])
     assert "door opens" in [event.text for event in Session(log).events()]
+
+    # A report of it.
+    person.presses(Key.Key_P, modifier=QtCore.Qt.KeyboardModifier.ControlModifier)
+    report = person.dialog(ReportDialog)
+    report.findChild(QtWidgets.QLineEdit, "place").setText("Hall 3")
+    for name in ("report.html", "report.pdf"):
+        report.write(tmp_path / name)
+        person.sees((tmp_path / name).exists)
+    page = (tmp_path / "report.html").read_text()
+    assert all(words in page for words in ("Hall 3", "door opens", "virtual_mic", "<svg"))
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+    person.picture("report_dialog", report)
+    if PICTURES:
+        picture_of_page(tmp_path / "report.html", Path(PICTURES) / "report.png")
+    report.reject()
     window.close_now()
 
-    # The next morning all is as it was.
+    # The next morning the calibration is there, and so is the session.
     person = start("--device", "virtual_mic", *words[2:])
     assert not person.window.bar.calibration.text
     assert person.window.bar.calibrated.text() == "calibrated"
-    assert person.window.settings.get("recent", []) == [str(log)]
+    (recent,) = (one for one in person.window.recent_menu.actions() if one.data() == log)
+    recent.trigger()
+    kept = person.dialog(ResultsWindow)
+    table = kept.table
+    cells = [[table.item(row, at) for at in range(2)] for row in range(table.rowCount())]
+    told = {name.text(): value.text() for name, value in cells if name and value}
+    assert any(f"{laeq:.1f}" in value for value in told.values()), told
+    assert "door opens" in kept.findChild(QtWidgets.QPlainTextEdit, "events").toPlainText()
+    person.picture("reopened", kept)
