@@ -48,6 +48,7 @@ class HistoryLayers:
         self.ranges: list[Between] = []
         self.curves: list[Curve] = []
         self._level = 0
+        self._held_at: int | None = None
         self._drawn: tuple[Any, ...] = ()
 
     @property
@@ -68,15 +69,23 @@ class HistoryLayers:
         self.scale = Scale(self.unit)
         self._drawn = ()
 
+    def hold(self, held: bool) -> None:
+        """Show nothing newer than now, however it is looked at, until this is told False."""
+        if not held:
+            self._held_at = None
+        elif self._held_at is None:
+            self._held_at = self.past.newest
+
     def draw(self, again: bool) -> bool:
         """Paint what is new; nothing where nothing is. Whether there was."""
         past, plot = self.past, self.plot
         if past.newest < 0 or not self.traces:
             return False
-        plot.begin_s, plot.now_s = past.begin_s, past.now_s
+        newest = past.newest if self._held_at is None else self._held_at
+        plot.begin_s, plot.now_s = past.begin_s, round(newest * past.step_s, 6)
         level = past.level_for(plot.from_s, plot.end_s, int(PER_PIXEL * plot.inside.width()))
         rows = FACTOR**level
-        last = past.newest // rows if plot.follows else int(plot.end_s / past.step_s) // rows + 1
+        last = newest // rows if plot.follows else int(plot.end_s / past.step_s) // rows + 1
         first = int(last - plot.span_s / (rows * past.step_s)) - 1
         # A cell that grows is painted four times in all.
         grown = past.count // max(1, rows // 4)
@@ -140,11 +149,11 @@ class HistoryLayers:
         faults = int(np.bitwise_or.reduce(marks)) if len(marks) else 0
         lanes = [(marks & SETTLING > 0, "settling")]
         lanes += [(marks & int(bit) > 0, word) for bit, word in FAULT_WORDS.items() if faults & bit]
-        begun = (times > self.past.first_s) & (times < self.past.now_s)
+        begun = (times > self.past.first_s) & (times < self.plot.now_s)
         lanes.append((begun & (marks & CAME == 0), NO_ROW))
         paused = np.zeros(len(times), bool)
         for start_s, end_s in pauses(self.events):
-            paused |= (times >= start_s) & (times <= min(end_s, self.past.now_s))
+            paused |= (times >= start_s) & (times <= min(end_s, self.plot.now_s))
         lanes.append((paused, PAUSED))
         joined = max(1, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
         return [

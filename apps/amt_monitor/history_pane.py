@@ -69,6 +69,9 @@ class HistoryPane(Pane):
             self.head.insertWidget(2 + place, widget)
         self.told = ThemedLabel(self._words)
         self.told.setObjectName("told")
+        # What is told at the cursor must not make the pane wider.
+        policy = QtWidgets.QSizePolicy.Policy
+        self.told.setSizePolicy(policy.Ignored, policy.Preferred)
         self.body.addWidget(self.told)
         self.body.addWidget(self.plot, 1)
         self._fill_menu()
@@ -83,6 +86,10 @@ class HistoryPane(Pane):
         if look.readings is not None:
             self.layers.limits = look.readings.limits
         self.draw()
+
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        self.layers.hold("frozen" in look.held)
 
     def begin_anew(self) -> None:
         """Of another measurement."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,38 +31,92 @@ EXPORTS = (SAVE_CSV, *PICTURES, COPY_ROWS)
 ENDINGS = {SAVE_CSV: "csv", SAVE_PNG: "png", SAVE_SVG: "svg"}
 
 
-def export(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
-    """Do one of EXPORTS, and say what was done; nothing where no file was chosen.
-
-    Raises OSError where the file cannot be written.
-    """
+def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
+    """Do one of COPY_ROWS and COPY_PICTURE, and say what was done."""
     clipboard = QtGui.QGuiApplication.clipboard()
-    if name == COPY_ROWS:
-        found = rows()
-        clipboard.setText(csv_of(found, about))
-        return f"{len(found)} rows copied"
     if name == COPY_PICTURE:
         clipboard.setImage(image_of(plot, about))
         return "picture copied"
-    ending = ENDINGS[name]
-    stem = plot.objectName().removesuffix("_plot")
-    path, _ = QtWidgets.QFileDialog.getSaveFileName(
-        plot, name.rstrip("."), f"{stem}.{ending}", f"{ending.upper()} (*.{ending})"
-    )
-    return save(Path(path).with_suffix(f".{ending}"), plot, about, rows) if path else ""
+    found = rows()
+    clipboard.setText(csv_of(found, about))
+    return f"{len(found)} rows copied"
 
 
 def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
     """Write a file as its name ends: .csv, .png or .svg. Raises OSError."""
     if path.suffix == ".csv":
-        path.write_text(csv_of(rows(), about), encoding="utf-8")
+        data = csv_of(rows(), about).encode()
     elif path.suffix == ".svg":
-        path.write_bytes(svg_of(plot, about))
+        data = svg_of(plot, about)
     else:
         buffer = QtCore.QBuffer()
         image_of(plot, about).save(buffer, "PNG")
-        path.write_bytes(bytes(buffer.data()))
+        data = bytes(buffer.data())
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_bytes(data)
+    draft.replace(path)
     return f"saved as {path}"
+
+
+def asked(name: str, plot: Plot) -> Path | None:
+    """The file that a person chooses for one of EXPORTS, None for none.
+
+    Raises FileExistsError where its ending was left out and what it then is called is there.
+    """
+    ending = ENDINGS[name]
+    stem = plot.objectName().removesuffix("_plot")
+    chosen, _ = QtWidgets.QFileDialog.getSaveFileName(
+        plot, name.rstrip("."), f"{stem}.{ending}", f"{ending.upper()} (*.{ending})"
+    )
+    if not chosen:
+        return None
+    path = Path(chosen)
+    if path.suffix == f".{ending}":
+        return path
+    path = path.with_name(f"{path.name}.{ending}")
+    if path.exists():
+        raise FileExistsError(f"{path} is there already: choose it by its whole name")
+    return path
+
+
+class Keeper(QtCore.QObject):
+    """Does what is chosen of EXPORTS; `told` says in a sentence what was done, or could not be."""
+
+    told = QtCore.Signal(str)
+
+    def __init__(self, plot: Plot, about: Callable[[], Head], rows: MakeRows) -> None:
+        super().__init__(plot)
+        self._plot, self._about, self._rows = plot, about, rows
+        self.told.connect(self._tell)
+
+    def keep(self, name: str, *_: object) -> None:
+        """Do one of them."""
+        if name not in ENDINGS:
+            self.told.emit(copy(name, self._plot, self._about(), self._rows))
+            return
+        try:
+            path = asked(name, self._plot)
+        except OSError as error:
+            self.told.emit(f"not saved: {error}")
+            return
+        if path is None:
+            return
+        head, found = self._about(), self._rows() if name == SAVE_CSV else None
+        write = partial(self._save, path, head, found)
+        if found is None:
+            write()
+        else:
+            # Hours of rows take seconds.
+            threading.Thread(target=write, name="keep rows", daemon=True).start()
+
+    def _save(self, path: Path, head: Head, found: Any) -> None:
+        try:
+            self.told.emit(save(path, self._plot, head, lambda: found))
+        except OSError as error:
+            self.told.emit(f"not saved: {error}")
+
+    def _tell(self, sentence: str) -> None:
+        QtWidgets.QToolTip.showText(QtGui.QCursor.pos(), sentence, self._plot)
 
 
 def offer(
@@ -71,18 +126,10 @@ def offer(
     about: Callable[[], Head],
     rows: MakeRows,
 ) -> None:
-    """Put some of EXPORTS into a menu; what was done, or could not be, is told at the cursor."""
-
-    def do(name: str) -> None:
-        try:
-            said = export(name, plot, about(), rows)
-        except OSError as error:
-            said = f"not saved: {error}"
-        if said:
-            QtWidgets.QToolTip.showText(QtGui.QCursor.pos(), said, plot)
-
+    """Put some of EXPORTS into a menu."""
+    keeper = plot.findChild(Keeper) or Keeper(plot, about, rows)
     for name in names:
-        menu.addAction(name, partial(do, name))
+        menu.addAction(name, partial(keeper.keep, name))
 
 
 def csv_of(rows: Rows, about: Head) -> str:

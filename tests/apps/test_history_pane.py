@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from pyqtgraph.Qt import QtCore, QtGui
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, export, save
+from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
 from amt_monitor.past import Past
 from amt_monitor.stretches import stretches
 from amt_monitor.theme import LIGHT
@@ -217,20 +217,42 @@ def test_what_is_visible_is_kept_as_it_was(open_history, levels, tmp_path):
     for words in ("<b>a microphone, 48000 Hz: spl", "full-scale sine = 120.00 dB SPL", "LAeq"):
         assert words in texts
     for name in (COPY_ROWS, COPY_PICTURE):
-        assert "copied" in export(name, pane.plot, head, pane.visible)
+        assert "copied" in copy(name, pane.plot, head, pane.visible)
     # Drawn for a file, and as it was on the screen.
     assert pane.plot.colors == LIGHT
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(qtbot, open_history, levels, monkeypatch):
-    from pyqtgraph.Qt import QtWidgets
-
+def test_rows_are_written_behind_the_window(qtbot, open_history, levels, tmp_path, monkeypatch):
     pane = open_history(levels, rows_of(levels, range(1, 100)))
-    chosen = "/no such folder/history.csv"
-    monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: (chosen, ""))
-    pane.save.menu().actions()[0].trigger()
-    assert chosen in QtWidgets.QToolTip.text()
-    assert "not saved" in QtWidgets.QToolTip.text()
+    keeper = pane.plot.findChild(Keeper)
+
+    def choose(path, wanted):
+        monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+        with qtbot.waitSignal(keeper.told, timeout=5000) as told:
+            pane.save.menu().actions()[0].trigger()
+        assert told.args[0].startswith(wanted), told.args[0]
+
+    written = tmp_path / "kept.csv"
+    choose(tmp_path / "kept", f"saved as {written}")
+    assert written.read_text().count("\n") > 99
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.csv"]
+    choose(tmp_path / "kept", f"not saved: {written} is there already")
+    choose(written, f"saved as {written}")
+    choose("/no such folder/history.csv", "not saved: ")
+
+
+def test_what_is_frozen_stays_however_it_is_looked_at(open_history, levels):
+    pane = open_history(levels, rows_of(levels, range(1, 900)))
+    pane.layers.hold(True)
+    pane.take([rows_of(levels, range(900, 1500))])
+    pane.draw()
+    last = pane.layers.curves[0].y[-1]
+    pane.plot.zoom(0.5)
+    assert pane.plot.end_s == 89.9
+    assert pane.layers.curves[0].y[-1] == last
+    pane.layers.hold(False)
+    pane.draw()
+    assert pane.plot.end_s == 149.9
 
 
 def test_another_measurement_begins_anew(open_history, levels):
