@@ -253,7 +253,9 @@ def read_results(
         raise ResultsError(f"{path} holds no row yet")
     summary = summary.get("rows", {}).get(row, {}) if row else summary
     events = [event for event in found.events if not row or event.row in ("", row)]
-    return Results(path.name, header, rows, last, summary, events, found.settings, found.proof)
+    name = f"{path.name}, {row}" if row else path.name
+    header = _of_row(header, row) if row else header
+    return Results(name, header, rows, last, summary, events, found.settings, found.proof)
 
 
 def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -263,6 +265,9 @@ def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
         fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])
     for one in () if fault else header["statistics"].values():
         fault = fault or _fault_of(one, COVERED, "statistics ")
+    rows = header["source"].get("rows", {}) if not fault else {}
+    if not isinstance(rows, dict) or (rows and (fault := _fault_of([*rows.values()], [[int]]))):
+        fault = fault or "the rows of its source are none"
     rows = summary.get("rows")
     every = [summary, *(rows.values() if isinstance(rows, dict) else ())]
     if not fault and not all(isinstance(one, dict) for one in every):
@@ -309,6 +314,14 @@ def _refuse_row(path: Path, rows: Mapping[str, Any], row: str | None) -> None:
         raise ResultsError(f"{path} has several rows, each heard by itself: choose one of {names}")
     if row and not rows:
         raise ResultsError(f"{path} has no row called {row!r}: all in it is one, leave that out")
+
+
+def _of_row(header: Mapping[str, Any], row: str) -> dict[str, Any]:
+    """The header as it would be if this microphone were the only one."""
+    own = header["source"]["rows"][row]
+    source = {key: value for key, value in header["source"].items() if key != "rows"}
+    calibration = [one for one in header["calibration"] if one["channel"] in own]
+    return {**header, "source": source | {"channels": own}, "calibration": calibration}
 
 
 def _narrowed(
