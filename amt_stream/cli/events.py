@@ -1,6 +1,7 @@
 """Sound that is kept, as it is asked for: the last of it in memory, and files of events."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import refuse_without, say
@@ -29,6 +30,14 @@ def kept_s(args: argparse.Namespace) -> float:
     if args.event_folder is None:
         return 0.0
     return KEPT_S if args.keep_sound is None else float(args.keep_sound)
+
+
+def keeping(args: argparse.Namespace, seconds: float, folder: Path) -> argparse.Namespace:
+    """The same words with so much sound in memory, where they asked for none."""
+    if kept_s(args) or not seconds:
+        return args
+    changed = {"event_folder": str(folder), "keep_sound": seconds}
+    return argparse.Namespace(**{**vars(args), **changed})
 
 
 def open_keeper(args: argparse.Namespace, table: Table, source: "Source") -> SoundKeeper:

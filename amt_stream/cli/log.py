@@ -75,12 +75,17 @@ def open_log(
     return log
 
 
-def log_folder() -> Path:
-    """Where the log of a measurement that begins now is, where nobody says otherwise."""
+def log_folder(among: Path | None = None) -> Path:
+    """Of the log of a measurement that begins now: among others, or where these usually are."""
+    began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
+    return (among or usual_folder()) / began
+
+
+def usual_folder() -> Path:
+    """Where logs and sounds are where nobody says otherwise."""
     from platformdirs import user_documents_dir
 
-    began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
-    return Path(user_documents_dir()) / "amt-stream" / began
+    return Path(user_documents_dir()) / "amt-stream"
 
 
 def logged(args: argparse.Namespace, path: Path | None, resume: bool) -> argparse.Namespace:

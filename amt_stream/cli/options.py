@@ -444,7 +444,7 @@ def _events(parser: argparse.ArgumentParser) -> None:
         "--event-folder",
         metavar="PATH",
         help="keep the last of the sound in memory, and files of each event in this folder, and "
-        "of what the command replay, or the key s, asks for",
+        "of what the command replay, or the key i, asks for",
     )
     parser.add_argument(
         "--keep-sound",

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.cli.ending import ending
+from amt_stream.cli.events import keeping
 from amt_stream.cli.inputs import Input, open_input
-from amt_stream.cli.log import log_folder, logged
+from amt_stream.cli.log import log_folder, logged, usual_folder
 from amt_stream.cli.making import (
     input_from_window,
     make_engine,
@@ -88,16 +89,20 @@ class Maker:
         ending.hold()
         return engine
 
-    def log(self, engine: "Engine", path: Path | None) -> SessionLog:
-        """A log of what an engine measures, from when it is attached, in a folder of its own."""
+    def log(self, engine: "Engine", among: Path | None) -> SessionLog:
+        """A log of what an engine measures, from when it is attached, in a folder of its own.
+
+        among: the folder in which that is; None for the usual one
+        """
         args, *_ = running = self._running[id(engine)]
-        args = logged(args, path or log_folder(), resume=False)
+        args = logged(args, log_folder(among), resume=False)
         return open_logs(*running._replace(args=args))[0]
 
     def _made(self, wanted: "Wanted") -> _Running:
         args, preset = self._args, self._preset
         if wanted.log is not None or wanted.past is not None:
             args = logged(args, wanted.log, resume=wanted.past is not None)
+        args = keeping(args, wanted.keep_s, (wanted.folder or usual_folder()) / "sounds")
         if wanted.models is not None:
             preset = preset.with_names(wanted.models)
         if wanted.settings:

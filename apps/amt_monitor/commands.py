@@ -34,6 +34,7 @@ COMMANDS = (
     Command("report", "&Report...", "Ctrl+P", "File", "writes one page, as HTML or PDF"),
     Command("compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"),
     Command("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
+    Command("choose_settings", "&Settings...", "Ctrl+,", "File", "folder, colors, sound, limits"),
     Command(
         "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
     ),
@@ -55,5 +56,6 @@ COMMANDS = (
     Command("calibrations", "Calibrations...", "Ctrl+Shift+K", "Measure", "lists what is kept"),
     Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
     Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
+    Command("first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"),
     Command("keys", "&Keys", "?", "Help", "shows this list"),
 )

@@ -14,9 +14,13 @@ from amt_monitor.commands import COMMANDS
 from amt_monitor.docks import VERSION, Dock, lay_out
 from amt_monitor.enter_presses import EnterPresses
 from amt_monitor.file_desk import FileDesk
+from amt_monitor.first_start import FirstStart
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.keys_sheet import KeysSheet
 from amt_monitor.kinds import kinds_of
+from amt_monitor.layouts_menu import LayoutsMenu
+from amt_monitor.limit_alarm import LimitAlarm
+from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.live_results import results_of
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.look import Look
@@ -25,9 +29,11 @@ from amt_monitor.message_line import MessageLine
 from amt_monitor.models_menu import ModelsMenu, running_models, swap_models
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.settings import Settings
+from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, theme
 from amt_monitor.top_bar import TopBar, clock, plain_label
+from amt_monitor.tray import Tray
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_stream.calibration import in_words, reminder_of
 from amt_stream.contract import takes_pascal
@@ -106,7 +112,12 @@ class MainWindow(QtWidgets.QMainWindow):
         self._told = ""
         self._sure = False
         self._refused.connect(self._tell)
+        self._alarm = LimitAlarm(QtWidgets.QApplication.beep)
+        self._tray = Tray(self)
+        self._tray.asked.connect(self._come_back)
         self._build()
+        self._take_settings()
+        self._restore_place()
         self._timers = []
         for milliseconds, action in (
             (CURVES_MS, self._move),
@@ -119,8 +130,7 @@ class MainWindow(QtWidgets.QMainWindow):
             timer.start(milliseconds)
             self._timers.append(timer)
         self.device.refresh()
-        self.measurement.begin(Wanted())
-        self._show_state()
+        self._begin(Wanted())
 
     def _build(self) -> None:
         self.wall_view = WallView()
@@ -148,6 +158,10 @@ class MainWindow(QtWidgets.QMainWindow):
         column.addWidget(self.menuBar())
         column.addWidget(self.bar)
         column.addWidget(self.message)
+        self.first_start = FirstStart()
+        self.first_start.setVisible(not self.settings.get("started", False))
+        self.first_start.closed.connect(lambda: self.settings.put(started=True))
+        column.addWidget(self.first_start)
         self.setMenuWidget(head)
         self.waiting = plain_label("waiting")
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
@@ -184,14 +198,20 @@ class MainWindow(QtWidgets.QMainWindow):
         )
         self._view_menu.addMenu(self._wall_menu)
         self._view_menu.addSeparator()
-        self._view_menu.addAction("&Usual layout", self.lay_out_anew)
+        self._layouts_menu = LayoutsMenu(
+            self.settings,
+            lambda: self._layout_name,
+            self._layout,
+            self._restore_layout,
+            self.lay_out_anew,
+        )
+        self._view_menu.addMenu(self._layouts_menu)
         themes = self._view_menu.addMenu("&Colors")
-        group = QtGui.QActionGroup(self)
-        chosen = self.settings.get("theme", theme.choice)
+        self._themes = group = QtGui.QActionGroup(self)
         for choice in CHOICES:
             action = themes.addAction(choice.capitalize(), lambda c=choice: self.choose_theme(c))
             action.setCheckable(True)
-            action.setChecked(choice == chosen)
+            action.setData(choice)
             group.addAction(action)
         self._panes_menu = self._view_menu.addMenu("&Panes")
 
@@ -282,7 +302,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self._tell("this program has no place for logs")
         else:
             try:
-                log = self._make_log(engine, None)
+                log = self._make_log(engine, self._folder)
             except (Refusal, OSError) as error:
                 self._tell(str(error))
             else:
@@ -296,7 +316,9 @@ class MainWindow(QtWidgets.QMainWindow):
         engine = self.measurement.engine
         keeper = keeper_in(engine.sinks) if engine is not None else None
         if keeper is None:
-            self._tell("no sound is kept: start with --events FOLDER to keep the last of it")
+            self._tell(
+                "no sound is kept: let it be kept, in File > Settings, and begin a new measurement"
+            )
             return
         self._in_background("replay", keeper.replay)
 
@@ -443,7 +465,8 @@ class MainWindow(QtWidgets.QMainWindow):
         )
 
     def _begin(self, wanted: Wanted) -> None:
-        self.measurement.begin(wanted)
+        keep_s = float(self.settings.get("keep_s", 0))
+        self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
         self._show_state()
 
     def _unless_lost(
@@ -536,16 +559,79 @@ class MainWindow(QtWidgets.QMainWindow):
         self.lay_out_anew()
         kept = self.settings.get("layouts", {}).get(self._layout_name)
         if isinstance(kept, str):
-            self.restoreState(QtCore.QByteArray.fromBase64(kept.encode()), VERSION)
+            self._restore_layout(kept)
 
     @property
     def _layout_name(self) -> str:
         return " ".join(sorted(self.docks))
 
+    def _layout(self) -> str:
+        return bytes(self.saveState(VERSION).toBase64().data()).decode()
+
+    def _restore_layout(self, text: str) -> None:
+        self.restoreState(QtCore.QByteArray.fromBase64(text.encode()), VERSION)
+
+    def _keep_place(self) -> None:
+        place = bytes(self.saveGeometry().toBase64().data()).decode()
+        self.settings.put(place=place)
+
+    def _restore_place(self) -> None:
+        if place := self.settings.get("place", ""):
+            # Qt brings it back to a screen that there is.
+            self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where logs and sounds are, if somebody has said so."""
+        text = self.settings.get("log_folder", "")
+        return Path(text) if text else None
+
+    def choose_settings(self) -> None:
+        """Ask for what is set once for all measurements."""
+        available = QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
+        SettingsDialog(self.settings, self._take_settings, self._front, available).open()
+
+    def first_steps(self) -> None:
+        """Show what a person needs to know at the first start."""
+        self.first_start.show()
+
+    def _take_settings(self) -> None:
+        self._tray.show_if(self.settings.get("tray", False))
+        if (choice := self.settings.get("theme", theme.choice)) != theme.choice:
+            theme.choose(choice)
+        for action in self._themes.actions():
+            action.setChecked(action.data() == theme.choice)
+
+    def _come_back(self) -> None:
+        """From the tray, or from behind others."""
+        self.setWindowState(self.windowState() & ~QtCore.Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def changeEvent(self, event: QtCore.QEvent) -> None:
+        super().changeEvent(event)
+        minimized = event.type() == QtCore.QEvent.Type.WindowStateChange and self.isMinimized()
+        # Where there is no icon, it would never be found again.
+        if minimized and self._tray.is_there and self.settings.get("minimize_to_tray", False):
+            QtCore.QTimer.singleShot(0, self.hide)
+
+    def _follow_limits(self) -> None:
+        """Also while hidden or frozen."""
+        readings = self.measurement.readings
+        limits = () if readings is None else readings.limits
+        values = {} if readings is None else readings.row or {}
+        if self.measurement.measuring:
+            self._alarm.look(limits, values, self.settings.get("limit_sound", False))
+        of = worst(limits, values)
+        told = [self.windowTitle()]
+        if of is not None:
+            told += [state_words(of, values), value_words(of, values), forecast_words(of, values)]
+        self._tray.tell("" if of is None else state_of(of, values), "\n".join(filter(None, told)))
+
     def _keep_layout(self) -> None:
         if self.docks:
-            state = bytes(self.saveState(VERSION).toBase64().data()).decode()
-            kept = self.settings.get("layouts", {}) | {self._layout_name: state}
+            kept = self.settings.get("layouts", {}) | {self._layout_name: self._layout()}
             self.settings.put(layouts=kept)
 
     def _move(self) -> None:
@@ -603,6 +689,7 @@ class MainWindow(QtWidgets.QMainWindow):
             note = f"\N{WARNING SIGN} {measurement.error}"
         self.message.say((note, self._told, self.settings.trouble))
         self._show_wall()
+        self._follow_limits()
         self.bar.elapsed.setText(clock(measurement.measured_s))
         if engine is None:
             self.status.setText(measurement.state)
@@ -661,6 +748,8 @@ class MainWindow(QtWidgets.QMainWindow):
                 event.ignore()
                 return
         self._keep_layout()
+        self._keep_place()
+        self._tray.show_if(False)
         self.wall_view.close()
         for timer in self._timers:
             timer.stop()

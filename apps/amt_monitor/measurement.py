@@ -35,6 +35,8 @@ class Wanted:
     settings: of models, those that are to be others than the program was given
     past: the readings of a measurement that was stopped: goes on with it
     log: the folder of the log, of one that goes on or of a new one
+    keep_s: so much of the sound is kept in memory, where the program was given no more
+    folder: in which logs and sounds are, where nobody says otherwise; None for the usual one
     """
 
     device: Device = None
@@ -43,6 +45,8 @@ class Wanted:
     settings: Mapping[str, str] = field(default_factory=dict)
     past: FollowedReadings | None = None
     log: Path | None = None
+    keep_s: float = 0.0
+    folder: Path | None = None
 
 
 MakeEngine = Callable[[Wanted], "Engine"]

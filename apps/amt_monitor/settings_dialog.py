@@ -1,0 +1,110 @@
+"""What a person can set once for all measurements."""
+
+from collections.abc import Callable
+
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.settings import Settings
+from amt_monitor.theme import CHOICES, theme, tint
+
+KEEP_S, LONGEST_S = 60, 600
+KEPT_ABOUT = (
+    "The sound stays in memory and is overwritten, until the key I writes it to a file. Others are "
+    "heard in it: tell them, and ask before you keep it."
+)
+
+
+class SettingsDialog(QtWidgets.QDialog):
+    """Settings, put when it is accepted; `changed` is called then.
+
+    tray: whether the desktop has a place for an icon
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        changed: Callable[[], object],
+        parent: QtWidgets.QWidget | None = None,
+        tray: bool = True,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("settings_dialog")
+        self.setWindowTitle("Settings")
+        self._settings, self._changed = settings, changed
+        form = QtWidgets.QFormLayout(self)
+        form.setVerticalSpacing(10)
+        self.theme = QtWidgets.QComboBox()
+        for choice in CHOICES:
+            self.theme.addItem(choice.capitalize(), choice)
+        self.theme.setCurrentIndex(CHOICES.index(theme.choice))
+        form.addRow("&Colors", self.theme)
+
+        self.folder = QtWidgets.QLineEdit(settings.get("log_folder", ""))
+        self.folder.setPlaceholderText("amt-stream, among your documents")
+        self.folder.setMinimumWidth(40 * self.fontMetrics().averageCharWidth())
+        browse = QtWidgets.QPushButton("&Browse...")
+        browse.clicked.connect(lambda _: self._browse())
+        row = QtWidgets.QHBoxLayout()
+        row.addWidget(self.folder, 1)
+        row.addWidget(browse)
+        form.addRow("&Folder of logs and sounds", row)
+
+        keep_s = settings.get("keep_s", 0)
+        self.keep = QtWidgets.QCheckBox("&Keep the last of the sound in memory")
+        self.keep.setChecked(keep_s > 0)
+        self.seconds = QtWidgets.QSpinBox()
+        self.seconds.setRange(1, LONGEST_S)
+        self.seconds.setSuffix(" s")
+        self.seconds.setAccessibleName("seconds of sound")
+        self.seconds.setValue(min(LONGEST_S, keep_s) if keep_s > 0 else KEEP_S)
+        self.seconds.setEnabled(self.keep.isChecked())
+        self.keep.toggled.connect(self.seconds.setEnabled)
+        about = QtWidgets.QLabel(KEPT_ABOUT)
+        about.setWordWrap(True)
+        tint(about, "second")
+        row = QtWidgets.QHBoxLayout()
+        row.addWidget(self.keep)
+        row.addWidget(self.seconds)
+        row.addStretch(1)
+        form.addRow("Sound", row)
+        form.addRow("", about)
+
+        self.sound = QtWidgets.QCheckBox("A &sound when a limit is exceeded")
+        self.sound.setChecked(settings.get("limit_sound", False))
+        form.addRow("Limits", self.sound)
+        self.tray = QtWidgets.QCheckBox("An &icon among those of the desktop shows their light")
+        self.tray.setChecked(settings.get("tray", False))
+        self.minimize = QtWidgets.QCheckBox("&Minimize to that icon")
+        self.minimize.setChecked(settings.get("minimize_to_tray", False))
+        self.minimize.setEnabled(tray and self.tray.isChecked())
+        self.tray.toggled.connect(self.minimize.setEnabled)
+        self.tray.setEnabled(tray)
+        if not tray:
+            self.tray.setToolTip("this desktop has no place for one")
+        form.addRow("", self.tray)
+        form.addRow("", self.minimize)
+
+        button = QtWidgets.QDialogButtonBox.StandardButton
+        buttons = QtWidgets.QDialogButtonBox(button.Ok | button.Cancel)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        form.addRow(buttons)
+
+    def accept(self) -> None:
+        """Put them, and say so."""
+        self._settings.put(
+            theme=self.theme.currentData(),
+            log_folder=self.folder.text().strip(),
+            keep_s=self.seconds.value() if self.keep.isChecked() else 0,
+            limit_sound=self.sound.isChecked(),
+            tray=self.tray.isChecked(),
+            minimize_to_tray=self.minimize.isChecked(),
+        )
+        super().accept()
+        self._changed()
+
+    def _browse(self) -> None:
+        title = "Folder of logs and sounds"
+        name = QtWidgets.QFileDialog.getExistingDirectory(self, title, self.folder.text())
+        if name:
+            self.folder.setText(name)

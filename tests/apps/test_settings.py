@@ -1,0 +1,171 @@
+"""Settings: whole at any time, kept from one start to the next, and asked for in a dialog."""
+
+import json
+import signal
+import subprocess
+import sys
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.limit_alarm import LimitAlarm
+from amt_monitor.settings import VERSION, Settings
+from amt_monitor.settings_dialog import SettingsDialog
+from amt_monitor.theme import theme
+from amt_monitor.tray import Tray, light_icon
+from amt_stream.limits import Limit
+
+Button = QtCore.Qt.MouseButton.LeftButton
+
+WRITER = """
+import sys
+from pathlib import Path
+from amt_monitor.settings import Settings
+settings = Settings(Path(sys.argv[1]))
+print("ready", flush=True)
+for n in range(10**6):
+    settings.put(n=n, filling="x" * 20000)
+    if n % 10 == 9:
+        print(n, flush=True)
+"""
+
+
+def test_a_sudden_end_leaves_the_file_whole(tmp_path):
+    path = tmp_path / "monitor.json"
+    for rounds in range(1, 4):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout.readline() == "ready\n"
+            for _ in range(rounds):
+                writer.stdout.readline()
+            writer.send_signal(signal.SIGKILL)
+        found = json.loads(path.read_text())
+        assert found["version"] == VERSION
+        assert len(found["filling"]) == 20000
+        kept = Settings(path)
+        assert not kept.trouble
+        assert kept.get("n", -1) >= 9
+
+
+def test_a_broken_file_is_put_aside(tmp_path):
+    path = tmp_path / "monitor.json"
+    for text in ('{"version": 1', "[]", '{"version": "one"}', "\0" * 100, "[" * 100000):
+        path.write_text(text)
+        settings = Settings(path)
+        assert "cannot be read" in settings.trouble
+        assert path.with_name("monitor.json.unreadable").read_text() == text
+        settings.put(theme="dark")
+        assert Settings(path).get("theme", "") == "dark"
+
+
+def test_where_nothing_can_be_written_it_says_so_and_goes_on(tmp_path):
+    (tmp_path / "file").write_text("")
+    settings = Settings(tmp_path / "file" / "monitor.json")
+    settings.put(theme="dark")
+    assert settings.trouble.startswith("settings cannot be kept in ")
+    assert settings.get("theme", "") == "dark"
+
+
+def test_a_file_of_a_later_version_is_read_and_left(tmp_path):
+    path = tmp_path / "monitor.json"
+    path.write_text(text := json.dumps({"version": VERSION + 1, "theme": "dark", "new": 1}))
+    settings = Settings(path)
+    assert settings.get("theme", "") == "dark"
+    settings.put(theme="light")
+    assert path.read_text() == text
+
+
+def test_a_setting_of_another_kind_is_as_none(tmp_path):
+    path = tmp_path / "monitor.json"
+    path.write_text(json.dumps({"version": VERSION, "keep_s": "much", "wall": "laf_db"}))
+    settings = Settings(path)
+    assert settings.get("keep_s", 0) == 0
+    assert settings.get("wall", []) == []
+
+
+def test_the_dialog_puts_what_is_asked_for(qtbot, tmp_path):
+    before, path = theme.choice, tmp_path / "monitor.json"
+    told = []
+    dialog = SettingsDialog(Settings(path), lambda: told.append(1))
+    qtbot.addWidget(dialog)
+    dialog.theme.setCurrentText("Dark")
+    dialog.folder.setText(str(tmp_path / "logs"))
+    assert not dialog.seconds.isEnabled()
+    qtbot.mouseClick(dialog.keep, Button, pos=QtCore.QPoint(8, dialog.keep.height() // 2))
+    dialog.seconds.setValue(30)
+    dialog.sound.setChecked(True)
+    dialog.accept()
+    assert told
+    kept = Settings(path)
+    assert kept.get("theme", "") == "dark"
+    assert kept.get("log_folder", "") == str(tmp_path / "logs")
+    assert kept.get("keep_s", 0) == 30
+    assert kept.get("limit_sound", False)
+    assert theme.choice == before, "the window chooses it"
+    for label in dialog.findChildren(QtWidgets.QLabel):
+        assert label.text() == "" or label.wordWrap() or label.sizeHint().width() < 400
+
+
+def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    assert window.first_start.isVisible()
+    qtbot.mouseClick(window.first_start.findChild(QtWidgets.QToolButton, "got_it"), Button)
+    assert not window.first_start.isVisible()
+    window.resize(1100, 700)
+    window.docks["spectrum"].close()
+    window._layouts_menu.save_as("no & spectrum")
+    window._layouts_menu.save_as("  ")
+    window.lay_out_anew()
+    assert window.docks["spectrum"].isVisible()
+    window.close_now()
+    again = open_window(tone_engine)
+    assert (again.width(), again.height()) == (1100, 700)
+    assert not again.first_start.isVisible()
+    assert again.docks["spectrum"].isVisible()
+    menu = again._layouts_menu
+    menu.fill()
+    actions = {action.objectName(): action for action in menu.actions()}
+    actions["layout_no & spectrum"].trigger()
+    assert not again.docks["spectrum"].isVisible()
+    menu.forget("no & spectrum")
+    assert menu.named == {}
+    again.first_steps()
+    assert again.first_start.isVisible()
+
+
+def test_a_limit_sounds_once_when_it_turns_red():
+    limit, sounds = Limit("laf_db", 80.0), []
+    alarm = LimitAlarm(lambda: sounds.append(1))
+    for state, count in (
+        ("green", 0),
+        ("red", 1),
+        ("red", 1),
+        ("unknown", 1),
+        ("red", 1),
+        ("amber", 1),
+        ("red", 2),
+        ("uncalibrated", 2),
+    ):
+        alarm.look([limit], {limit.state: state}, True)
+        assert len(sounds) == count, state
+    alarm.look([limit], {limit.state: "red"}, False)
+    assert len(sounds) == 2
+
+
+def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_window, tone_engine):
+    def colors(state):
+        picture = light_icon(state).pixmap(64, 64).toImage()
+        return {picture.pixelColor(x, y).name() for x in range(64) for y in range(64)}
+
+    for state in ("green", "amber", "red"):
+        assert getattr(theme.colors, state) in colors(state)
+    window = open_window(tone_engine)
+    window.settings.put(tray=True, minimize_to_tray=True)
+    window._take_settings()
+    if not QtWidgets.QSystemTrayIcon.isSystemTrayAvailable():
+        assert not window._tray.is_there
+        window.showMinimized()
+        qtbot.wait(200)
+        assert not window.isHidden()
+    tray = Tray(window)
+    tray.tell("red", "over the limit")
+    assert not tray.is_there
