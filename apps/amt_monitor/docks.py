@@ -74,6 +74,8 @@ class Dock(QtWidgets.QDockWidget):
             self.pane = self.kind.make()
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
+            # Without a parent it was hidden, and what is hidden asks for no width.
+            self.pane.head_bar.show()
         return self.pane
 
     def open_alone(self) -> None:

@@ -6,6 +6,8 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
+from amt_monitor.docks import AREA, Dock
+from amt_monitor.kinds import Kind
 from amt_monitor.model_panes import lu_text
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import theme
@@ -142,6 +144,20 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     assert "settling" in window.docks["gm2002"].pane.badge.text
     assert "settling" not in window.docks["zwicker"].pane.badge.text
     assert all("stopped" in pane.badge.text for pane in reading_panes(window))
+
+
+def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
+    names = told_of(ProgrammeReadings(2))
+    dock = Dock(Kind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names)))
+    dock.fill()
+    before = dock.least_width
+    window = QtWidgets.QMainWindow()
+    qtbot.addWidget(window)
+    window.addDockWidget(AREA, dock)
+    window.show()
+    qtbot.waitExposed(window)
+    qtbot.wait(50)
+    assert dock.least_width == pytest.approx(before, abs=8)
 
 
 def test_a_model_of_both_ears_without_specific_loudness(qtbot, open_readings, engine_of):
