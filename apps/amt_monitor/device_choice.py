@@ -9,6 +9,9 @@ from amt_stream.engine.identity import is_alias
 from amt_stream.plain import plain
 from amt_stream.processes import module_command
 
+LETTERS = 60
+"""At most so wide."""
+
 
 class DeviceChoice(QtWidgets.QComboBox):
     """Inputs by name; the first entry is the one the program was started with.
@@ -22,6 +25,9 @@ class DeviceChoice(QtWidgets.QComboBox):
         super().__init__()
         self.setObjectName("device")
         self.setMinimumContentsLength(12)
+        policy = QtWidgets.QSizePolicy.Policy
+        self.setSizePolicy(policy.Expanding, policy.Fixed)
+        self.setMaximumWidth(LETTERS * self.fontMetrics().averageCharWidth())
         adjust = QtWidgets.QComboBox.SizeAdjustPolicy
         self.setSizeAdjustPolicy(adjust.AdjustToMinimumContentsLengthWithIcon)
         self.addItem("as started")

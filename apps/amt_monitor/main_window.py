@@ -197,6 +197,9 @@ class MainWindow(QtWidgets.QMainWindow):
             lambda: self._look, lambda: [*self.wall_view.numbers], self._choose_for_wall
         )
         self._view_menu.addMenu(self._wall_menu)
+        self.wall_view.customContextMenuRequested.connect(
+            lambda place: self._wall_menu.popup(self.wall_view.mapToGlobal(place))
+        )
         self._view_menu.addSeparator()
         self._layouts_menu = LayoutsMenu(
             self.settings,

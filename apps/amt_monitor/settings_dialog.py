@@ -47,7 +47,9 @@ class SettingsDialog(QtWidgets.QDialog):
         row = QtWidgets.QHBoxLayout()
         row.addWidget(self.folder, 1)
         row.addWidget(browse)
-        form.addRow("&Folder of logs and sounds", row)
+        label = QtWidgets.QLabel("&Folder of logs and sounds")
+        label.setBuddy(self.folder)
+        form.addRow(label, row)
 
         keep_s = settings.get("keep_s", 0)
         self.keep = QtWidgets.QCheckBox("&Keep the last of the sound in memory")

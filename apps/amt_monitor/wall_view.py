@@ -14,6 +14,7 @@ from amt_monitor.limits_pane import Light
 from amt_monitor.numbers import number_text
 from amt_monitor.pane import Badge
 from amt_monitor.theme import DARK, palette_of, repaint, tint
+from amt_monitor.top_bar import clock
 from amt_stream.plain import plain
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class WallView(QtWidgets.QWidget):
         self.setPalette(palette_of(DARK))
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
+        self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.CustomContextMenu)
         self.numbers: dict[str, BigNumber] = {}
         self.source, self.time = _words("wall_source"), _words("wall_time")
         self.badge = Badge()
@@ -99,7 +101,11 @@ class WallView(QtWidgets.QWidget):
             self._places.removeWidget(number)
             number.setParent(None)
             number.deleteLater()
-        self.numbers = {name: BigNumber(f"wall_{name}", caption_of(name)) for name in names}
+        self.numbers = {}
+        for name in names:
+            caption = caption_of(name)
+            spare = clock(0) if caption.counted else ""
+            self.numbers[name] = BigNumber(f"wall_{name}", caption, spare=spare)
         below, ignored = max(1, len(names) - 1), QtWidgets.QSizePolicy.Policy.Ignored
         for place, number in enumerate(self.numbers.values()):
             if place:
@@ -125,6 +131,8 @@ class WallView(QtWidgets.QWidget):
         for name, number in self.numbers.items():
             number.show_text(number_text(name, look.values.get(name)))
             number.doubt("second" if grey else None, uncalibrated)
+            if number.caption.counted:
+                number.show_note(clock(look.measured_s), "the time that it covers")
         self._show_limit(look)
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))

@@ -8,10 +8,15 @@ import sys
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.limit_alarm import LimitAlarm
+from amt_monitor.measurement import Wanted
 from amt_monitor.settings import VERSION, Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.theme import theme
 from amt_monitor.tray import Tray, light_icon
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.options import choose_rows, chosen_preset
+from amt_stream.cli.window import Maker
+from amt_stream.events import keeper_in
 from amt_stream.limits import Limit
 
 Button = QtCore.Qt.MouseButton.LeftButton
@@ -169,3 +174,21 @@ def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_wind
     tray = Tray(window)
     tray.tell("red", "over the limit")
     assert not tray.is_there
+
+
+def test_sound_and_logs_are_where_settings_have_them(tmp_path):
+    args = build_parser().parse_args(["meter", "--source", "am-tone", "--model", "spl"])
+    preset = chosen_preset(args)
+    choose_rows(args, preset)
+    maker = Maker(args, preset)
+    engine = maker.engine(Wanted(keep_s=5.0, folder=tmp_path))
+    keeper = keeper_in(engine.sinks)
+    assert keeper.folder == tmp_path / "sounds"
+    assert keeper.words.startswith("the last 5 s")
+    engine.stop()
+    engine = maker.engine(Wanted(folder=tmp_path))
+    assert keeper_in(engine.sinks) is None
+    log = maker.log(engine, tmp_path)
+    assert log.path.parent == tmp_path
+    log.close()
+    engine.stop()
