@@ -17,6 +17,7 @@ from amt_monitor.main_window import MainWindow
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.results_window import ResultsWindow
 from amt_monitor.settings import Settings
+from amt_monitor.theme import theme
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.options import chosen_preset
 from amt_stream.cli.window import Maker
@@ -92,7 +93,7 @@ def start(qtbot, tmp_path):
     windows = []
 
     def make(*words):
-        typed = ["meter", "--model", "moore2016,spl", *words]
+        typed = ["meter", *words]
         args = build_parser().parse_args([str(word) for word in typed])
         maker = Maker(args, chosen_preset(args))
         window = MainWindow(
@@ -154,8 +155,8 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     sounds = tmp_path / "sounds"
-    words = ("--source", "demo", "--limit", "laf_db>97", "--event-folder", sounds)
-    person = start(*words)
+    words = ("--model", "moore2016,spl", "--limit", "laf_db>97", "--event-folder", sounds)
+    person = start("--source", "demo", *words)
     window = person.window
     person.picture("first_start")
 
@@ -243,7 +244,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     window.close_now()
 
     # The next morning the calibration is there, and so is the session.
-    person = start("--device", "virtual_mic", *words[2:])
+    person = start("--device", "virtual_mic", *words)
     assert not person.window.bar.calibration.text
     assert person.window.bar.calibrated.text() == "calibrated"
     (recent,) = (one for one in person.window.recent_menu.actions() if one.data() == log)
@@ -255,3 +256,28 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     assert any(f"{laeq:.1f}" in value for value in told.values()), told
     assert "door opens" in kept.findChild(QtWidgets.QPlainTextEdit, "events").toPlainText()
     person.picture("reopened", kept)
+
+
+FIVE = "moore2016,gm2002,zwicker,bs1770,spl"
+SHOWN = {
+    "measuring_demo": ("light", {"moore2016", "levels", "history", "spectrum"}, "demo", ()),
+    "measuring_dark": ("dark", {"moore2016", "levels", "history", "spectrum"}, "demo", ()),
+    "five_models": ("light", {*FIVE.split(","), "history"}, "demo", ("--model", FIVE)),
+    "modulation": ("light", {"strongest", "modulation"}, "am-tone", ("--model", "king2019")),
+}
+HISTORY_MS = 40000
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_text_shows_of_the_window(qtbot, start, name, qapp):
+    colors, panes, source, words = SHOWN[name]
+    before = theme.choice
+    theme.choose(colors)
+    try:
+        person = start("--source", source, *words)
+        assert panes <= {one.kind.name for one in person.window.docks.values() if one.is_seen}
+        if PICTURES:
+            qtbot.wait(HISTORY_MS)
+        person.picture(name)
+    finally:
+        theme.choose(before)
