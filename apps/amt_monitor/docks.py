@@ -16,8 +16,10 @@ MOST_BESIDE = 4
 """Docks of numbers in one line."""
 
 SPLIT = 6
-CHROME = 110
-"""Pixels between docks; those of a window's height that are menu, bars and a tab."""
+"""Pixels between docks."""
+
+TABS = 28
+"""Pixels of the bar of tabs."""
 
 AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
 
@@ -29,7 +31,8 @@ class Dock(QtWidgets.QDockWidget):
     """
 
     def __init__(self, kind: Kind) -> None:
-        super().__init__(kind.title)
+        # Tabs and menus take a single & for a mark of a key.
+        super().__init__(kind.title.replace("&", "&&"))
         self.kind = kind
         self.pane: Pane | None = None
         self.setObjectName(f"dock_{kind.name}")
@@ -147,7 +150,8 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
     below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
     rows = [*lines, *filter(None, below)]
     behind: list[tuple[Dock, Dock]] = []
-    room = window.height() - CHROME
+    around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
+    room = window.height() - sum(around) - TABS
     if sum(map(_least_height, rows)) > room and all(below):
         curves = rows.pop()
         behind += [(below[0][0], curve) for curve in curves]

@@ -56,6 +56,10 @@ class Layer:
         raise NotImplementedError
 
 
+LEAST_LINES = 7
+"""Of text, as high as a plot is at least."""
+
+
 class Plot(QtWidgets.QWidget):
     """Layers on a grid between two axes; the grid and all texts are kept as a picture.
 
@@ -77,6 +81,11 @@ class Plot(QtWidgets.QWidget):
         self.kept = False
         """Whether it is painted for a picture that is kept."""
         theme.changed.connect(self._recolor)
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        """With which there is something to be seen between the texts."""
+        line = self.fontMetrics().height()
+        return QtCore.QSize(LEAST_LINES * line, LEAST_LINES * line)
 
     def add(self, layer: Layer) -> None:
         """Paint a layer above those that are there."""

@@ -28,6 +28,14 @@ def color_at(plot, x, y):
     return plot.grab().toImage().pixelColor(round(across), round(up)).name()
 
 
+def test_the_smallest_plot_still_has_room_for_its_curves(plot):
+    plot.top = [(50.0, "50")]
+    plot.resize(plot.minimumSizeHint())
+    plot.grab()
+    assert plot.inside.height() >= 0.4 * plot.height()
+    assert plot.inside.width() >= 0.4 * plot.width()
+
+
 def test_a_line_goes_through_its_points(plot):
     curve = Curve("right")
     plot.add(curve)
