@@ -523,7 +523,8 @@ class MainWindow(QtWidgets.QMainWindow):
         measurement = self.measurement
         if measurement.engine is None or self.frozen:
             return None
-        look = Look.at(measurement.engine, measurement.readings, self._held)
+        # What is held is only told when it is judged: to ask for the state so often costs much.
+        look = Look.at(measurement.engine, measurement.readings, ())
         if look is not None:
             self._look = look
             self._fit_panes(look)

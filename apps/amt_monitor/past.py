@@ -43,6 +43,7 @@ class Past:
         """Forget all."""
         self._pyramid = Pyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
+        self._row = ""
         self.count = 0
         """Goes up with every row."""
         self.first_s = 0.0
@@ -65,6 +66,10 @@ class Past:
 
     def add(self, rows: Rows) -> None:
         """Take in rows, each by its time."""
+        if len(rows) and "row" in rows.columns:
+            # Of several that are heard, the first.
+            self._row = self._row or str(rows["row"][0])
+            rows = rows.where(rows["row"] == self._row)
         if not len(rows):
             return
         numbers = np.rint(rows["time_s"] / self.step_s).astype(np.int64)

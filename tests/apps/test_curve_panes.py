@@ -189,3 +189,13 @@ def test_no_band_is_kept_and_the_rest_is():
     columns = readings_of(["third_octave"], 1)["third_octave"].columns
     assert not kept_of(columns)
     assert len(kept_of(SoundLevelReadings(2).columns)) == len(SoundLevelReadings(2).columns)
+
+
+def test_of_several_that_are_heard_the_first_is_kept():
+    columns = SoundLevelReadings(1).columns
+    past = Past(columns, 0.1)
+    one, two = rows_of(columns, 1, [60.0] * 5), rows_of(columns, 1, [70.0] * 5)
+    both = {name: np.stack((one[name], two[name]), axis=1).ravel() for name in one.columns}
+    past.add(Rows({"row": np.array(["front", "back"] * 5)} | both))
+    kept = past.rows(["laf_db"], 0.0, 1.0)
+    assert kept["laf_db"].tolist() == [60.0] * 5
