@@ -146,6 +146,28 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     assert all("stopped" in pane.badge.text for pane in reading_panes(window))
 
 
+@pytest.mark.parametrize("models", [FIVE[:1], FIVE[:3], FIVE])
+def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of, models):
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), *models))
+    window.resize(1024, 600)
+    qtbot.waitUntil(lambda: (window.width(), window.height()) == (1024, 600), timeout=5000)
+    window.lay_out_anew()
+    qtbot.wait(200)
+    seen = [dock for dock in window.docks.values() if dock.is_seen]
+    assert {models[0], "history"} <= {dock.kind.name for dock in seen}
+    inside = window.rect()
+    places = [QtCore.QRect(dock.mapTo(window, QtCore.QPoint()), dock.size()) for dock in seen]
+    for place, dock in zip(places, seen, strict=True):
+        assert inside.contains(place), dock.kind.name
+        others = [one for one in places if one is not place]
+        assert not any(place.intersects(other) for other in others), dock.kind.name
+    for dock in seen:
+        for cell, number in getattr(dock.pane, "numbers", ()):
+            if number.isVisible():
+                where = QtCore.QRect(number.mapTo(dock, QtCore.QPoint()), number.size())
+                assert dock.rect().contains(where), cell.name
+
+
 def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
     names = told_of(ProgrammeReadings(2))
     dock = Dock(Kind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names)))
