@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
 """So that a state is seen where its color is not."""
 
+SIDE, STATE, WORDS = 2.4, 1.3, 0.85
+"""Of a light, the word for its state and the words below it, by the height of a line."""
+SPACE = 12
+LINES, LETTERS, LARGEST = 4, 18, 4
+"""Lines of a limit; how many letters of that height there is to be room for; lines at most."""
+
 
 class Light(QtWidgets.QWidget):
     """The state of one limit."""
@@ -24,7 +30,7 @@ class Light(QtWidgets.QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.state = ""
-        side = round(2.4 * self.fontMetrics().height())
+        side = round(SIDE * self.fontMetrics().height())
         self.setFixedSize(side, side)
         theme.changed.connect(self.update)
 
@@ -63,18 +69,28 @@ class LimitsPane(Pane):
     def __init__(self, limits: Sequence[Limit]) -> None:
         super().__init__("limits", "Limits")
         self._limits = tuple(limits)
-        grid = QtWidgets.QGridLayout()
+        self._room = QtWidgets.QWidget()
+        grid = QtWidgets.QGridLayout(self._room)
+        # Letters grow with the pane, and must not keep it from getting smaller.
+        grid.setSizeConstraint(QtWidgets.QLayout.SizeConstraint.SetNoConstraint)
+        ignored = QtWidgets.QSizePolicy.Policy.Ignored
+        self._room.setSizePolicy(ignored, ignored)
+        self._room.setMinimumHeight(len(self._limits) * LINES * self.fontMetrics().height())
+        font = self.font()
+        font.setPixelSize(round(STATE * self.fontMetrics().height()))
+        font.setBold(True)
+        longest = QtGui.QFontMetrics(font).horizontalAdvance("Within the limit ")
+        self._room.setMinimumWidth(longest + round(SIDE * self.fontMetrics().height()) + SPACE)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
-        grid.setHorizontalSpacing(12)
+        grid.setRowStretch(len(self._limits), 1)
+        grid.setHorizontalSpacing(SPACE)
         self.lights: list[Light] = []
         self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
         for row, limit in enumerate(self._limits):
             light, state, words = Light(), _words(f"state_{row}"), _words(f"limit_{row}")
-            font = state.font()
-            font.setPixelSize(round(1.4 * self.fontMetrics().height()))
-            font.setBold(True)
-            state.setFont(font)
-            words.setWordWrap(True)
+            for label in (state, words):
+                label.setWordWrap(True)
             about = f"{limit.name}: {limit.words}{f' ({limit.source})' if limit.source else ''}"
             for widget in (light, state, words):
                 widget.setToolTip(plain(about))
@@ -86,8 +102,7 @@ class LimitsPane(Pane):
             grid.addLayout(column, row, 1)
             self.lights.append(light)
             self.words.append((state, words))
-        self.body.addLayout(grid)
-        self.body.addStretch(1)
+        self.body.addWidget(self._room, 1)
 
     def read(self, look: "Look") -> None:
         values = look.values
@@ -97,6 +112,18 @@ class LimitsPane(Pane):
             state.setText(text[:1].upper() + text[1:])
             told = value_words(limit, values), forecast_words(limit, values)
             words.setText("\n".join(filter(None, told)))
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        least = self.fontMetrics().height()
+        high = self.height() / (LINES * max(1, len(self._limits)) + 1)
+        line = max(least, min(LARGEST * least, round(high), self.width() // LETTERS))
+        for light, labels in zip(self.lights, self.words, strict=True):
+            light.setFixedSize(round(SIDE * line), round(SIDE * line))
+            for label, size, bold in zip(labels, (STATE, WORDS), (True, False), strict=True):
+                font = label.font()
+                font.setPixelSize(round(size * line))
+                font.setBold(bold)
+                label.setFont(font)
 
     def texts(self) -> tuple[str, ...]:
         return tuple(f"{state.text()}\n{words.text()}" for state, words in self.words)

@@ -76,6 +76,18 @@ def test_enter_presses_and_space_pauses(qtbot, open_window, tone_engine):
     assert not window.docks["history"].isVisible()
 
 
+def test_menus_open_by_alt(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    actions = window.findChild(QtWidgets.QMenuBar).actions()
+    assert [action.text() for action in actions] == ["&File", "&Measure", "&View", "&Help"]
+    for menu, key in zip((action.menu() for action in actions), "FMVH", strict=True):
+        qtbot.keyClick(window, key.lower(), QtCore.Qt.KeyboardModifier.AltModifier)
+        qtbot.waitUntil(menu.isVisible, timeout=5000)
+        qtbot.keyClick(menu, Key.Key_Escape)
+        qtbot.waitUntil(lambda menu=menu: not menu.isVisible(), timeout=5000)
+        window.setFocus()
+
+
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
     line = MessageLine()
     qtbot.addWidget(line)
