@@ -99,7 +99,8 @@ def _stands(
     name: str, column: Mapping[str, Any], headlines: Sequence[str], limited: Iterable[str]
 ) -> bool:
     """Whether a column is told of the whole sound: what has accumulated, of both sides in one."""
-    accumulated = column["statistic"] not in ("instantaneous", "forecast")
+    statistic = column["statistic"]
+    accumulated = statistic not in ("instantaneous", "forecast") and "last " not in statistic
     usual = name in headlines or name in limited
     plain = not any(side in name for side in SIDES) and not re.search(r"_(low|high)_", name)
     many = column["model"] == "third_octave"

@@ -115,6 +115,7 @@ class FileDesk(QtCore.QObject):
                 results.header,
                 summary=results.summary,
                 events=results.events,
+                settings=results.settings,
             )
         )
 

@@ -29,4 +29,6 @@ def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Re
     rows = whole_rows(rows, told)
     (last,) = rows.where(slice(-1, None))
     summary = readings.summary(models, engine.calibration, sound)
-    return Results(engine.source.name, told, rows, last, summary, engine.events)
+    source = {"kind": type(engine.source).__name__, "name": engine.source.name}
+    settings = {"source": source | {"live": engine.source.live}}
+    return Results(engine.source.name, told, rows, last, summary, engine.events, settings)

@@ -8,7 +8,7 @@ from typing import Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background import Background
-from amt_monitor.history_pane import SPANS, HistoryPane
+from amt_monitor.history_pane import HistoryPane
 from amt_monitor.pane import Badge
 from amt_monitor.past import Past
 from amt_monitor.theme import tint
@@ -44,8 +44,7 @@ class KeptHistory(HistoryPane):
         self.draw()
         # Not the very end, which the axis would count back from.
         end_s = results.duration_s - results.step_s
-        longer = (s for s in SPANS.values() if s >= results.duration_s)
-        self.plot.show_until(end_s, next(longer, results.duration_s))
+        self.plot.show_until(end_s, results.duration_s)
         if not results.calibrated:
             self.mark(["uncalibrated"], True)
 

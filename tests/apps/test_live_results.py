@@ -51,6 +51,7 @@ def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):
         results.header,
         summary=results.summary,
         events=results.events,
+        settings=results.settings,
     )
     again = read_results(path)
     np.testing.assert_array_equal(again.rows["laf_db"], results.rows["laf_db"])
@@ -61,3 +62,4 @@ def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):
     page = report_page(again)
     assert f"{results.summary['laeq_db']:.1f}" in page
     assert "calibrator, 2026-11-01" in page
+    assert "Input" in page

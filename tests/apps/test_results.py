@@ -61,6 +61,7 @@ def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log)
     rows = past.rows(["laf_db"], 0.0, 10.0)
     kept = results.rows
     np.testing.assert_allclose(rows["laf_db"][3:], kept["laf_db"][3:], rtol=1e-6)
+    assert not window.history.plot.follows
     assert [event.text for event in window.history.layers.events if event.kind == "mark"] == [MARK]
     assert [limit.threshold for limit in window.history.layers.limits] == [70.0, 200.0]
     told = window.findChild(QtWidgets.QPlainTextEdit, "events").toPlainText()
