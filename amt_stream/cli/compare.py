@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.inputs import with_uncertainty
-from amt_stream.cli.messages import Mistake
+from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.report import page_target, write_page
 from amt_stream.engine.sources import SourceError
 from amt_stream.plain import plain
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def run_compare(args: argparse.Namespace) -> int:
-    """Print the difference of each reading that both have."""
+    """Print the difference of each reading that both have, or write it as a page."""
     from amt_stream.comparing import compare
 
+    out = None if args.out is None else page_target(args.out, args.force)
     calibration = None
     if args.full_scale_db is not None:
         calibration = with_uncertainty(Calibration(args.full_scale_db), args)
@@ -34,7 +36,12 @@ def run_compare(args: argparse.Namespace) -> int:
         )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
-    if args.json:
+    if out is not None:
+        from amt_stream.comparing import comparison_page
+
+        write_page(out, comparison_page(found))
+        say(f"{out}: {args.b} against {args.a}")
+    elif args.json:
         print(json.dumps(found.to_dict(), indent=1))
     else:
         print("\n".join(lines(found)))

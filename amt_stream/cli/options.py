@@ -720,6 +720,13 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="the calibrations are two, though what is told of them is the same: nothing cancels",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="write a page instead, with both over time: .html, or .pdf, which needs the extra "
+        "`app`",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite what --out names")
     _levels(parser)
     parser.add_argument(
         "--model",

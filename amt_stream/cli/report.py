@@ -15,25 +15,36 @@ HTML, PDF = ".html", ".pdf"
 def run_report(args: argparse.Namespace) -> int:
     """Write the page; says where it is."""
     session = Path(args.session)
-    out = Path(f"{session.resolve().name}-report.html") if args.out is None else Path(args.out)
-    if out.suffix not in (HTML, PDF):
-        raise WrongUsage(f"--out is {out}: give a name that ends in {HTML} or {PDF}")
-    if refusal := not_to_write(out, args.force):
-        raise Mistake(refusal)
+    usual = f"{session.resolve().name}-report.html"
+    out = page_target(args.out or usual, args.force)
     from amt_stream.report import About, report_page
     from amt_stream.report.curves import is_drawn
     from amt_stream.results import read_results
 
     about = About(args.title, args.place, args.client, args.engineer, args.note)
     results = read_results(session, is_drawn, run=args.run, row=args.row)
-    page = report_page(results, about, args.zone)
-    if out.suffix == PDF:
-        _write_pdf(out, page)
-    else:
-        with atomic_text_file(out) as stream:
-            stream.write(page)
+    write_page(out, report_page(results, about, args.zone))
     say(f"{out}: report of {session}")
     return 0
+
+
+def page_target(name: str, force: bool) -> Path:
+    """The file that a page is to be written to; raises Mistake for one that cannot be."""
+    out = Path(name)
+    if out.suffix not in (HTML, PDF):
+        raise WrongUsage(f"--out is {out}: give a name that ends in {HTML} or {PDF}")
+    if refusal := not_to_write(out, force):
+        raise Mistake(refusal)
+    return out
+
+
+def write_page(out: Path, page: str) -> None:
+    """Write a page as HTML or PDF."""
+    if out.suffix == PDF:
+        _write_pdf(out, page)
+        return
+    with atomic_text_file(out) as stream:
+        stream.write(page)
 
 
 def _write_pdf(out: Path, page: str) -> None:

@@ -18,6 +18,9 @@ RED, HATCH = "#cf222e", "#9aa1ad"
 THIRD = ("#0a66c2", "#c2570a", "#6a2c91")
 """Of curves that matter, where there are several."""
 
+DASHES = "5 3"
+"""Of all of these but the first: color is never alone."""
+
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 SIZE = 11.0
 LETTER = 0.54 * SIZE
@@ -110,8 +113,8 @@ class Chart:
         strong = 0
         for one in self.curves:
             color = THIRD[strong % len(THIRD)] if one.strong else PALE
+            yield from self._line(one, color, DASHES if one.strong and strong else "")
             strong += one.strong
-            yield from self._line(one, color)
         for value, _ in self.limits:
             y = self._y(value)
             yield segment(LEFT, y, self.width - RIGHT, y, RED, 1.2, "6 3")
@@ -149,14 +152,14 @@ class Chart:
             yield segment(begin, bottom - (begin - x), end, bottom - (end - x), HATCH, 0.8)
             x += HATCH_PX
 
-    def _line(self, one: Curve, color: str) -> Iterator[str]:
+    def _line(self, one: Curve, color: str, dashes: str) -> Iterator[str]:
         wide = 1.6 if one.strong else 1.0
         yield from self._between(one, one, color, 0.45 if one.strong else 0.8)
         for part in _runs(np.isfinite(one.mean)):
             points = _points((self._x(one.time_s[k]), self._y(one.mean[k])) for k in part)
             yield (
                 f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{wide:g}" '
-                'stroke-linejoin="round"/>'
+                f'stroke-linejoin="round"{_dashed(dashes)}/>'
             )
 
     def _between(self, low: Curve, high: Curve, color: str, opacity: float) -> Iterator[str]:
@@ -188,14 +191,19 @@ class Chart:
             yield text(x, top + 11, str(number), INK, "middle")
 
     def _names(self) -> Iterator[str]:
-        words = [f"{one.words} ({one.symbol})" for one in self.curves]
+        words = [
+            one.words if one.words == one.symbol else f"{one.words} ({one.symbol})"
+            for one in self.curves
+        ]
         if sum(NAME_ROOM + LETTER * len(one) for one in words) > self.width - LEFT - RIGHT:
             words = [one.symbol for one in self.curves]
         x, strong = LEFT + 6, 0
         for one, name in zip(self.curves, words, strict=True):
             color = THIRD[strong % len(THIRD)] if one.strong else PALE
+            dashes = DASHES if one.strong and strong else ""
             strong += one.strong
-            yield segment(x, TOP - 11, x + 16, TOP - 11, color, 2.4 if one.strong else 1.6)
+            wide = 2.4 if one.strong else 1.6
+            yield segment(x, TOP - 11, x + 16, TOP - 11, color, wide, dashes)
             yield text(x + 21, TOP - 7, name, INK)
             x += NAME_ROOM + LETTER * len(name)
 
@@ -231,11 +239,15 @@ def segment(
     dashes: str = "",
 ) -> str:
     """A straight line."""
-    more = f' stroke-dasharray="{dashes}"' if dashes else ""
+    more = _dashed(dashes)
     return (
         f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{color}" '
         f'stroke-width="{wide:g}"{more}/>'
     )
+
+
+def _dashed(dashes: str) -> str:
+    return f' stroke-dasharray="{dashes}"' if dashes else ""
 
 
 def _patch(

@@ -168,8 +168,15 @@ def when(results: Results, clock: Clock) -> Facts:
     zone = zone_words(begin)
     return [
         ("Began", f"{local} ({zone})" if zone == "UTC" else f"{local} ({zone}; {utc})"),
-        ("Ended", f"{until}, after {duration(results.duration_s)}"),
+        ("Ended", f"{until}, after {duration(results.duration_s)}{_open(results)}"),
     ]
+
+
+def _open(results: Results) -> str:
+    """Words for a log without a summary."""
+    if results.summary or not results.settings:
+        return ""
+    return "; as far as it is written: it was broken off, or still runs"
 
 
 def _utc() -> Any:

@@ -93,11 +93,16 @@ def report_page(results: Results, about: About | None = None, zone: tzinfo | Non
         _happened(results, clock),
         _small(results),
     ]
+    return html(f"{title}: {about.place or results.name}", "".join(body))
+
+
+def html(title: str, body: str) -> str:
+    """A page that is whole in itself; of its body whoever makes that has escaped what is in it."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_e(title)}: {_e(about.place or results.name)}</title>"
-        f"<style>{STYLE}</style></head>\n<body>\n{''.join(body)}</body></html>\n"
+        f"<title>{escaped(title)}</title>"
+        f"<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
     )
 
 
@@ -137,9 +142,12 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
     return made
 
 
-def _e(text: object) -> str:
+def escaped(text: object) -> str:
     """Text from outside, as what it is and nothing else."""
     return escape(plain(text))
+
+
+_e = escaped
 
 
 def _head(title: str, about: About, results: Results, clock: Clock) -> str:

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from pathlib import Path
 
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.background import Background
 from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Threshold, Thresholds
 from amt_monitor.plot import Axis, Named
+from amt_monitor.report_dialog import asked_path, writing
 from amt_monitor.shown import FIRST, Scale, ticks_of
 from amt_monitor.theme import Colors, ThemedLabel, tint
 from amt_monitor.time_plot import TimePlot
@@ -91,9 +94,30 @@ class CompareWindow(QtWidgets.QDialog):
         split.setSizes([430, 570])
         box = QtWidgets.QDialogButtonBox(QtWidgets.QDialogButtonBox.StandardButton.Close)
         box.rejected.connect(self.reject)
+        save = box.addButton("&Save as a page...", QtWidgets.QDialogButtonBox.ButtonRole.ActionRole)
+        save.setObjectName("save")
+        save.setAutoDefault(False)
+        save.clicked.connect(self._save)
+        self._background = Background(self)
+        self._background.done.connect(lambda path: self._tell(f"written: {path}"))
+        self._background.refused.connect(lambda why: self._tell(f"not written: {why}"))
         whole = QtWidgets.QVBoxLayout(self)
         whole.addWidget(split, 1)
         whole.addWidget(box)
+
+    def _save(self) -> None:
+        path = asked_path(self, f"{self.found.b.name}-against-{self.found.a.name}")
+        if path is not None:
+            self.write(path)
+
+    def write(self, path: Path) -> None:
+        """Write it as a page to a file that ends in .html or .pdf."""
+        from amt_stream.comparing import comparison_page
+
+        self._background.run(writing(path, comparison_page(self.found)))
+
+    def _tell(self, words: str) -> None:
+        self.why.setText(plain(words))
 
     def _pictures(self) -> QtWidgets.QWidget:
         self.choice = QtWidgets.QComboBox()

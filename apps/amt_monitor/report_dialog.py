@@ -1,6 +1,7 @@
 """What only people know of a measurement, and where its page goes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -95,22 +96,15 @@ class ReportDialog(QtWidgets.QDialog):
         return found | {"note": self._note.toPlainText().strip()}
 
     def _choose(self) -> None:
-        usual = f"{self.results.name}-report.pdf"
-        name, kind = QtWidgets.QFileDialog.getSaveFileName(
-            self, "Save the report", usual, f"{PDF};;{HTML}"
-        )
-        if name:
-            path = Path(name)
-            ending = ".html" if kind == HTML else ".pdf"
-            self.write(path if path.suffix in (".html", ".pdf") else Path(f"{name}{ending}"))
+        path = asked_path(self, f"{self.results.name}-report")
+        if path is not None:
+            self.write(path)
 
     def write(self, path: Path) -> None:
         """Write the page to a file that ends in .html or .pdf; the old one of that name goes."""
         page = report_page(self.results, About(**self.fields))
-        # Qt lays out text in its own thread alone; what may wait for a disk is put aside.
-        made = pdf_of(page) if path.suffix == ".pdf" else page
         self.save.setEnabled(False)
-        self._background.run(lambda: _written(path, made))
+        self._background.run(writing(path, page))
 
     def _done(self, path: Path) -> None:
         self.save.setEnabled(True)
@@ -127,6 +121,22 @@ class ReportDialog(QtWidgets.QDialog):
 
     def _open(self) -> None:
         QtGui.QDesktopServices.openUrl(QtCore.QUrl.fromLocalFile(str(self._path)))
+
+
+def asked_path(over: QtWidgets.QWidget, usual: str) -> Path | None:
+    """The file that a person chooses for a page, with its ending; None for none."""
+    name, kind = QtWidgets.QFileDialog.getSaveFileName(
+        over, "Save the page", f"{usual}.pdf", f"{PDF};;{HTML}"
+    )
+    if not name:
+        return None
+    ending = ".html" if kind == HTML else ".pdf"
+    return Path(name) if Path(name).suffix in (".html", ".pdf") else Path(f"{name}{ending}")
+
+
+def writing(path: Path, page: str) -> Callable[[], Path]:
+    """What is left to be done where a disk may be waited for: Qt lays out text here alone."""
+    return partial(_written, path, pdf_of(page) if path.suffix == ".pdf" else page)
 
 
 def _written(path: Path, made: str | bytes) -> Path:

@@ -105,7 +105,7 @@ def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
     assert shown(ResultsWindow(read_results(bare))).badge.text == "uncalibrated"
 
 
-def test_two_are_compared_and_a_common_place_makes_it_sure(shown, log, tmp_path):
+def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tmp_path):
     softer = read_results(measure_into(tmp_path / "softer", gain=0.0095))
     window = shown(CompareWindow(read_results(log), softer))
     (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
@@ -119,6 +119,9 @@ def test_two_are_compared_and_a_common_place_makes_it_sure(shown, log, tmp_path)
     assert len(window._difference.y) > 10
     window.both.zoom(0.5, 1.0)
     assert window.apart.span_s == window.both.span_s
+    window.write(tmp_path / "page.pdf")
+    qtbot.waitUntil(lambda: window.why.text().startswith("written"), timeout=WAIT_MS)
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.fixture

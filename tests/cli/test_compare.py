@@ -26,6 +26,19 @@ def test_two_files_differ_by_their_gain(said, sound_file):
     assert "its error cancels" in out.splitlines()[-1]
 
 
+def test_a_page_is_written_with_both_over_time(said, sound_file, tmp_path):
+    a, b = sound_file(NOISE, name="<a>.wav"), sound_file(NOISE / 2, name="b.wav")
+    status, out, err = said("compare", a, b, "--model", "spl", "--out", "page.html")
+    assert (status, out) == (0, "")
+    assert "page.html: " in err
+    page = (tmp_path / "page.html").read_text()
+    assert "&lt;a&gt;.wav" in page
+    assert "<a>" not in page
+    assert page.count("<svg") == 2
+    assert "-6.02" in page
+    assert said("compare", a, b, "--model", "spl", "--out", "page.html")[0] == 1
+
+
 def test_what_cannot_be_compared_is_said(said, sound_file):
     a = sound_file(NOISE, name="a.wav")
     status, _, err = said("compare", a, "gone.wav", "--model", "spl")

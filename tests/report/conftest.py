@@ -17,7 +17,9 @@ LIMITS = ("laf_db>70,amber=60", "laeq_2s_db>200")
 MARK = 'singer <script>alert(1)</script> & "band"'
 
 
-def measure_into(folder, gain=0.01, calibration=SURE, models=("spl",), limits=LIMITS, gap=True):
+def measure_into(
+    folder, gain=0.01, calibration=SURE, models=("spl",), limits=LIMITS, gap=True, format="sqlite"
+):
     """4 s of noise into a log: 1 s is missing in the middle, and what is after it is louder."""
     preset = Preset(models, limits=tuple(map(limit_from_text, limits)))
     preset = preset.with_uncertainty(calibration.uncertainty_db)
@@ -25,7 +27,7 @@ def measure_into(folder, gain=0.01, calibration=SURE, models=("spl",), limits=LI
     table = Table(preset, made, Sound("hall <1>", FS, (1, 2), [calibration], None), 100)
     source = PushSource(FS, 2, live=False)
     noise = np.random.default_rng(0).standard_normal((FS // 10, 2)).astype(np.float32)
-    log = SessionLog(folder, table)
+    log = SessionLog(folder, table, format=format)
     with log, Engine(source, made, [log], calibration=calibration) as engine, source:
         for number in range(40):
             if number == 20:

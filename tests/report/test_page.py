@@ -57,6 +57,13 @@ def test_the_page_says_what_was_measured(log):
     assert str(results.start_utc)[:10] in words or "UTC" in words
 
 
+def test_one_that_has_not_ended_says_so(log):
+    results = read_results(log)
+    broken_off = Words(report_page(replace(results, summary={}))).text
+    assert "it was broken off, or still runs" in broken_off
+    assert "still runs" not in Words(report_page(results)).text
+
+
 def test_nothing_from_outside_does_anything(log):
     results = read_results(log)
     source = {**results.header["source"], "name": EVIL}

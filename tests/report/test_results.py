@@ -15,7 +15,7 @@ from amt_stream.presets import Preset
 from amt_stream.results import Results, ResultsError, read_results
 from amt_stream.session import Session, SessionError, SessionLog
 from amt_stream.table import Sound, Table
-from tests.report.conftest import FS, MARK, SURE
+from tests.report.conftest import FS, MARK, SURE, measure_into
 
 NOISE = 0.01 * np.random.default_rng(1).standard_normal((FS, 2))
 
@@ -38,6 +38,16 @@ def test_a_log_is_read_with_its_rows_summary_gap_and_marks(log):
     assert found.start_utc == first
     assert found.calibrated
     assert found.proof == session.entries[-1]["hash"]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_every_format_of_logs_is_read_alike(log, tmp_path, format):
+    found = read_results(measure_into(tmp_path / "log", format=format))
+    usual = read_results(log)
+    assert found.rows.columns == usual.rows.columns
+    np.testing.assert_array_equal(found.rows["laf_db"], usual.rows["laf_db"])
+    assert found.limits == usual.limits
+    assert [one.text for one in found.stretches] == [one.text for one in usual.stretches]
 
 
 def test_limits_counted_from_rows_are_those_of_the_summary(log):
