@@ -1,33 +1,9 @@
-"""Meters: what accumulates over frames, without torch and without threads."""
+"""Meters: what accumulates over frames, without torch and without threads.
 
-from amt_stream.metering.extremes import Event, Events, Hold, Maximum, TimeAbove
-from amt_stream.metering.histogram import Histogram, RollingHistogram
-from amt_stream.metering.loudness import LoudnessMeter
-from amt_stream.metering.percentiles import PERCENTS
-from amt_stream.metering.programme import EBU_9, EBU_18, DisplayScale, ProgrammeLoudness
-from amt_stream.metering.rolling import RollingLevel
-from amt_stream.metering.sharpness import SharpnessMeter
-from amt_stream.metering.sound_level import SoundLevelMeter
-from amt_stream.metering.third_octave import ThirdOctaveMeter
-from amt_stream.metering.zwicker import ZwickerMeter
+The names stand in `__init__.pyi`, and are imported when they are first used: some have compiled
+loops.
+"""
 
-__all__ = [
-    "EBU_9",
-    "EBU_18",
-    "PERCENTS",
-    "DisplayScale",
-    "Event",
-    "Events",
-    "Histogram",
-    "Hold",
-    "LoudnessMeter",
-    "Maximum",
-    "ProgrammeLoudness",
-    "RollingHistogram",
-    "RollingLevel",
-    "SharpnessMeter",
-    "SoundLevelMeter",
-    "ThirdOctaveMeter",
-    "TimeAbove",
-    "ZwickerMeter",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

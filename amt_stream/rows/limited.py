@@ -9,7 +9,6 @@ import numpy as np
 
 from amt_stream.frames import Event
 from amt_stream.limits import COLORS, GREEN, STATES, Limit
-from amt_stream.metering.forecast import FORECAST, LEVEL, forecasts
 from amt_stream.rows.block import ROW, Rows
 from amt_stream.rows.column import Column
 from amt_stream.rows.words import reading_text
@@ -24,6 +23,9 @@ def columns_of(limits: Iterable[Limit]) -> list[str]:
 
 
 def _forecasts(limit: Limit) -> list[str]:
+    # Its loops are compiled, which is much to load where there are no limits.
+    from amt_stream.metering.forecast import FORECAST, LEVEL, forecasts
+
     found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
     if found is None or limit.below:
         return []
