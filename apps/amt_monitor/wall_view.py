@@ -13,7 +13,15 @@ from amt_monitor.limit_words import forecast_words, state_of, state_words, value
 from amt_monitor.limits_pane import Light
 from amt_monitor.numbers import number_text
 from amt_monitor.pane import Badge
-from amt_monitor.theme import DARK, palette_of, repaint, tint
+from amt_monitor.theme import (
+    CONTRAST_DARK,
+    DARK,
+    Colors,
+    palette_of,
+    repaint,
+    theme,
+    tint,
+)
 from amt_monitor.top_bar import clock
 from amt_stream.plain import plain
 
@@ -60,8 +68,6 @@ class WallView(QtWidgets.QWidget):
         super().__init__()
         self.setObjectName("wall_view")
         self.setWindowTitle("Wall view - amt-stream")
-        self.colors = DARK
-        self.setPalette(palette_of(DARK))
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.CustomContextMenu)
@@ -90,8 +96,14 @@ class WallView(QtWidgets.QWidget):
         self._column.addLayout(self._places, 1)
         self._column.addLayout(bottom)
         self._column.addWidget(self.message)
+        theme.changed.connect(self._darken)
         self._darken()
         QtGui.QShortcut(QtGui.QKeySequence("Esc"), self).activated.connect(self.close)
+
+    @property
+    def colors(self) -> Colors:
+        """Its own, whatever the other windows have."""
+        return CONTRAST_DARK if theme.choice == "contrast" else DARK
 
     def choose(self, names: Sequence[str]) -> None:
         """Show these readings, the first one largest."""
@@ -166,7 +178,8 @@ class WallView(QtWidgets.QWidget):
         self._fit()
 
     def _darken(self) -> None:
-        """Labels are tinted before they are here."""
+        """Labels are tinted before they are here, and when the theme is another."""
+        self.setPalette(palette_of(self.colors))
         for label in self.findChildren(QtWidgets.QLabel):
             repaint(label)
 

@@ -3,7 +3,7 @@
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.theme import DARK, theme
+from amt_monitor.theme import CONTRAST_DARK, DARK, theme
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.limits import Limit
@@ -69,13 +69,13 @@ def test_it_is_dark_in_every_theme(qtbot, on_wall):
     before = theme.choice
     _, wall = on_wall()
     try:
-        for choice in ("light", "dark"):
+        for choice, colors in (("light", DARK), ("dark", DARK), ("contrast", CONTRAST_DARK)):
             theme.choose(choice)
             qtbot.wait(300)
             picture = wall.grab().toImage()
-            assert picture.pixelColor(2, 2).name() == DARK.paper
+            assert picture.pixelColor(2, 2).name() == colors.paper
             ink = wall.time.palette().color(wall.time.foregroundRole()).name()
-            assert ink == DARK.ink
+            assert ink == colors.ink
     finally:
         theme.choose(before)
 
