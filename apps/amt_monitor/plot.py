@@ -257,13 +257,13 @@ class Plot(QtWidgets.QWidget):
                 painter.drawText(room, align.AlignRight | align.AlignVCenter, text)
         if self.x.caption:
             below = QtCore.QRectF(area.left(), self.height() - line, area.width(), line)
-            painter.drawText(below, align.AlignCenter, self.x.caption)
+            painter.drawText(below, align.AlignCenter, _fitting(painter, self.x.caption, below))
         if self.y.caption:
             painter.save()
             painter.translate(0, area.bottom())
             painter.rotate(-90)
             beside = QtCore.QRectF(0, 0, area.height(), line)
-            painter.drawText(beside, align.AlignCenter, self.y.caption)
+            painter.drawText(beside, align.AlignCenter, _fitting(painter, self.y.caption, beside))
             painter.restore()
         painter.setPen(self.pen("ink"))
         painter.drawText(area.adjusted(5, 2, 0, 0), align.AlignLeft, self.unit_text)
@@ -283,6 +283,12 @@ class Plot(QtWidgets.QWidget):
             if left > taken:
                 taken = left + wide + 4
                 painter.drawText(QtCore.QPointF(left, top + metrics.ascent()), text)
+
+
+def _fitting(painter: QtGui.QPainter, text: str, room: QtCore.QRectF) -> str:
+    """A text, with dots where it is too long."""
+    side = QtCore.Qt.TextElideMode.ElideRight
+    return painter.fontMetrics().elidedText(text, side, int(room.width()))
 
 
 def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:

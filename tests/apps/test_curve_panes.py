@@ -11,6 +11,7 @@ from amt_monitor.held import Held
 from amt_monitor.past import Past, kept_of
 from amt_monitor.picture import color_table
 from amt_monitor.spectrum_pane import SpectrumPane
+from amt_monitor.theme import theme
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.frames import Event
@@ -199,3 +200,26 @@ def test_of_several_that_are_heard_the_first_is_kept():
     past.add(Rows({"row": np.array(["front", "back"] * 5)} | both))
     kept = past.rows(["laf_db"], 0.0, 1.0)
     assert kept["laf_db"].tolist() == [60.0] * 5
+
+
+def test_changing_panes_and_themes_loses_nothing_and_shows_the_rows(qtbot, open_window, model):
+    def engine(wanted):
+        return Engine(SignalSource([Tone(1000.0, level_db=60.0)]), model)
+
+    before = theme.choice
+    window = open_window(engine)
+    try:
+        for name in ("waterfall", "ears", "distribution", "spectrum"):
+            window.docks[name].toggleViewAction().trigger()
+            theme.choose("dark" if name in ("waterfall", "distribution") else "light")
+            qtbot.wait(200)
+        pane = window.docks["history"].pane
+        qtbot.waitUntil(lambda: pane.past.now_s > 1.0, timeout=10000)
+    finally:
+        theme.choose(before)
+    health = window.measurement.engine.health
+    assert (health.lost_samples, health.overruns) == (0, 0)
+    rows = pane.past.rows(["ltl_phon"], 0.0, pane.past.now_s)
+    np.testing.assert_allclose(np.diff(rows["time_s"]), 0.1)
+    shown = pane.layers.read_at(1.0)["ltl_phon"][0]
+    assert shown == rows["ltl_phon"][np.isclose(rows["time_s"], 1.0)][0]
