@@ -14,6 +14,7 @@ from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.measuring import Measured, measure
 from amt_stream.refusal import Refusal
 from amt_stream.report.content import readings
+from amt_stream.report.curves import is_followed
 from amt_stream.results import Results, ResultsError, read_results
 from amt_stream.session.reading import ROWS_IN
 
@@ -260,7 +261,7 @@ def _results(
         return Results.of_measured(given)
     path = Path(given)
     if path.is_dir() or path.suffix in ROWS_IN:
-        return read_results(path)
+        return read_results(path, is_followed)
     if not path.is_file():
         raise ResultsError(f"{path} is no file: give a log, or a file of rows or of sound")
     if calibration is None:

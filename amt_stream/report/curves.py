@@ -89,6 +89,11 @@ def words_of(column: Mapping[str, Any]) -> str:
     return f"{quantity}, {more}"
 
 
+def is_followed(column: Mapping[str, Any]) -> bool:
+    """Whether the course of a reading is worth its room in memory: of many bands it is not."""
+    return column["model"] not in BESIDE and column["statistic"] != "forecast"
+
+
 def is_drawn(column: Mapping[str, Any]) -> bool:
     """Whether a reading is one of those that change from moment to moment."""
     return (

@@ -23,8 +23,9 @@ from amt_stream.report.content import (
     readings,
     when,
 )
+from amt_stream.report.curves import is_followed
 from amt_stream.report.times import Clock
-from amt_stream.results import Results
+from amt_stream.results import Results, read_results
 from amt_stream.rows import Column
 
 ALL_READINGS = 20 * MOST_READINGS
@@ -192,6 +193,4 @@ class OpenedResults(QtCore.QObject):
 
     def read(self, path: Path) -> None:
         """A log's folder, or a file of rows."""
-        from amt_stream.results import read_results
-
-        self._background.run(lambda: (read_results(path), path))
+        self._background.run(lambda: (read_results(path, is_followed), path))
