@@ -3,8 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyqtgraph.Qt import QtWidgets
+from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.big_number import (
+    REFERENCE,
+    SMALLEST,
+    SMALLEST_CAPTION,
+    resize_text,
+    text_width,
+)
 from amt_monitor.modulation_pane import ColorScale, ModulationPane
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
@@ -12,6 +19,10 @@ from amt_stream.rows import EARS, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
+
+
+LONGEST = "88.8 Hz in 18888 Hz"
+MARGINS = 20
 
 
 class StrongestPane(Pane):
@@ -22,12 +33,19 @@ class StrongestPane(Pane):
         self.where, self.below = QtWidgets.QLabel("-"), QtWidgets.QLabel("")
         self.where.setObjectName("strongest_where")
         self.below.setObjectName("strongest_about")
-        font = self.where.font()
-        font.setPixelSize(40)
-        font.setBold(True)
-        self.where.setFont(font)
+        ignored = QtWidgets.QSizePolicy.Policy.Ignored
+        self.where.setSizePolicy(ignored, ignored)
+        self.below.setWordWrap(True)
+        tint(self.below, "second")
         self.body.addWidget(self.where, 1)
         self.body.addWidget(self.below)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        """As large as the longest words have room for."""
+        fitting = (self.width() - MARGINS) * REFERENCE // text_width(LONGEST, REFERENCE, bold=True)
+        size = max(SMALLEST, min(fitting, self.height() // 3))
+        resize_text(self.where, size, bold=True)
+        resize_text(self.below, max(SMALLEST_CAPTION, min(size // 3, self.width() // 30)))
 
     def show_cell(self, cell: Strongest | None, model: str) -> None:
         if cell is None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.modulation_spectrum import LONGEST, StrongestPane
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.models import ModulationSpectrum
@@ -91,3 +92,15 @@ def test_silence_and_keys(qtbot, open_window, king):
     qtbot.keyClick(window, QtCore.Qt.Key.Key_S)
     qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
     assert window.exit_code() == 0
+
+
+@pytest.mark.parametrize("size", [(260, 90), (520, 200), (1200, 600)])
+def test_the_strongest_modulation_is_as_large_as_there_is_room(qtbot, size):
+    pane = StrongestPane()
+    qtbot.addWidget(pane)
+    pane.resize(*size)
+    pane.show()
+    qtbot.waitExposed(pane)
+    pane.where.setText(LONGEST)
+    assert pane.where.fontMetrics().horizontalAdvance(LONGEST) <= pane.where.width()
+    assert pane.where.font().pixelSize() >= min(size[0] / 16, size[1] / 4)
