@@ -17,6 +17,7 @@ th, .second, .foot { color: #5b616e; }
 .lines td, .lines th { border-bottom: 1px solid #d9dce2; }
 .tight td, .tight td span { font-size: 7pt; }
 .number { text-align: right; }
+.numbers td { padding-top: 6px; padding-bottom: 3px; }
 .large { font-size: 22pt; font-weight: bold; }
 .doubt, .badge { color: #9a6700; font-weight: bold; }
 .hatched { background-color: #f7ecd3; }
