@@ -43,7 +43,7 @@ def _lines(engine: "Engine") -> Iterator[Told]:
     yield Told("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
-    yield _count("Not a number", health.non_finite, "sample", "no number", fs)
+    yield _count("Not a number", health.non_finite, "sample", "that were no number", fs)
     late = health.late_callbacks
     yield Told("Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0)
     if health.silent:
@@ -59,7 +59,7 @@ def _lines(engine: "Engine") -> Iterator[Told]:
         f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
         f"the slowest of a hundred {100 * health.block_share_p99:.0f} %",
     )
-    yield Told("Waiting", f"{health.queue_s:.2f} s of sound that came", health.queue_s > 1.0)
+    yield Told("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
     full = health.overruns
     words = f"no room for sound that came, {times(full)}" if full else "all that came had room"
     yield Told("Room", words, full > 0)
