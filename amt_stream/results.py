@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -130,6 +131,14 @@ class Results:
         first = int(np.argmax(known))
         since = np.timedelta64(round(1000 * float(self.rows["time_s"][first])), "ms")
         return np.datetime64(self.rows["utc"][first] - since)
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Of the clock where it was measured, as a log tells it."""
+        try:
+            return datetime.fromisoformat(str(self.settings.get("began_local"))).tzinfo
+        except ValueError:
+            return None
 
     @property
     def calibrated(self) -> bool:

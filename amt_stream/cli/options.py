@@ -699,7 +699,8 @@ def report_options(parser: argparse.ArgumentParser) -> None:
         "--zone",
         type=time_zone,
         metavar="NAME",
-        help="tell times by this zone, as Europe/Berlin or UTC (default: this computer's)",
+        help="tell times by this zone, as Europe/Berlin or UTC (default: the log's, or else this "
+        "computer's)",
     )
 
 

@@ -32,7 +32,11 @@ def _whole(found: Comparison) -> str:
     """What both are."""
     rows = []
     for side, results in (("A", found.a), ("B", found.b)):
-        facts = [*when(results, Clock(results.start_utc)), *device(results), *calibration(results)]
+        facts = [
+            *when(results, Clock(results.start_utc, results.zone)),
+            *device(results),
+            *calibration(results),
+        ]
         words = "<br>".join(f"{escaped(name)}: {escaped(value)}" for name, value in facts)
         rows.append(
             f'<td width="50%"><b>{side}: {escaped(results.name)}</b><br>'

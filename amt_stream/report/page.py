@@ -76,10 +76,10 @@ SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; "}
 def report_page(results: Results, about: About | None = None, zone: tzinfo | None = None) -> str:
     """The whole page, as HTML that needs nothing else.
 
-    zone: in which times are told; by default that of this computer
+    zone: in which times are told; by default that of the log, or else of this computer
     """
     about = about or About()
-    clock = Clock(results.start_utc, zone)
+    clock = Clock(results.start_utc, zone or results.zone)
     title = about.title or "Sound measurement"
     found = readings(results)
     body = [

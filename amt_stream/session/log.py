@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -256,6 +257,7 @@ class SessionLog:
         return {
             "format": format,
             "began_utc": utc_now(),
+            "began_local": local_now(),
             "resumed": None if saved is None else {"run": saved.run, "sample": saved.sample},
             "header": self._header(),
             **self.table.settings,
@@ -477,6 +479,11 @@ class SoundLog(SessionLog):
 
 def _joined(blocks: Sequence[Rows]) -> Rows | None:
     return Rows.concatenated(blocks, blocks[0].columns) if blocks else None
+
+
+def local_now() -> str:
+    """This second by the clock on the wall, with its zone."""
+    return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:

@@ -99,7 +99,10 @@ class ResultsWindow(QtWidgets.QDialog):
         column.addWidget(self._buttons())
 
     def _head(self) -> QtWidgets.QHBoxLayout:
-        facts = [*when(self.results, Clock(self.results.start_utc)), *device(self.results)]
+        facts = [
+            *when(self.results, Clock(self.results.start_utc, self.results.zone)),
+            *device(self.results),
+        ]
         facts += calibration(self.results)
         label = QtWidgets.QLabel("\n".join(f"{name}: {value}" for name, value in facts))
         label.setObjectName("facts")
@@ -166,7 +169,7 @@ def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
 
 def _happened(results: Results) -> str:
     """Limits, what was wrong, and every event, a line each."""
-    clock = Clock(results.start_utc)
+    clock = Clock(results.start_utc, results.zone)
     found = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
         for one in limit_lines(results, clock)

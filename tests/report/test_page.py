@@ -57,6 +57,15 @@ def test_the_page_says_what_was_measured(log):
     assert str(results.start_utc)[:10] in words or "UTC" in words
 
 
+def test_times_are_those_of_the_place_where_it_was_measured(log):
+    results = read_results(log)
+    assert results.zone is not None
+    away = {**results.settings, "began_local": "2026-11-22T20:00:00+05:30"}
+    assert "UTC+05:30" in report_page(replace(results, settings=away))
+    assert "UTC+05:30" not in report_page(replace(results, settings={"began_local": "soon"}))
+    assert "UTC+05:30" not in report_page(replace(results, settings=away), zone=UTC)
+
+
 def test_one_that_has_not_ended_says_so(log):
     results = read_results(log)
     broken_off = Words(report_page(replace(results, summary={}))).text
