@@ -160,7 +160,7 @@ class MainWindow(QtWidgets.QMainWindow):
         column.addWidget(self.message)
         self.first_start = FirstStart()
         self.first_start.setVisible(not self.settings.get("started", False))
-        self.first_start.closed.connect(lambda: self.settings.put(started=True))
+        self.first_start.closed.connect(self._has_started)
         column.addWidget(self.first_start)
         self.setMenuWidget(head)
         self.waiting = plain_label("waiting")
@@ -598,6 +598,11 @@ class MainWindow(QtWidgets.QMainWindow):
     def first_steps(self) -> None:
         """Show what a person needs to know at the first start."""
         self.first_start.show()
+
+    def _has_started(self) -> None:
+        if not self.settings.get("started", False):
+            self.settings.put(started=True)
+            self.lay_out_anew()  # there is more room now
 
     def _take_settings(self) -> None:
         self._tray.show_if(self.settings.get("tray", False))

@@ -16,11 +16,16 @@ from amt_monitor.pane import Elided
 def cut(window):
     """Labels and buttons that are seen and have less room than they ask for."""
     found = []
+    # Qt puts a dock that is behind a tab out of the window.
+    docks = window.findChildren(QtWidgets.QDockWidget)
+    behind = [dock for dock in docks if not window.rect().intersects(dock.geometry())]
     for widget in window.findChildren(QtWidgets.QWidget):
         if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton):
             continue
         if isinstance(widget, Elided) or not (widget.isVisible() and widget.text()):
             continue  # an elided one has all of its words in a tooltip
+        if any(dock.isAncestorOf(widget) for dock in behind):
+            continue
         wrapped = isinstance(widget, QtWidgets.QLabel) and widget.wordWrap()
         needs = widget.heightForWidth(widget.width()) if wrapped else widget.sizeHint().width()
         has = widget.height() if wrapped else widget.width()
