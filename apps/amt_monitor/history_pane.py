@@ -29,6 +29,11 @@ SPANS = {
     "8 h": 28800.0,
 }
 
+FOLLOW = (
+    "Follow the end (End). In the plot: wheel, + and - zoom; a drag, Page Up and Page Down move; "
+    "Left and Right read a time"
+)
+
 
 class HistoryPane(Pane):
     """Some columns of the rows, those of one unit, as they were; of longer times their mean, and
@@ -54,7 +59,7 @@ class HistoryPane(Pane):
         self.span.setAccessibleName("time that is shown")
         self.span.addItems(list(SPANS))
         self.span.activated.connect(self._choose_span)
-        self.live = _button("live", "Live", "Follow the end (End)")
+        self.live = _button("live", "Live", FOLLOW)
         self.live.clicked.connect(lambda: self.plot.show_until(None))
         self.choice = _button("columns", "Show", "Which readings are shown")
         self.columns_menu = QtWidgets.QMenu(self.choice)

@@ -190,9 +190,19 @@ class Plot(QtWidgets.QWidget):
         painter = QtGui.QPainter(self)
         painter.drawPixmap(0, 0, self._ground)
         self._paint_layers(painter)
+        if self.hasFocus():
+            painter.setClipping(False)
+            painter.setPen(self.pen("accent"))
+            painter.drawRect(self.inside.adjusted(-1, -1, 0, 0))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._arrange()
+
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, event: QtGui.QFocusEvent) -> None:
+        self.update()
 
     def changeEvent(self, event: QtCore.QEvent) -> None:
         if event.type() == QtCore.QEvent.Type.FontChange:

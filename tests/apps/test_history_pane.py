@@ -126,6 +126,11 @@ def test_it_follows_until_it_is_moved_and_after_end_again(qtbot, open_history, l
     assert plot.end_s == pytest.approx(609.9 - 60.0 * 300 / plot.inside.width(), abs=0.6)
     qtbot.mouseClick(pane.live, left)
     assert plot.follows
+    with qtbot.waitActive(pane):
+        pane.activateWindow()
+    plot.setFocus()
+    edge = plot.inside.left() - 1, plot.inside.center().y()
+    qtbot.waitUntil(lambda: plot.grab().toImage().pixelColor(*edge).name() == LIGHT.accent)
     for key in (Key.Key_Escape, Key.Key_Left, Key.Key_Left):
         qtbot.keyClick(plot, key)
     assert plot.cursor_s == pytest.approx(609.9 - 0.6)
