@@ -14,7 +14,7 @@ from amt_monitor.lines import Markers
 from amt_monitor.pane import Pane
 from amt_monitor.past import Past, middle_of
 from amt_monitor.plot import Axis, Plot
-from amt_monitor.shown import DECIBELS, caption_of, first_of, ticks_of, unit_of
+from amt_monitor.shown import DECIBELS, first_of, symbol_of, ticks_of, unit_of
 from amt_monitor.time_plot import clock
 from amt_stream.frames import Event
 from amt_stream.rows import reading_text
@@ -42,7 +42,7 @@ class DistributionPane(Pane):
         self.column.setAccessibleName("reading")
         for one in columns:
             if one.statistic == "instantaneous":
-                self.column.addItem(f"{caption_of(one.name)}, {unit_of(one.name)}", one.name)
+                self.column.addItem(f"{symbol_of(one.name)}, {unit_of(one.name)}", one.name)
         self.column.currentIndexChanged.connect(lambda _: self._choose())
         self.head.insertWidget(self.head.count() - 1, self.column)
         self.plot = Plot("distribution_plot")

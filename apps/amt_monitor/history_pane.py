@@ -12,7 +12,7 @@ from amt_monitor.history_layers import HistoryLayers
 from amt_monitor.kept_picture import EXPORTS, offer
 from amt_monitor.pane import Pane
 from amt_monitor.past import Past, middle_of
-from amt_monitor.shown import MOST, caption_of, first_of, traces_of, unit_of
+from amt_monitor.shown import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock
 from amt_stream.rows import Rows, reading_text
@@ -137,7 +137,7 @@ class HistoryPane(Pane):
             for one in columns:
                 if unit_of(one.name) == unit:
                     act = partial(self._toggle, one.name)
-                    action = self.columns_menu.addAction(caption_of(one.name), act)
+                    action = self.columns_menu.addAction(symbol_of(one.name), act)
                     action.setCheckable(True)
                     action.setData(one.name)
                     action.setToolTip(f"{one.quantity}, {one.statistic}")

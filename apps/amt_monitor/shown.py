@@ -1,13 +1,13 @@
 """Which readings a plot shows, in which color, and on which scale."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_monitor.captions import caption_of
 from amt_monitor.plot import Axis
 from amt_monitor.theme import Role
 
@@ -19,8 +19,6 @@ MOST = 4
 
 FIRST = ("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs")
 """What is shown where nobody has chosen: those of the unit of the first that there is."""
-
-UNITS = {"db": "dB", "lufs": "LUFS", "lu": "LU", "dbtp": "dBTP"}
 
 DECIBELS = ("phon", "dB", "LUFS", "LU", "dBTP")
 STEP_DB, LEAST_DB = 10.0, 40.0
@@ -37,21 +35,16 @@ class Trace(NamedTuple):
     dashed: bool
 
 
-def caption_of(name: str) -> str:
-    """A column in words, without its unit: "LTL", "LAeq 15min"."""
-    stem, _, _ = name.rpartition("_")
-    found = re.fullmatch(r"(.*_)?(ltl|stl|l[acz][fsi]|l[acz]eq|lae)((?:_.*)?)", stem)
-    if found is None:
-        return stem.replace("_", " ")
-    before, symbol, after = found.group(1) or "", found[2], found[3]
-    written = symbol[:2].upper() + symbol[2:].upper().replace("EQ", "eq")
-    return f"{before}{written}{after}".replace("_", " ").strip()
+def symbol_of(name: str) -> str:
+    """A column in short, without its unit: "LTL", "LAeq,15min", "gm2002 LTL"."""
+    caption = caption_of(name)
+    before = next((model for model in ("gm2002", "zwicker") if name.startswith(f"{model}_")), "")
+    return f"{before} {caption.symbol}".strip() if caption.symbol else caption.words
 
 
 def unit_of(name: str) -> str:
     """As a column's name ends."""
-    unit = name.rpartition("_")[2]
-    return UNITS.get(unit, unit)
+    return caption_of(name).unit
 
 
 def first_of(columns: "Sequence[Column]") -> list[str]:
@@ -76,7 +69,7 @@ def traces_of(names: Sequence[str]) -> list[Trace]:
             wanted = next(
                 one for one in free if one not in taken and not (one[0] == "accent" and sides)
             )
-        traces.append(Trace(name, caption_of(name), unit_of(name), *wanted))
+        traces.append(Trace(name, symbol_of(name), unit_of(name), *wanted))
     return traces
 
 
