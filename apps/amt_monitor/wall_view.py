@@ -98,7 +98,6 @@ class WallView(QtWidgets.QWidget):
         self._column.addWidget(self.message)
         theme.changed.connect(self._darken)
         self._darken()
-        QtGui.QShortcut(QtGui.QKeySequence("Esc"), self).activated.connect(self.close)
 
     @property
     def colors(self) -> Colors:
@@ -192,6 +191,12 @@ class WallView(QtWidgets.QWidget):
             sizes = [one.size_in(one.width(), one.height(), LARGEST) for one in together]
             for number in together:
                 number.set_size(min(sizes))
+
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        if event.key() == QtCore.Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         event.accept()

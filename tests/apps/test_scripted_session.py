@@ -220,6 +220,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     person.sees(lambda: not wall.isVisible())
 
     # Stop, and the session is in its folder, marker and all.
+    person.sees(lambda: window.measurement.measured_s > 2)
     person.presses(Key.Key_S)
     person.state("stopped")
     assert window.measurement.measured_s > 2
