@@ -77,7 +77,9 @@ class WallView(QtWidgets.QWidget):
         self.light = Light()
         self.state, self.limit = _words("wall_state"), _words("wall_limit")
         self.message = _words("wall_message")
-        self.message.setWordWrap(True)
+        for label in (self.limit, self.message):
+            label.setWordWrap(True)
+        self.source.setMinimumWidth(1)  # a long name does not widen the screen
         top = QtWidgets.QHBoxLayout()
         top.addWidget(self.source)
         top.addWidget(self.badge)

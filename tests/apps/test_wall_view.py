@@ -63,6 +63,9 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     assert wall.limit.text().endswith("dB, limit 50 dB")
     assert wall.source.text() == window.measurement.engine.source.name
     assert len(wall.time.text()) == 8
+    for label in (wall.limit, wall.source):
+        label.setText("many words " * 40)
+    assert wall.minimumSizeHint().width() < wall.width()
 
 
 def test_it_is_dark_in_every_theme(qtbot, on_wall):
