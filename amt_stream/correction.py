@@ -120,6 +120,7 @@ class Correction:
 
 
 def _hertz(hz: float) -> str:
+    hz = float(f"{hz:.3g}")
     return f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
 
 

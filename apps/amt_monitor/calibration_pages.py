@@ -466,11 +466,12 @@ class ResultPage(Page):
 
     def _show(self) -> None:
         before, after = self.draft.before.calibration, self.draft.after.calibration
-        both = before.calibrated and after.calibrated
-        difference = after.full_scale_db_spl - before.full_scale_db_spl
-        self.numbers.show_texts(
-            (_level(before), _level(after), f"{difference:+.2f} dB" if both else "-")
-        )
+        difference = f"{after.full_scale_db_spl - before.full_scale_db_spl:+.2f} dB"
+        if self.draft.tone is None:
+            difference = "as it was"
+        elif not before.calibrated:
+            difference = "-"
+        self.numbers.show_texts((_level(before), _level(after), difference))
         self.about.setText(plain(f"{self.draft.name}, channel {self.draft.channel}: {after}."))
 
 

@@ -78,12 +78,18 @@ class DeviceChoice(QtWidgets.QComboBox):
         ]
         if entries == [(self.itemText(i), self.itemData(i)) for i in range(1, self.count())]:
             return
-        current = self.currentText()
+        current, chosen = self.currentText(), self.device
         while self.count() > 1:
             self.removeItem(1)
         for text, device in entries:
             self.addItem(text, device)
-        self.setCurrentIndex(max(0, self.findText(current)))
+        place = self.findText(current)
+        if place < 0 and chosen is not None:
+            place = self.findData(chosen)  # it was given by its name alone
+        if place < 0 and chosen is not None:
+            self.addItem(current, chosen)  # it is chosen, and gone just now
+            place = self.count() - 1
+        self.setCurrentIndex(max(0, place))
 
 
 def _otherwise(device: dict[str, Any]) -> str | int:

@@ -337,7 +337,8 @@ class MainWindow(QtWidgets.QMainWindow):
         wanted, engine = measurement.wanted, measurement.engine
         device = wanted.device
         if device is None and engine is not None and isinstance(engine.source, MicrophoneSource):
-            device = engine.source.device.behind or engine.source.device.name
+            heard = engine.source.device
+            device = heard.name if heard.has_index else heard.behind
         was_measuring = measurement.measuring
         if was_measuring:
             measurement.stop()

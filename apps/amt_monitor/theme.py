@@ -5,6 +5,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QRadioButton")
+"""Controls whose ground is their own: of the window's they show the frame alone."""
+
 Choice = Literal["system", "light", "dark", "contrast"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
@@ -131,6 +134,11 @@ class Theme(QtCore.QObject):
     def _set(self, colors: Colors) -> None:
         self.colors = colors
         QtWidgets.QApplication.setPalette(palette_of(colors))
+        framed = palette_of(colors)
+        # Fusion draws their frames darker than this: on a dark ground, out of sight.
+        framed.setColor(QtGui.QPalette.ColorRole.Window, QtGui.QColor(colors.second))
+        for kind in FRAMED:
+            QtWidgets.QApplication.setPalette(framed, kind)
         for widget in QtWidgets.QApplication.allWidgets():
             repaint(widget)
         self.changed.emit()

@@ -84,6 +84,8 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
         assert "full-scale sine = 120.00 dB SPL" in microphone.before.text()
         assert "days old: make it again" in microphone.before.text()
         assert microphone.kept_as.text() == "virtual_mic"
+        qtbot.waitUntil(lambda: microphone.device.count() > 2, timeout=15000)
+        assert microphone.device.device == "virtual_mic", "what is heard is what is shown"
         press(qtbot, wizard, "NextButton")
         assert not tone.isComplete()
         qtbot.waitUntil(tone.isComplete, timeout=15000)
