@@ -263,4 +263,6 @@ def _kept(given: dict[str, Any]) -> tuple[tuple[str, int], Correction]:
     texts = [given.get(key) for key in ("name", "digest")]
     if not all(isinstance(text, str) for text in texts) or type(given.get("inverted")) is not bool:
         raise ValueError("it does not say its name and digest, and whether it is inverted")
+    if given.get("reference_hz") is not None:
+        raise ValueError("reference_hz is that of a calibration, and is not kept here")
     return (device, channel), Correction(**given)

@@ -9,7 +9,14 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.calibration import UNCALIBRATED, Calibration, Record, told_by
-from amt_stream.correction import Correction, CorrectionError, read_correction
+from amt_stream.correction import (
+    Correction,
+    CorrectionError,
+    keep_corrections,
+    kept_corrections,
+    read_correction,
+)
+from amt_stream.kept import CalibrationError
 from amt_stream.rows.header import calibrations
 
 POINTS = [(20.0, -1.3), (1000.0, 0.0), (10000.0, 2.1), (20000.0, -0.4)]
@@ -152,3 +159,26 @@ def test_a_recording_tells_it_and_a_header_that_it_was_there(umik):
     assert told.correction is None
     assert told.source.endswith("without umik.txt, with which it was heard")
     assert Calibration.from_dict(json.loads(json.dumps(asdict(given)))) == given
+
+
+def test_what_is_kept_of_a_device_is_read_strictly(tmp_path, umik):
+    path = tmp_path / "corrections.jsonl"
+    given = read_correction(umik, inverted=True)
+    assert kept_corrections(path) == {}
+    keep_corrections("usb", {1: given.at(1000.0), 2: given}, path)
+    keep_corrections("usb", {2: None}, path)
+    assert kept_corrections(path) == {("usb", 1): given}
+    good = path.read_text()
+    for line, said in (
+        ("[1]", "not a record"),
+        (good.replace('"usb"', "1"), "of which device and channel"),
+        (good.replace('"inverted": true', '"inverted": 1'), "whether it is inverted"),
+        (good.replace("-1.3", "NaN"), "beyond"),
+        (good.replace('"date"', '"day"'), "day"),
+        (good.replace('"frequencies_hz": [', '"frequencies_hz": [["x"], '), ""),
+        (good.replace('"reference_hz": null', '"reference_hz": "x"'), "reference_hz"),
+        (good.replace('"reference_hz": null', '"reference_hz": -1'), "reference_hz"),
+    ):
+        path.write_text(line)
+        with pytest.raises(CalibrationError, match=rf"corrections.jsonl, line 1: .*{said}"):
+            kept_corrections(path)

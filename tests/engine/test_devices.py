@@ -87,6 +87,9 @@ def test_a_name_that_may_be_any_microphone_keeps_no_calibration():
     assert known.kept_by == {"PulseAudio source usb_mic"}
     assert unknown.kept_by == set()
     assert device(0, "virtual_mic").kept_by == {"virtual_mic"}
+    # Tomorrow another card may be the first.
+    card = device(0, "USB Mic: Audio (hw:1,0)", identity="USB Mic: Audio (hw,0, 1:2 A)")
+    assert card.kept_by == {"USB Mic: Audio (hw,0, 1:2 A)"}
 
 
 def test_the_default_stays_the_microphone_that_it_was(virtual_mic, until):
