@@ -159,6 +159,9 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
     person = start("--source", "demo", *words)
     window = person.window
     person.picture("first_start")
+    assert window.first_start.isVisible()
+    got_it = window.first_start.findChild(QtWidgets.QToolButton, "got_it")
+    qtbot.mouseClick(got_it, QtCore.Qt.MouseButton.LeftButton)
 
     # Another input, by the keyboard.
     person.sees(lambda: window.device.findData("virtual_mic") > 0)
@@ -246,6 +249,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
 
     # The next morning the calibration is there, and so is the session.
     person = start("--device", "virtual_mic", *words)
+    assert not person.window.first_start.isVisible()
     assert not person.window.bar.calibration.text
     assert person.window.bar.calibrated.text() == "calibrated"
     (recent,) = (one for one in person.window.recent_menu.actions() if one.data() == log)
@@ -276,6 +280,10 @@ def test_what_a_text_shows_of_the_window(qtbot, start, name, qapp):
     theme.choose(colors)
     try:
         person = start("--source", source, *words)
+        qtbot.mouseClick(
+            person.window.findChild(QtWidgets.QToolButton, "got_it"),
+            QtCore.Qt.MouseButton.LeftButton,
+        )
         assert panes <= {one.kind.name for one in person.window.docks.values() if one.is_seen}
         if PICTURES:
             qtbot.wait(HISTORY_MS)
