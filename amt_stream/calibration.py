@@ -9,7 +9,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from amt_stream.correction import Correction, keep_corrections, kept_corrections
+from amt_stream.correction import (
+    Correction,
+    corrections_of,
+    keep_corrections,
+    kept_corrections,
+)
 from amt_stream.kept import kept_path, read_kept, write_kept
 from amt_stream.plain import brief
 
@@ -163,6 +168,8 @@ class Calibration:
 
         The calibrator's tone went through the microphone too: its reading stays as it was.
         """
+        if correction is None and self.correction is None:
+            return self
         at = None if correction is None else correction.at(self.frequency_hz)
         return replace(self, correction=at)
 
@@ -388,13 +395,9 @@ def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[C
     devices: the names that the device is kept by
     """
     known = {r.channel: r.calibration for r in read_records() if r.device in devices}
-    responses = {
-        channel: one for (device, channel), one in kept_corrections().items() if device in devices
-    }
-    given = [known.get(channel, UNCALIBRATED) for channel in channels]
     return [
-        one if responses.get(channel) is None else one.with_correction(responses[channel])
-        for channel, one in zip(channels, given, strict=True)
+        known.get(channel, UNCALIBRATED).with_correction(correction)
+        for channel, correction in zip(channels, corrections_of(devices, channels), strict=True)
     ]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -235,6 +235,12 @@ def kept_corrections(path: Path | None = None) -> dict[tuple[str, int], Correcti
     Raises CalibrationError, naming file and line, for a line that is none.
     """
     return dict(read_kept(path or corrections_path(), _kept))
+
+
+def corrections_of(devices: Collection[str], channels: Sequence[int]) -> list[Correction | None]:
+    """What is kept of each channel of a device, by any of the names that it is kept by."""
+    kept = {channel: one for (name, channel), one in kept_corrections().items() if name in devices}
+    return [kept.get(channel) for channel in channels]
 
 
 def keep_corrections(

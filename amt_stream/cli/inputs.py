@@ -18,7 +18,7 @@ from amt_stream.calibration import (
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import NONE, PCM, PCM_CHANNELS, PCM_FS, Named
-from amt_stream.correction import Correction, read_correction
+from amt_stream.correction import Correction, corrections_of, read_correction
 from amt_stream.engine.devices import InputDevice
 from amt_stream.engine.microphone import MicrophoneSource
 from amt_stream.engine.row import Row, named_rows
@@ -229,6 +229,8 @@ def open_microphone(
     heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
+        if any(kept := corrections_of(source.device.kept_by, heard)):
+            calibration = with_corrections(calibration, kept)
     elif source.device.played:
         calibration = [PLAYED] * len(heard) if rows else [PLAYED]
     else:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Record, kept_channels, utc_now, write_records
+from amt_stream.calibration import Calibration, Record, kept_channels, utc_now, write_records
 from amt_stream.cli.devices import run_devices
 from amt_stream.cli.inputs import open_microphone
 from amt_stream.correction import keep_corrections, read_correction
@@ -126,6 +126,15 @@ def test_a_device_keeps_its_correction(run, folder, playing, sound_file, tmp_pat
         assert one["correction"]["reference_hz"] == pytest.approx(1000, abs=0.1)
         assert one["overdue"] is False
     assert float(heard.rows["laf_db"][-1]) == pytest.approx(94.0, abs=0.02)
+
+
+def test_a_level_that_is_typed_leaves_the_correction_that_is_kept(virtual_mic, folder):
+    given = read_correction(folder / "mic.cal")
+    keep_corrections("virtual_mic", {2: given})
+    first, second = open_microphone("virtual_mic", full_scale_db=120.0).calibration
+    assert first == Calibration(120.0)
+    assert second == Calibration(120.0).with_correction(given)
+    assert second.correction.reference_hz is None
 
 
 def test_a_calibration_that_is_too_old_is_told(virtual_mic, folder, capsys):
