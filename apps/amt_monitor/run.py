@@ -8,7 +8,8 @@ import time
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.application import application
-from amt_monitor.main_window import MainWindow, MakeLog
+from amt_monitor.controls import MakeLog
+from amt_monitor.main_window import MainWindow
 from amt_monitor.measurement import MakeEngine
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme

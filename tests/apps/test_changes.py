@@ -54,7 +54,7 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
     spectrum.close()
     pass_some(qtbot, heard)
     assert not spectrum.is_seen
-    window.lay_out_anew()
+    window.area.lay_out_anew()
     qtbot.waitUntil(lambda: spectrum.is_seen, timeout=5000)
     spectrum.open_alone()
     qtbot.waitUntil(lambda: spectrum.pane.window() is not window, timeout=5000)

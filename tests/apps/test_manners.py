@@ -114,6 +114,6 @@ def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window = open_window(tone_engine)
     window.resize(*size)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == size, timeout=5000)
-    window.lay_out_anew()
+    window.area.lay_out_anew()
     qtbot.wait(300)
     assert cut(window) == []

@@ -151,7 +151,7 @@ def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), *models))
     window.resize(1024, 600)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == (1024, 600), timeout=5000)
-    window.lay_out_anew()
+    window.area.lay_out_anew()
     qtbot.wait(200)
     seen = [dock for dock in window.docks.values() if dock.is_seen]
     assert {models[0], "history"} <= {dock.kind.name for dock in seen}

@@ -119,7 +119,7 @@ def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_en
     window.docks["spectrum"].close()
     window._layouts_menu.save_as("no & spectrum")
     window._layouts_menu.save_as("  ")
-    window.lay_out_anew()
+    window.area.lay_out_anew()
     assert window.docks["spectrum"].isVisible()
     window.close_now()
     again = open_window(tone_engine)

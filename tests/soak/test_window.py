@@ -46,9 +46,9 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
     began_mb, began_widgets = 0.0, 0
     for k in range(100):
-        window.stop()
+        window.controls.stop()
         state("stopped")
-        window.anew()
+        window.controls.anew()
         state("running")
         if k == 49:
             gc.collect()
@@ -57,7 +57,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     place = window.device.findData("virtual_mic")
     for k in range(50):
         window.device.setCurrentIndex(place if k % 2 == 0 else 0)
-        window._change_input()
+        window.controls.change_input()
         state("running")
     for k in range(200):
         window.resize(1024 + 7 * (k % 50), 600 + 11 * (k % 30))
@@ -67,7 +67,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         dock = docks[k % len(docks)]
         dock.setVisible(not dock.isVisible())
         qtbot.wait(20)
-        window.lay_out_anew()
+        window.area.lay_out_anew()
         qtbot.wait(20)
     qtbot.wait(1000)
     gc.collect()

@@ -1,0 +1,266 @@
+"""What a person does with the measurement: begin, pause, stop, mark, log, calibrate."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.calibration_list import CalibrationList
+from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.log_watch import log_in
+from amt_monitor.measurement import Measurement, Wanted
+from amt_monitor.models_menu import swap_models
+from amt_monitor.settings import Settings
+from amt_monitor.top_bar import clock
+from amt_stream.events import keeper_in
+from amt_stream.refusal import Refusal
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.session import SessionLog
+
+FREE_MS = 50
+ASK_S = 60.0
+"""Readings of so long are not thrown away unasked."""
+
+MakeLog = Callable[["Engine", Path | None], "SessionLog"]
+"""Makes a log of what an engine measures, in a folder, or where logs usually are."""
+
+
+class Controls(QtCore.QObject):
+    """Does it, and asks before readings are lost [main-thread].
+
+    over: the window, and `front` what stands before it just now
+    device: the list of inputs
+    make_log: None where nothing can be logged that is not from the beginning
+    `changed` comes after each, and `told` with a sentence
+    """
+
+    changed = QtCore.Signal()
+    told = QtCore.Signal(str)
+
+    def __init__(
+        self,
+        over: QtWidgets.QWidget,
+        measurement: Measurement,
+        settings: Settings,
+        device: DeviceChoice,
+        *,
+        make_log: MakeLog | None,
+        front: Callable[[], QtWidgets.QWidget],
+    ) -> None:
+        super().__init__(over)
+        self.measurement, self._settings, self._device = measurement, settings, device
+        self._over, self._make_log = over, make_log
+        self._front = front
+
+    def choose_models(self, names: tuple[str, ...]) -> None:
+        """Measure with other models, from nothing."""
+        wanted = replace(self.measurement.wanted, models=names, past=None, log=None)
+        begin = partial(self.begin, wanted)
+        self.unless_lost("Measure with other models?", "Begin", begin)
+
+    def set_models(self, setting: str, word: str) -> None:
+        """Set the models otherwise while they run; they are made in the background."""
+        measurement = self.measurement
+        engine = measurement.engine
+        if engine is not None and measurement.measuring:
+            settings = dict(measurement.wanted.settings) | {setting: word}
+            measurement.wanted = replace(measurement.wanted, settings=settings)
+            self._in_background("swap", lambda: swap_models(engine, setting, word))
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        if self.measurement.paused or not self.measurement.measuring:
+            self._go_on()
+        else:
+            self.measurement.pause()
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Stop; go on where it is stopped."""
+        if self.measurement.measuring:
+            self.measurement.stop()
+        else:
+            self._go_on()
+        self.changed.emit()
+
+    def _go_on(self) -> None:
+        if self.measurement.paused or self.measurement.can_go_on:
+            self.measurement.go_on()
+        elif not self.measurement.measuring:
+            self.begin(replace(self.measurement.wanted, past=None, log=None))
+
+    def anew(self) -> None:
+        """Begin from nothing."""
+        wanted = replace(self.measurement.wanted, past=None, log=None)
+        self.unless_lost("Begin a new measurement?", "Begin", lambda: self.begin(wanted))
+
+    def clear(self) -> None:
+        """Forget what was counted."""
+        engine = self.measurement.engine
+        if engine is not None and self.measurement.measuring:
+            self.unless_lost("Reset the readings?", "Reset", engine.clear)
+
+    def reset(self) -> None:
+        """Models back to silence; the clock goes on."""
+        if self.measurement.engine is not None and self.measurement.measuring:
+            self.measurement.engine.reset()
+
+    def mark(self) -> None:
+        """Ask for a note, and keep it with the moment at which it is given."""
+        engine = self.measurement.engine
+        if engine is None or not self.measurement.measuring:
+            return
+        count = sum(event.kind == "mark" for event in engine.events) + 1
+        dialog = QtWidgets.QInputDialog(self._front())
+        dialog.setWindowTitle("Marker")
+        dialog.setLabelText("Note")
+        dialog.setTextValue(f"mark {count}")
+        dialog.textValueSelected.connect(engine.mark)
+        dialog.open()
+
+    def log(self) -> None:
+        """Log from here on, or no more."""
+        engine = self.measurement.engine
+        if engine is None or not self.measurement.measuring:
+            self.told.emit("nothing is measured, so there is nothing to log: start first")
+        elif (log := log_in(engine)) is not None:
+            engine.detach(log)
+            self.measurement.wanted = replace(self.measurement.wanted, log=None)
+        elif self._make_log is None:
+            self.told.emit("this program has no place for logs")
+        else:
+            try:
+                log = self._make_log(engine, self._folder)
+            except (Refusal, OSError) as error:
+                self.told.emit(str(error))
+            else:
+                engine.attach(log, log.table.rows.begin)
+                self.measurement.wanted = replace(self.measurement.wanted, log=log.path)
+                self._settings.add_recent(log.path)
+        self.changed.emit()
+
+    def replay(self) -> None:
+        """Have the last of the sound written; the event of it tells where."""
+        engine = self.measurement.engine
+        keeper = keeper_in(engine.sinks) if engine is not None else None
+        if keeper is None:
+            self.told.emit(
+                "no sound is kept: let it be kept, in File > Settings, and begin a new measurement"
+            )
+            return
+        self._in_background("replay", keeper.replay)
+
+    def calibrate(self) -> None:
+        """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
+        self.unless_lost("Calibrate a microphone?", "Calibrate", self._calibrate)
+
+    def _calibrate(self) -> None:
+        # Its source brings torch; a window is seen before that.
+        from amt_stream.engine.microphone import MicrophoneSource
+
+        measurement = self.measurement
+        wanted, engine = measurement.wanted, measurement.engine
+        device = wanted.device
+        if device is None and engine is not None and isinstance(engine.source, MicrophoneSource):
+            heard = engine.source.device
+            device = heard.name if heard.has_index else heard.behind
+        was_measuring = measurement.measuring
+        if was_measuring:
+            measurement.stop()
+        self._once_free(lambda: self._open_wizard(device, wanted, was_measuring))
+
+    def _once_free(self, action: Callable[[], object]) -> None:
+        """Do what needs the input, when nothing holds it any more."""
+        self.measurement.poll()
+        if self.measurement.busy:
+            QtCore.QTimer.singleShot(FREE_MS, lambda: self._once_free(action))
+        elif self._over.isVisible():
+            action()
+
+    def _open_wizard(self, device: str | int | None, wanted: Wanted, goes_on: bool) -> None:
+        from amt_monitor.calibration_wizard import CalibrationWizard
+
+        wizard = CalibrationWizard(self._over, device)
+        kept: list[str] = []
+        wizard.kept.connect(kept.append)
+
+        def go_on(_: int) -> None:
+            wizard.deleteLater()
+            if kept:
+                self.begin(replace(wanted, past=None, log=None))
+            elif goes_on:
+                self._go_on()
+
+        wizard.finished.connect(go_on)
+        wizard.open()
+
+    def calibrations(self) -> None:
+        """Show what is kept of every microphone."""
+        kept = CalibrationList(self._over)
+        kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        kept.open()
+
+    def play(self, path: Path) -> None:
+        """Measure a sound file as it sounds."""
+        wanted = Wanted(file=path)
+        self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
+
+    def change_input(self) -> None:
+        """Measure what was chosen."""
+        wanted = Wanted(device=self._device.device)
+
+        def stay() -> None:
+            self._device.choose(self.measurement.wanted.device)
+
+        self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
+
+    def begin(self, wanted: Wanted) -> None:
+        """Measure, as settings say."""
+        keep_s = float(self._settings.get("keep_s", 0))
+        self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
+        self.changed.emit()
+
+    def unless_lost(
+        self,
+        question: str,
+        verb: str,
+        action: Callable[[], object],
+        otherwise: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Do what throws readings away; ask first where these are many, and in no log."""
+        measured_s = self.measurement.measured_s
+        if measured_s < ASK_S or log_in(self.measurement.engine) is not None:
+            action()
+            return
+        box = QtWidgets.QMessageBox(self._front())
+        box.setObjectName("question")
+        box.setText(question)
+        box.setInformativeText(f"The readings of {clock(measured_s)} are in no log: they are lost.")
+        role = QtWidgets.QMessageBox.ButtonRole
+        yes = box.addButton(verb, role.DestructiveRole)
+        box.addButton("Cancel", role.RejectRole)
+        box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
+        box.open()
+
+    def _in_background(self, name: str, work: Callable[[], object]) -> None:
+        """Do what waits for a disk; what it refuses is said."""
+
+        def run() -> None:
+            try:
+                work()
+            except (Refusal, ValueError) as refusal:
+                self.told.emit(str(refusal))
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where logs and sounds are, if somebody has said so."""
+        text = self._settings.get("log_folder", "")
+        return Path(text) if text else None

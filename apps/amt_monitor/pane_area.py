@@ -1,0 +1,102 @@
+"""The panes of what is measured, in docks of a window, and how they lie."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.docks import VERSION, Dock, lay_out
+from amt_monitor.kinds import kinds_of
+from amt_monitor.look import Look
+from amt_monitor.pane import Pane
+from amt_monitor.settings import Settings
+
+if TYPE_CHECKING:
+    from amt_stream.rows import Rows
+
+LAYOUTS = "layouts"
+"""Under which settings keep them, by the names of the panes."""
+
+
+class PaneArea:
+    """Makes docks for what can be seen of a measurement; a layout is kept for each set of them.
+
+    docks: by the names of their panes
+    """
+
+    def __init__(self, window: QtWidgets.QMainWindow, settings: Settings) -> None:
+        window.setDockNestingEnabled(True)
+        self._window, self._settings = window, settings
+        self.docks: dict[str, Dock] = {}
+        self._of: tuple[int, tuple[str, ...] | None] | None = None
+
+    @property
+    def seen(self) -> dict[str, Pane]:
+        """The panes that are on a screen just now."""
+        found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}
+        return {name: pane for name, pane in found.items() if pane is not None}
+
+    def fit(self, look: Look, begun: int) -> bool:
+        """Make docks for what is measured, where that has changed; gives whether they are new.
+
+        begun: how many measurements have; the panes of one before are used again for the same
+            models
+        """
+        names = None if look.readings is None else tuple(look.readings.models)
+        before, self._of = self._of, (begun, names)
+        if before == self._of:
+            return False
+        if before is not None and names is not None and before[1] == names:
+            for pane in self._made():
+                pane.begin_anew()
+            return False
+        self.keep()
+        self.leave()
+        if (before_panes := self._window.centralWidget()) is not None:
+            before_panes.hide()  # docks have its room then
+        self.docks = {kind.name: Dock(kind) for kind in kinds_of(look, self._settings)}
+        for dock in self.docks.values():
+            if dock.kind.always:
+                dock.fill()
+        self.lay_out_anew()
+        kept = self._settings.get(LAYOUTS, {}).get(self.name)
+        if isinstance(kept, str):
+            self.restore(kept)
+        return True
+
+    def hand_on(self, rows: "Sequence[Rows]") -> None:
+        """Let all panes have new rows, also those that are not seen."""
+        for pane in self._made():
+            pane.take(rows)
+
+    def leave(self) -> None:
+        """Take all docks out of the window."""
+        for dock in self.docks.values():
+            self._window.removeDockWidget(dock)
+            dock.leave()
+
+    @property
+    def name(self) -> str:
+        """Of the layout: by its panes."""
+        return " ".join(sorted(self.docks))
+
+    def layout(self) -> str:
+        """How the docks lie, as text."""
+        return bytes(self._window.saveState(VERSION).toBase64().data()).decode()
+
+    def restore(self, text: str) -> None:
+        """Let them lie as `layout` has told."""
+        self._window.restoreState(QtCore.QByteArray.fromBase64(text.encode()), VERSION)
+
+    def keep(self) -> None:
+        """Remember how they lie."""
+        if self.docks:
+            kept = self._settings.get(LAYOUTS, {}) | {self.name: self.layout()}
+            self._settings.put(**{LAYOUTS: kept})
+
+    def lay_out_anew(self) -> None:
+        """As it is usual."""
+        lay_out(self._window, list(self.docks.values()))
+
+    def _made(self) -> list[Pane]:
+        return [dock.pane for dock in self.docks.values() if dock.pane is not None]
