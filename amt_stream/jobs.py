@@ -17,7 +17,7 @@ TRIES = 3
 
 
 class WorkerLost(RuntimeError):
-    """An item took every process along that tried it, or was among those that were."""
+    """An item took every process along that tried it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -48,7 +48,8 @@ def as_done(
 ) -> Iterator[tuple[int, Found | WorkerLost]]:
     """The same as soon as each is done, with its place; WorkerLost stands for what cannot be had.
 
-    Where a process is lost, others take its place, and do again what was not done.
+    Where a process is lost, others take its place, and do again what was not done: one by one, so
+    that no item is blamed for what another does to its process.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
@@ -65,6 +66,9 @@ def as_done(
     try:
         while left or running:
             while left and len(running) < jobs:
+                alone = tries[left[-1]] > 0
+                if alone and running:
+                    break
                 place = left.pop()
                 if tries[place] == TRIES:
                     yield place, WorkerLost()
@@ -74,6 +78,9 @@ def as_done(
                     running[pool.submit(function, items[place])] = place
                 except BrokenProcessPool:  # while it had nothing to do
                     left.append(place)
+                    tries[place] -= 1
+                    break
+                if alone:
                     break
             lost = []
             for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -222,7 +222,8 @@ def test_a_stage_that_says_nothing_runs_as_two_ears_at_any_rate():
         assert engine.health.device_state == "ended"
 
 
-OTHERS = {"fc": [200.0, 1000.0], "order": 2, "cutoff": 100.0, "fs_out": 32000}
+GAINS = [[[20.0, 0.0], [20000.0, 1.0]]]
+OTHERS = {"fc": [200.0, 1000.0], "order": 2, "cutoff": 100.0, "fs_out": 32000, "gains": GAINS}
 AT_A_RATE = [
     (kind, name)
     for kind in STAGES.values()
