@@ -51,6 +51,8 @@ class PaneArea:
                 pane.begin_anew()
             return False
         self.keep()
+        for dock in self.docks.values():
+            self._window.removeDockWidget(dock)
         self.leave()
         if (before_panes := self._window.centralWidget()) is not None:
             before_panes.hide()  # docks have its room then
@@ -70,9 +72,9 @@ class PaneArea:
             pane.take(rows)
 
     def leave(self) -> None:
-        """Take all docks out of the window."""
-        for dock in self.docks.values():
-            self._window.removeDockWidget(dock)
+        """Let go of all panes and of their windows, once."""
+        left, self.docks = self.docks, {}
+        for dock in left.values():
             dock.leave()
 
     @property

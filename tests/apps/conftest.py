@@ -1,6 +1,7 @@
 """A window on a screen of our own, with real engines behind it."""
 
 import pytest
+from pyqtgraph.Qt import QtCore
 
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.models import Moore2016
@@ -46,3 +47,6 @@ def open_window(qtbot, tmp_path):
     yield make
     for window in windows:
         window.close_now()
+        window.deleteLater()
+    # Here, and not when some thread collects garbage: widgets belong to this one.
+    QtCore.QCoreApplication.sendPostedEvents(None, QtCore.QEvent.Type.DeferredDelete)
