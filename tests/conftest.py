@@ -1,6 +1,7 @@
 """What tests start for themselves: a microphone and a screen. In CI no test may skip."""
 
 import contextlib
+import gc
 import os
 import shlex
 import shutil
@@ -131,6 +132,24 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             place = nodeid.partition("::")[0]
             return place if place in SHARING else nodeid
+
+        def remove_node(self, node):
+            """What a worker that died had not begun goes to the others.
+
+            xdist hands on what it had done as well: a worker waits for ever with none but these.
+            """
+            left = self.assigned_work.pop(node)
+            waiting = [
+                (unit, test) for unit in left.values() for test, done in unit.items() if not done
+            ]
+            if not waiting:
+                return None
+            unit, crashed = waiting[0]
+            unit[crashed] = True
+            self.workqueue.update({k: unit for k, unit in left.items() if not all(unit.values())})
+            for other in self.nodes:
+                self._reschedule(other)
+            return crashed
 
     return Scheduling(config, log)
 
@@ -281,6 +300,19 @@ def xvfb() -> Iterator[str]:
         yield f":{number}"
     server.terminate()
     server.wait()
+
+
+@pytest.fixture
+def qtbot(qtbot):
+    """Garbage is collected between events: it may hold the very window that takes one."""
+    from pyqtgraph.util.garbage_collector import GarbageCollector
+
+    collector = GarbageCollector()
+    yield qtbot
+    collector.timer.stop()
+    gc.collect()
+    gc.freeze()  # else each test would look through all that was imported
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

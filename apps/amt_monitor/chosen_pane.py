@@ -90,6 +90,6 @@ class ChosenPane(Pane):
         old = self.grid
         self.grid = ReadingGrid([[Cell(name)] for name in large], [[Cell(name)] for name in small])
         self.body.replaceWidget(old, self.grid)
-        old.setParent(None)
+        old.hide()
         old.deleteLater()
         self.body.setStretchFactor(self.grid, 1)

@@ -95,7 +95,8 @@ class Dock(QtWidgets.QDockWidget):
         """Let go of the pane and of its window."""
         if self._own is not None:
             self._own.close()
-        self.setParent(None)
+        # No layout that is restored meanwhile may mean this one.
+        self.setObjectName("")
         self.deleteLater()
 
     def _take_back(self) -> None:

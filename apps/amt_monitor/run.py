@@ -1,11 +1,13 @@
 """A meter's window, from its opening to the program's exit code."""
 
+import gc
 import os
 import signal
 import sys
 import time
 
 from pyqtgraph.Qt import QtCore
+from pyqtgraph.util.garbage_collector import GarbageCollector
 
 from amt_monitor.application import application
 from amt_monitor.controls import MakeLog
@@ -58,11 +60,21 @@ def run_window(
         else:
             QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close_now)
 
+    def spare_what_stays() -> None:
+        # Collecting looks through all that was imported, 0.2 s in which no thread runs Python.
+        if window.shown is None:
+            QtCore.QTimer.singleShot(500, spare_what_stays)
+        else:
+            gc.freeze()
+
     before = {
         number: signal.signal(number, end)
         for number in (getattr(signal, name) for name in ENDS if hasattr(signal, name))
         if signal.getsignal(number) is not signal.SIG_IGN
     }
+    # Collected in an engine's thread, garbage may hold a widget, which is the main thread's.
+    collector = GarbageCollector()
+    spare_what_stays()
     # A painting window must not keep the device's callback waiting for the interpreter's lock.
     switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
@@ -73,6 +85,8 @@ def run_window(
         app.exec()
     finally:
         sys.setswitchinterval(switch_interval)
+        collector.timer.stop()
+        gc.enable()
         for number, handler in before.items():
             signal.signal(number, handler)
         window.close_now()

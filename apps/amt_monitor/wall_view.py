@@ -112,7 +112,7 @@ class WallView(QtWidgets.QWidget):
             return
         for number in self.numbers.values():
             self._places.removeWidget(number)
-            number.setParent(None)
+            number.hide()
             number.deleteLater()
         self.numbers = {}
         for name in names:
