@@ -440,7 +440,8 @@ class Engine:
             if not isinstance(words, str):
                 raise TypeError(f"the {name} of an event is {words!r}: give words")
         self._index_of(row)
-        self._tell_once_done(kind, text, row)
+        self._telling.by_person(kind, text, row or "")
+        self._measurement.commands.put(self._telling.notes)
 
     def tell_event(self, event: Event) -> None:
         """Tell what a sink has found in the sound, within 0.2 s [any-thread]."""
@@ -635,6 +636,7 @@ class Engine:
         self._course.ready.set()
         self._telling.sinks()
         self._telling.pass_on()
+        self._telling.notes()
         outlets = self._outlets.end()
         self._intake.end()
         self._intake.join(until - time.monotonic())

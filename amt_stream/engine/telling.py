@@ -33,6 +33,7 @@ class Telling:
         self._position, self._epoch, self._resumed_at = position, epoch, resumed_at
         self._events: deque[Event] = deque(maxlen=EVENTS)
         self._told: deque[tuple[str, str] | Event] = deque()
+        self._notes: deque[tuple[str, str, str]] = deque()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -46,6 +47,16 @@ class Telling:
     def by_sink(self, event: Event) -> None:
         """Keep what a sink has found in the sound for the engine's own thread [any-thread]."""
         self._told.append(event)
+
+    def by_person(self, kind: str, text: str, row: str) -> None:
+        """Keep a note; where the sound ends it has no next block to wait for [any-thread]."""
+        self._notes.append((kind, text, row))
+
+    def notes(self) -> None:
+        """Tell of what persons have noted meanwhile [engine-thread]."""
+        with contextlib.suppress(IndexError):
+            while self._notes:
+                self.here(*self._notes.popleft())
 
     def pass_on(self) -> None:
         """Tell what the source and sinks have said meanwhile [engine-thread]."""

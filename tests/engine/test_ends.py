@@ -282,5 +282,13 @@ def started_and_stopped(power_meter, times: int, seed: int) -> None:
     assert open_files() == files
 
 
+def test_a_note_after_the_last_block_is_told(power_meter):
+    source = PushSource(48000, 2)
+    with Engine(source, power_meter()) as engine:
+        source.push(np.zeros((480, 2), np.float32))
+        engine.mark("the end")
+    assert [event.text for event in engine.events if event.kind == "mark"] == ["the end"]
+
+
 def test_started_and_stopped_in_every_order(power_meter):
     started_and_stopped(power_meter, times=20, seed=1)

