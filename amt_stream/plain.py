@@ -1,6 +1,8 @@
-"""Text from outside, such as the names of files and devices, shown so that it does nothing else."""
+"""Text from outside, such as the names of devices, shown or read so that it does nothing else."""
 
+import json
 import re
+from typing import Any
 
 # Control characters, line ends, halves of surrogate pairs (bytes of a name that are no UTF-8), and
 # what is not seen but turns, hides or joins what stands around it.
@@ -25,6 +27,15 @@ def sentence(text: object) -> str:
     """`text` as `plain` gives it, cut where it is longer than any sentence."""
     shown = plain(text)
     return shown if len(shown) <= _SENTENCE else f"{shown[: _SENTENCE - 3]}..."
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """The object of JSON that `text` is; an empty one for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def brief(value: object) -> str:

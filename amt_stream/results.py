@@ -1,6 +1,5 @@
 """What was measured, read back from where it was kept: a log, or a file of rows."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -16,7 +15,7 @@ from amt_stream.frames import Event, Fault
 from amt_stream.limits import COLORS, RED, STATE, STATES, LimitError, limit_of
 from amt_stream.limits import KEYS as LIMIT_KEYS
 from amt_stream.metering.window import window_s
-from amt_stream.plain import brief
+from amt_stream.plain import brief, json_object
 from amt_stream.refusal import Refusal
 from amt_stream.rows import AFTER, BEFORE, FAULT_NAMES, Rows, Stood
 from amt_stream.rows.block import ROW
@@ -380,7 +379,9 @@ class _Log:
     @property
     def summary(self) -> Mapping[str, Any]:
         for path in self._session.files(self._run, SUMMARY):
-            return _object(path.read_text(encoding="utf-8", errors="replace")).get("summary", {})
+            return json_object(path.read_text(encoding="utf-8", errors="replace")).get(
+                "summary", {}
+            )
         return {}
 
     @property
@@ -419,14 +420,14 @@ class _File:
         with self._path.open(encoding="utf-8", errors="replace") as file:
             while (line := file.readline(LONGEST_LINE)).startswith("# "):
                 key, _, value = line[2:].partition(": ")
-                found.update(_object(f'{{"{key}": {value}}}'))
+                found.update(json_object(f'{{"{key}": {value}}}'))
         return found
 
     def _of_jsonl(self) -> Mapping[str, Any]:
         with self._path.open("rb") as file:
-            header = _object(file.readline(LONGEST_LINE)).get("header", {})
+            header = json_object(file.readline(LONGEST_LINE)).get("header", {})
             file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
-            self.summary = _object(file.read().splitlines()[-1]).get("summary", {})
+            self.summary = json_object(file.read().splitlines()[-1]).get("summary", {})
         return header if isinstance(header, dict) else {}
 
     def _of_parquet(self) -> Mapping[str, Any]:
@@ -440,19 +441,10 @@ class _File:
                 beside = file.metadata.metadata or {}
         except ArrowException as error:
             raise ResultsError(f"{self._path} cannot be read: {brief(error)}") from error
-        self.summary = _object(beside.get(b"summary", b"{}"))
-        return _object(told.get(b"header", b"{}"))
+        self.summary = json_object(beside.get(b"summary", b"{}"))
+        return json_object(told.get(b"header", b"{}"))
 
 
 _HEADERS = {".csv": _File._of_csv, ".jsonl": _File._of_jsonl, PARQUET: _File._of_parquet}
 
 _Kept = _Log | _File
-
-
-def _object(text: str | bytes) -> dict[str, Any]:
-    """An object of JSON; an empty one for anything else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.page.entrance import Entrance
 from amt_stream.page.pipe import line, parts
+from amt_stream.plain import json_object
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -200,7 +201,7 @@ class Page:
         if self._entrance.knows_header(header):
             return True
         with contextlib.suppress(TimeoutError):
-            first = _object(await asyncio.wait_for(connection.recv(), TOKEN_S))
+            first = json_object(await asyncio.wait_for(connection.recv(), TOKEN_S))
             if self._entrance.knows(first.get("token")):
                 return True
         await connection.close(REFUSED, "a token is needed")
@@ -222,7 +223,7 @@ class Page:
             if allowance < 0:
                 await connection.close(REFUSED, "too many messages")
                 return
-            asked = _object(message)
+            asked = json_object(message)
             if "subscribe" in asked:
                 self._subscribe(connection, asked["subscribe"])
             elif "token" not in asked:
@@ -242,15 +243,6 @@ class Page:
         if wanted != self._wanted:
             self._wanted = wanted
             self._tell("wants", "", json.dumps(wanted))
-
-
-def _object(message: str | bytes) -> Mapping[str, Any]:
-    """The object of JSON that a message is, or an empty one."""
-    try:
-        found = json.loads(message)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _response(status: HTTPStatus, body: bytes | str, kind: str = "text/plain") -> "Response":

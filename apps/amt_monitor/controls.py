@@ -1,6 +1,5 @@
 """What a person does with the measurement: begin, pause, stop, mark, log, calibrate."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.background import Background
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.log_watch import log_in
@@ -57,6 +57,9 @@ class Controls(QtCore.QObject):
         self.measurement, self._settings, self._device = measurement, settings, device
         self._over, self._make_log = over, make_log
         self._front = front
+        self._swapping, self._replaying = Background(self), Background(self)
+        for work in (self._swapping, self._replaying):
+            work.refused.connect(self.told)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
         """Measure with other models, from nothing."""
@@ -71,7 +74,7 @@ class Controls(QtCore.QObject):
         if engine is not None and measurement.measuring:
             settings = dict(measurement.wanted.settings) | {setting: word}
             measurement.wanted = replace(measurement.wanted, settings=settings)
-            self._in_background("swap", lambda: swap_models(engine, setting, word))
+            self._swapping.run(lambda: swap_models(engine, setting, word))
 
     def pause(self) -> None:
         """Pause, or go on."""
@@ -154,7 +157,7 @@ class Controls(QtCore.QObject):
                 "no sound is kept: let it be kept, in File > Settings, and begin a new measurement"
             )
             return
-        self._in_background("replay", keeper.replay)
+        self._replaying.run(keeper.replay)
 
     def calibrate(self) -> None:
         """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
@@ -247,17 +250,6 @@ class Controls(QtCore.QObject):
         box.addButton("Cancel", role.RejectRole)
         box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
         box.open()
-
-    def _in_background(self, name: str, work: Callable[[], object]) -> None:
-        """Do what waits for a disk; what it refuses is said."""
-
-        def run() -> None:
-            try:
-                work()
-            except (Refusal, ValueError) as refusal:
-                self.told.emit(str(refusal))
-
-        threading.Thread(target=run, name=name, daemon=True).start()
 
     @property
     def _folder(self) -> Path | None:

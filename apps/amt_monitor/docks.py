@@ -62,9 +62,7 @@ class Dock(QtWidgets.QDockWidget):
         """Whether its pane is on a screen: not closed, behind a tab, minimized or covered."""
         if self.pane is None or not (self._seen or self._own is not None):
             return False
-        window = self.pane.window()
-        handle = window.windowHandle()
-        return not window.isMinimized() and handle is not None and handle.isExposed()
+        return on_screen(self.pane.window())
 
     @property
     def least_width(self) -> int:
@@ -136,6 +134,12 @@ class OwnWindow(QtWidgets.QWidget):
         event.accept()
         self._closed()
         self.deleteLater()
+
+
+def on_screen(window: QtWidgets.QWidget) -> bool:
+    """False while a window is hidden, minimized or on a screen that is off."""
+    handle = window.windowHandle()
+    return not window.isMinimized() and handle is not None and handle.isExposed()
 
 
 def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:

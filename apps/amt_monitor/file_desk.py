@@ -7,10 +7,8 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.background import Background
-from amt_monitor.compare_window import CompareWindow
 from amt_monitor.drops import KEPT, Drops, kind_of
 from amt_monitor.open_dialog import OpenDialog
-from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.results_window import OpenedResults, ResultsWindow
 from amt_monitor.settings import Settings
 from amt_stream.plain import plain
@@ -94,11 +92,10 @@ class FileDesk(QtCore.QObject):
         log = self._logged()
         if log is not None:
             self._tell(f"it is kept already, in the log {log}")
-            return
-        results = self._now()
-        if results is None:
-            self._tell(NOTHING)
-            return
+        else:
+            self._of_now(self._save)
+
+    def _save(self, results: Results) -> None:
         name, _ = QtWidgets.QFileDialog.getSaveFileName(
             self._over, "Save the session as a folder", "session"
         )
@@ -123,27 +120,30 @@ class FileDesk(QtCore.QObject):
         self._settings.add_recent(path)
         self._tell(f"saved: {path}")
 
-    def report(self) -> None:
-        """Report what was measured so far."""
+    def _of_now(self, action: Callable[[Results], object]) -> None:
+        """Do something with what was measured so far."""
         results = self._now()
         if results is None:
             self._tell(NOTHING)
         else:
-            self.report_on(results)
+            action(results)
+
+    def report(self) -> None:
+        """Report what was measured so far."""
+        self._of_now(self.report_on)
 
     def report_on(self, results: Results) -> None:
         """Ask for what only people know, and write the page."""
+        # Here and not above: a window starts 0.1 s sooner without what few open.
+        from amt_monitor.report_dialog import ReportDialog
+
         dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._over)
         dialog.written.connect(lambda _: self._settings.put(**{FIELDS: dialog.fields}))
         _open(dialog)
 
     def compare(self) -> None:
         """Compare what was measured so far with a session that is chosen."""
-        results = self._now()
-        if results is None:
-            self._tell(NOTHING)
-        else:
-            self.compare_to(results)
+        self._of_now(self.compare_to)
 
     def compare_to(self, results: Results) -> None:
         """Choose what these results are compared with."""
@@ -153,6 +153,8 @@ class FileDesk(QtCore.QObject):
             self._other.read(Path(name))
 
     def _compare_with(self, other: Results, _: Path) -> None:
+        from amt_monitor.compare_window import CompareWindow
+
         if self._compared is None:
             return
         try:

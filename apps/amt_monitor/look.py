@@ -37,16 +37,14 @@ class Look:
     held: Sequence[str] = ()
 
     @classmethod
-    def at(
-        cls, engine: "Engine", readings: "FollowedReadings | None", held: Sequence[str]
-    ) -> "Look | None":
+    def at(cls, engine: "Engine", readings: "FollowedReadings | None") -> "Look | None":
         """The newest; None before there is any."""
         newest = {name: history.latest for name, history in engine.histories.items()}
         frames = {name: latest for name, latest in newest.items() if latest is not None}
         if not frames:
             return None
         row = {} if readings is None else (readings.row or {}) | readings.totals
-        return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0, held)
+        return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
 
     @property
     def newest(self) -> "Frames":

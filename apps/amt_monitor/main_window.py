@@ -309,18 +309,12 @@ class MainWindow(QtWidgets.QMainWindow):
         self._told = sentence
         self._show_state()
 
-    @property
-    def on_screen(self) -> bool:
-        """False while it is hidden, minimized or on a screen that is off."""
-        handle = self.windowHandle()
-        return not self.isMinimized() and handle is not None and handle.isExposed()
-
     def _look_again(self) -> Look | None:
         measurement = self.measurement
         if measurement.engine is None or self.frozen:
             return None
         # What is held is only told when it is judged: to ask for the state so often costs much.
-        look = Look.at(measurement.engine, measurement.readings, ())
+        look = Look.at(measurement.engine, measurement.readings)
         if look is not None:
             self._look = look
             if self.area.fit(look, self.measurement.begun):
@@ -390,7 +384,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._tray.tell("" if of is None else state_of(of, values), "\n".join(filter(None, told)))
 
     def _move(self) -> None:
-        if self.docks and not self.area.seen:
+        if self.docks and not self.area.is_seen:
             return
         look = self._look_again()
         if look is None or look.newest is self._drawn:
@@ -406,10 +400,11 @@ class MainWindow(QtWidgets.QMainWindow):
         look = self._look_again()
         if look is None:
             return
-        for pane in self.area.seen.values():
+        seen = self.area.seen
+        for pane in seen.values():
             pane.read(look)
-        if texts := {name: pane.texts() for name, pane in self.area.seen.items()}:
-            self.shown = Shown(look, texts)
+        if seen:
+            self.shown = Shown(look, {name: pane.texts() for name, pane in seen.items()})
         self._judge()
         self._show_wall()
 

@@ -31,6 +31,11 @@ class PaneArea:
         self._of: tuple[int, tuple[str, ...] | None] | None = None
 
     @property
+    def is_seen(self) -> bool:
+        """Whether any pane is on a screen just now."""
+        return any(dock.is_seen for dock in self.docks.values())
+
+    @property
     def seen(self) -> dict[str, Pane]:
         """The panes that are on a screen just now."""
         found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}

@@ -26,7 +26,7 @@ def look(qtbot):
     with Engine(source, models, [sink]) as engine:
         qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
         sink.sum_up()
-        yield Look.at(engine, sink, ())
+        yield Look.at(engine, sink)
 
 
 def pane_of(look, settings):

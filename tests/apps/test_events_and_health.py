@@ -26,21 +26,21 @@ def engine():
 @pytest.fixture
 def look(qtbot, engine):
     qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
-    return Look.at(engine, None, ())
+    return Look.at(engine, None)
 
 
 def test_events_are_those_of_the_engine_the_newest_first(qtbot):
     pane = EventsPane()
     qtbot.addWidget(pane)
     with Engine(SignalSource([], FS), SoundLevel(FS)) as engine:
-        qtbot.waitUntil(lambda: Look.at(engine, None, ()) is not None, timeout=15000)
-        pane.read(Look.at(engine, None, ()))
+        qtbot.waitUntil(lambda: Look.at(engine, None) is not None, timeout=15000)
+        pane.read(Look.at(engine, None))
         assert not pane.texts()
         assert not pane.none.isHidden()
         for text in ("first", "<b>second</b>\x1b[2J"):
             engine.mark(text)
         qtbot.waitUntil(lambda: len(engine.events) == 2, timeout=5000)
-        pane.read(Look.at(engine, None, ()))
+        pane.read(Look.at(engine, None))
     assert pane.texts() == tuple("\t".join(line_of(one)) for one in reversed(engine.events))
     top = pane.list.topLevelItem(0)
     assert (top.text(2), top.text(3)) == ("Marker", "<b>second</b>\\x1b[2J")

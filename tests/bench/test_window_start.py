@@ -11,6 +11,7 @@ import pytest
 CHILD = """
 import sys, time
 from pyqtgraph.Qt import QtCore
+from amt_monitor.docks import on_screen
 from amt_monitor.main_window import MainWindow
 from amt_stream.cli import main
 
@@ -23,7 +24,7 @@ def init(self, *given, **named):
     seen = []
 
     def look():
-        if self.on_screen and not seen:
+        if on_screen(self) and not seen:
             seen.append(time.monotonic() - begun)
         if self.shown is not None:
             timer.stop()

@@ -4,22 +4,17 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from amt_stream.session import Session, verify
+from tests.soak.memory import resident_mb
 from tests.soak.test_live import FS, played_until, sound  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.soak
 
 SECONDS = 1800
 MOST_MB = 5.0
-
-
-def resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def test_half_an_hour_of_a_microphone(virtual_mic, sound, tmp_path, record):  # noqa: F811

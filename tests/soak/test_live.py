@@ -17,6 +17,7 @@ from amt_stream.scales import sone_to_phon
 from tests.bench.summary import summary
 from tests.bench.test_speed import shares
 from tests.bench.test_window_cost import window_cost
+from tests.soak.memory import resident_mb
 
 pytestmark = pytest.mark.soak
 
@@ -48,11 +49,6 @@ def played_until(stop: threading.Event, virtual_mic, path: Path) -> threading.Th
     thread = threading.Thread(target=loop)
     thread.start()
     return thread
-
-
-def resident_mb() -> float:
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def expected_maximum(path: Path) -> float:

@@ -2,10 +2,8 @@
 
 import ctypes
 import gc
-import resource
 from itertools import pairwise, repeat
 from math import ceil
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +11,7 @@ import torch
 from amt_stream import Stage, Stream
 from amt_stream.streaming import fields, without
 from tests.contract.test_module_contract import CASES, STAGES
+from tests.soak.memory import resident_mb
 
 TEN_MINUTES = 60_000  # blocks of 10 ms
 
@@ -54,12 +53,6 @@ def in_use():
     gc.collect()
     told = mallinfo2()
     return told.uordblks + told.hblkhd, len(gc.get_objects())
-
-
-def resident():
-    """Bytes of this process that lie in memory."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * resource.getpagesize()
 
 
 def ten_ms(name, **options):
@@ -161,9 +154,9 @@ def test_ten_minutes(growth, name):
         for _ in repeat(None, TEN_MINUTES // 20):
             live(x)
         gc.collect()
-        early = resident()
+        early = resident_mb()
         for _ in repeat(None, TEN_MINUTES * 19 // 20):
             live(x)
         gc.collect()
-    growth[name] = (resident() - early) / 2**20
+    growth[name] = resident_mb() - early
     assert growth[name] < 1

@@ -1,10 +1,8 @@
 """Hours of sound as fast as they go, with every kind of sink, across powers of two of the count."""
 
 import gc
-import resource
 import threading
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from amt_stream.presets import Preset
 from amt_stream.session import SessionLog
 from amt_stream.session.verify import verify
 from amt_stream.table import Sound, Table
+from tests.soak.memory import resident_mb
 
 pytestmark = pytest.mark.soak
 
@@ -42,11 +41,6 @@ class Noise(ThreadedSource):
         for second in range(self.seconds):
             at = second % 10 * FS
             yield self.sound[at : at + FS]
-
-
-def resident_mb() -> float:
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * resource.getpagesize() / 2**20
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -1,10 +1,8 @@
 """The window used hard: nothing leaks, nothing is thrown, no thread is left."""
 
 import gc
-import os
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -13,13 +11,9 @@ from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.engine import Engine, MicrophoneSource, SignalSource, Tone
 from amt_stream.presets import Preset
+from tests.soak.memory import resident_mb
 
 FS = 48000
-
-
-def memory_mb():
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @pytest.mark.soak
@@ -52,7 +46,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         state("running")
         if k == 49:
             gc.collect()
-            began_mb, began_widgets = memory_mb(), len(QtWidgets.QApplication.allWidgets())
+            began_mb, began_widgets = resident_mb(), len(QtWidgets.QApplication.allWidgets())
     qtbot.waitUntil(lambda: window.device.findData("virtual_mic") > 0, timeout=15000)
     place = window.device.findData("virtual_mic")
     for k in range(50):
@@ -71,9 +65,9 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         qtbot.wait(20)
     qtbot.wait(1000)
     gc.collect()
-    grown = memory_mb() - began_mb
+    grown = resident_mb() - began_mb
     widgets = len(QtWidgets.QApplication.allWidgets()) - began_widgets
-    total = memory_mb()
+    total = resident_mb()
     assert window.measurement.engine.health.lost_samples == 0
     window.close_now()
     qtbot.waitUntil(lambda: set(threading.enumerate()) <= threads, timeout=15000)
