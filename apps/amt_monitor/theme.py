@@ -15,7 +15,8 @@ CHOICES: tuple[Choice, ...] = get_args(Choice)
 class Colors(NamedTuple):
     """One color for each meaning.
 
-    Paper lies on the ground. What is less important is in the second ink. The left ear has the
+    Paper lies on the ground. What is less important is in the second ink, as are numbers
+    that are not to be read off yet. The left ear has the
     accent. Green, amber and red are those of limits; amber is also the frame of what has no
     calibration. Left and right, long-term and short-term are told apart by dashes, weight or words
     as well.
@@ -60,11 +61,11 @@ Role = Literal[
 ]
 
 LIGHT = Colors(
-    *("#ffffff", "#f2f3f5", "#16181d", "#5b616e", "#d9dce2", "#0a66c2"),
+    *("#ffffff", "#f2f3f5", "#16181d", "#525863", "#d9dce2", "#0a66c2"),
     *("#c2570a", "#6a2c91", "#8f52b8", "#1a7f37", "#9a6700", "#cf222e"),
 )
 DARK = Colors(
-    *("#14161a", "#0d0f12", "#eceef2", "#9aa1ad", "#2a2e36", "#5aa9f0"),
+    *("#14161a", "#0d0f12", "#eceef2", "#9da4b0", "#2a2e36", "#5aa9f0"),
     *("#f0954d", "#d3b0f5", "#a47fd0", "#3fb950", "#d29922", "#f85149"),
 )
 CONTRAST_LIGHT = Colors(

@@ -43,8 +43,9 @@ def test_what_is_written_can_be_read(name):
         assert contrast(getattr(colors, role), colors.paper) >= least, role
     for role in ("ink", "second"):
         assert contrast(getattr(colors, role), colors.ground) >= least, role
-    # Digits, also those on a hatched ground.
-    assert contrast(colors.ink, colors.paper) >= max(7.0, least)
+    # Digits, those that settle too, and those on a hatched ground.
+    for role in ("ink", "second"):
+        assert contrast(getattr(colors, role), colors.paper) >= max(7.0, least), role
     assert contrast(colors.ink, colors.grid) >= 4.5
 
 
