@@ -29,12 +29,12 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("open_file", "&Open a file...", "Ctrl+O", "File", "plays or analyzes a sound"),
-    Command("open_session", "Open a s&ession...", "Ctrl+Shift+O", "File", "shows what was kept"),
+    Command("open_session", "Open a sess&ion...", "Ctrl+Shift+O", "File", "shows what was kept"),
     Command("save_session", "&Save the session...", "Ctrl+S", "File", "keeps what was measured"),
     Command("report", "&Report...", "Ctrl+P", "File", "writes one page, as HTML or PDF"),
     Command("compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"),
     Command("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
-    Command("choose_settings", "&Settings...", "Ctrl+,", "File", "folder, colors, sound, limits"),
+    Command("choose_settings", "Se&ttings...", "Ctrl+,", "File", "folder, colors, sound, limits"),
     Command(
         "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
     ),
@@ -48,12 +48,12 @@ COMMANDS = (
     Command("replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"),
     Command(
         "calibrate",
-        "&Calibrate a microphone...",
+        "Cali&brate a microphone...",
         "Ctrl+K",
         "Measure",
         "with a calibrator's tone, or a file of its response",
     ),
-    Command("calibrations", "Calibrations...", "Ctrl+Shift+K", "Measure", "lists what is kept"),
+    Command("calibrations", "C&alibrations...", "Ctrl+Shift+K", "Measure", "lists what is kept"),
     Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
     Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
     Command("first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"),

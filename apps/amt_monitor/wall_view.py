@@ -219,7 +219,7 @@ class WallMenu(QtWidgets.QMenu):
         chosen: Callable[[], Sequence[str]],
         choose: Callable[[list[str]], object],
     ) -> None:
-        super().__init__("Numbers on the &wall")
+        super().__init__("&Numbers on the wall")
         self._look, self._chosen, self._choose = look, chosen, choose
         self.aboutToShow.connect(self.fill)
 

@@ -86,6 +86,9 @@ def test_menus_open_by_alt(qtbot, open_window, tone_engine):
         qtbot.keyClick(menu, Key.Key_Escape)
         qtbot.waitUntil(lambda menu=menu: not menu.isVisible(), timeout=5000)
         window.setFocus()
+        texts = [action.text() for action in menu.actions() if action.text()]
+        letters = [text.partition("&")[2][:1].lower() for text in texts]
+        assert len(set(letters)) == len(letters), f"two of one letter, or of none: {texts}"
 
 
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
