@@ -93,7 +93,7 @@ class CalibrationList(QtWidgets.QDialog):
         box.setInformativeText(plain(one.calibration))
         role = QtWidgets.QMessageBox.ButtonRole
         yes = box.addButton("Forget", role.DestructiveRole)
-        box.addButton("Cancel", role.RejectRole)
+        box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
         box.finished.connect(lambda _: self._forget(one) if box.clickedButton() is yes else None)
         box.open()
 

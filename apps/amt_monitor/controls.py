@@ -78,8 +78,8 @@ class Controls(QtCore.QObject):
 
     def pause(self) -> None:
         """Pause, or go on."""
-        if self.measurement.paused or not self.measurement.measuring:
-            self._go_on()
+        if self.measurement.paused:
+            self.measurement.go_on()
         else:
             self.measurement.pause()
         self.changed.emit()
@@ -93,9 +93,9 @@ class Controls(QtCore.QObject):
         self.changed.emit()
 
     def _go_on(self) -> None:
-        if self.measurement.paused or self.measurement.can_go_on:
+        if self.measurement.can_go_on:
             self.measurement.go_on()
-        elif not self.measurement.measuring:
+        else:
             self.begin(replace(self.measurement.wanted, past=None, log=None))
 
     def anew(self) -> None:
@@ -247,7 +247,8 @@ class Controls(QtCore.QObject):
         box.setInformativeText(f"The readings of {clock(measured_s)} are in no log: they are lost.")
         role = QtWidgets.QMessageBox.ButtonRole
         yes = box.addButton(verb, role.DestructiveRole)
-        box.addButton("Cancel", role.RejectRole)
+        # Enter, pressed in haste, throws nothing away.
+        box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
         box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
         box.open()
 

@@ -127,6 +127,8 @@ class MainWindow(QtWidgets.QMainWindow):
             self.addAction(action)
             self.wall_view.addAction(action)
             self.actions_by_name[command.name] = action
+        stop, pause = (self.actions_by_name[name].shortcuts() for name in ("stop", "pause"))
+        self._stop_keys = stop, [*stop, *pause]
         self.bar = TopBar([self.actions_by_name[name] for name in BUTTONS])
         self.device = self.bar.device
         self.controls = Controls(
@@ -159,6 +161,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.waiting.setWordWrap(True)
         self.setCentralWidget(self.waiting)
         self.statusBar().addWidget(self.status, 1)
+        self.statusBar().setContentsMargins(6, 0, 8, 0)
         self.statusBar().setSizeGripEnabled(False)
         EnterPresses(self)
         self.desk = FileDesk(
@@ -461,11 +464,13 @@ class MainWindow(QtWidgets.QMainWindow):
     def _name_actions(self) -> None:
         measurement, actions = self.measurement, self.actions_by_name
         measuring, busy = measurement.measuring, measurement.busy
-        halted = measurement.paused or not measuring
-        actions["pause"].setText("&Continue" if halted else "&Pause")
+        actions["pause"].setText("&Continue" if measurement.paused else "&Pause")
         goes_on = "&Continue" if measurement.can_go_on else "&Start"
         actions["stop"].setText("&Stop" if measuring else goes_on)
-        for name in ("pause", "stop", "anew"):
+        # One button goes on, and after a stop that one has both keys.
+        actions["stop"].setShortcuts(self._stop_keys[0 if measuring else 1])
+        actions["pause"].setEnabled(measuring and not busy)
+        for name in ("stop", "anew"):
             actions[name].setEnabled(not busy)
         self.device.setEnabled(not busy)
         for name in ("clear", "reset", "mark"):

@@ -6,6 +6,9 @@ from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.pane import Badge
 from amt_monitor.theme import tint
 
+GOES_ON = ("pause", "stop")
+"""Buttons that go on when they have been pressed."""
+
 
 class TopBar(QtWidgets.QWidget):
     """Buttons, the input with its calibration, the time that is counted, and the log.
@@ -16,6 +19,8 @@ class TopBar(QtWidgets.QWidget):
     def __init__(self, actions: list[QtGui.QAction]) -> None:
         super().__init__()
         self.buttons = {action.objectName(): _Button(action) for action in actions}
+        for name in GOES_ON:
+            self.buttons[name].keep_room_for("Continue")
         self.device = DeviceChoice()
         self.device.setAccessibleName("input")
         self.calibration = Badge()
@@ -57,6 +62,12 @@ class _Button(QtWidgets.QToolButton):
         self.setObjectName(f"{action.objectName()}_button")
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.setToolButtonStyle(QtCore.Qt.ToolButtonStyle.ToolButtonTextOnly)
+
+    def keep_room_for(self, text: str) -> None:
+        """Be as wide as with that text, so that nothing moves when it is written."""
+        metrics = self.fontMetrics()
+        more = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
+        self.setMinimumWidth(self.sizeHint().width() + max(0, more))
 
 
 def plain_label(name: str) -> QtWidgets.QLabel:

@@ -113,10 +113,14 @@ def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     qtbot.keyClick(window, Key.Key_S)
     wait_for_state(qtbot, window, "stopped")
     qtbot.waitUntil(lambda: "stopped" in badges(window)[0], timeout=5000)
+    # One button goes on, by the keys of both.
     assert button(window, "stop").text() == "Continue"
+    assert (button(window, "pause").text(), button(window, "pause").isEnabled()) == ("Pause", False)
+    keys = [key.toString() for key in window.actions_by_name["stop"].shortcuts()]
+    assert keys == ["S", "Space"]
     counted = window.measurement.measured_s
     assert text(window, "elapsed") == "00:00:01"
-    qtbot.keyClick(window, Key.Key_S)
+    qtbot.keyClick(window, Key.Key_Space)
     wait_for_state(qtbot, window, "running")
     assert window.measurement.engine is not first
     assert window.measurement.measured_s >= counted
@@ -138,6 +142,7 @@ def test_readings_of_more_than_a_minute_are_not_thrown_away_unasked(
         qtbot.keyClick(window, key, modifier)
         qtbot.waitUntil(lambda: asked() is not None, timeout=5000)
         assert "01:00:0" in asked().informativeText()
+        assert asked().defaultButton().text() == "Cancel"
         asked().setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         qtbot.keyClick(asked(), Key.Key_Escape)
         qtbot.waitUntil(lambda: asked() is None, timeout=5000)
