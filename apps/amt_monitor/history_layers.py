@@ -11,7 +11,7 @@ from amt_monitor.lines import Cursor, Markers, Maxima, Maximum, Threshold, Thres
 from amt_monitor.past import CAME, SETTLING, Past, edges_of
 from amt_monitor.plot import Named
 from amt_monitor.pyramid import FACTOR, Cells
-from amt_monitor.shown import Scale, Trace, unit_of
+from amt_monitor.shown import Scale, Trace, symbol_of, unit_of
 from amt_monitor.stretches import Stretch, Stretches, stretches
 from amt_monitor.time_plot import TimePlot
 from amt_stream.frames import Event
@@ -121,7 +121,8 @@ class HistoryLayers:
         reference = self.plot.reference_s
         thresholds = []
         for limit in self._own_limits:
-            thresholds.append(Threshold(limit.threshold, f"{limit.name} {limit.threshold:g}"))
+            name = f"{symbol_of(limit.column)} limit {limit.threshold:g}"
+            thresholds.append(Threshold(limit.threshold, name))
             if limit.amber is not None:
                 thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
         self.thresholds.set(thresholds)
@@ -155,7 +156,7 @@ class HistoryLayers:
         for start_s, end_s in pauses(self.events):
             paused |= (times >= start_s) & (times <= min(end_s, self.plot.now_s))
         lanes.append((paused, PAUSED))
-        joined = max(1, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
+        joined = max(2, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
         return [
             Stretch(
                 lane,

@@ -56,6 +56,9 @@ class Layer:
         raise NotImplementedError
 
 
+UNIT_LEFT = 5
+"""Pixels from the axis to the unit."""
+
 LEAST_LINES = 7
 """Of text, as high as a plot is at least."""
 
@@ -112,6 +115,12 @@ class Plot(QtWidgets.QWidget):
         if text != self.unit_text:
             self.unit_text = text
             self._renew()
+
+    @property
+    def unit_right(self) -> int:
+        """Where the unit ends."""
+        wide = self.fontMetrics().horizontalAdvance(self.unit_text)
+        return self.inside.left() + UNIT_LEFT + wide + 4 if wide else self.inside.left()
 
     @property
     def grain(self) -> float:
@@ -276,7 +285,7 @@ class Plot(QtWidgets.QWidget):
             painter.drawText(beside, align.AlignCenter, _fitting(painter, self.y.caption, beside))
             painter.restore()
         painter.setPen(self.pen("ink"))
-        painter.drawText(area.adjusted(5, 2, 0, 0), align.AlignLeft, self.unit_text)
+        painter.drawText(area.adjusted(UNIT_LEFT, 2, 0, 0), align.AlignLeft, self.unit_text)
 
     def _places(self, axis: Axis, values: Sequence[float]) -> NDArray[np.float64]:
         if axis is self.x:

@@ -47,10 +47,13 @@ class Stretches(Layer):
             color.setAlphaF(0.5)
             hatch = pattern.FDiagPattern if lane else pattern.BDiagPattern
             painter.fillRect(box, QtGui.QBrush(color, hatch))
-            if left >= free.get(lane, left):
-                high = metrics.height()
+            high, wide = metrics.height(), metrics.horizontalAdvance(word) + 8
+            # Lane 0 shares its line with the unit.
+            first = inside.left() if lane else self.plot.unit_right
+            left = max(first, min(left, inside.right() + 1 - wide))
+            if free.get(lane, left) <= left <= right:
                 top = inside.top() + 2 + lane * (high + 2)
-                tag = QtCore.QRectF(left, top, metrics.horizontalAdvance(word) + 8, high)
+                tag = QtCore.QRectF(left, top, wide, high)
                 painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
                 painter.setPen(self.plot.pen("ink" if lane else "second"))
                 painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, word)

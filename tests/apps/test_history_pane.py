@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
 from amt_monitor.past import Past
-from amt_monitor.stretches import stretches
+from amt_monitor.plot import Axis, Plot
+from amt_monitor.stretches import Stretch, Stretches, stretches
 from amt_monitor.theme import LIGHT
 from amt_monitor.time_plot import ago, clock
 from amt_stream.frames import Event, Fault
@@ -156,6 +158,9 @@ def test_what_happened_is_hatched_and_told(open_history, levels):
     assert marker == (pytest.approx(65.0 - 69.9), "doors open")
     pane.plot.show_until(None, 300.0)
     assert "settling" in pane.layers.marks.words
+    # Rows that are wide apart are one stretch too, with one word.
+    pane.plot.show_until(2.5, 2.0)
+    assert pane.layers.marks.words == ["settling"]
 
 
 def test_limits_of_the_unit_are_lines(open_history, levels):
@@ -165,8 +170,8 @@ def test_limits_of_the_unit_are_lines(open_history, levels):
         Limit("ltl_phon", 80.0, name="other"),
     )
     pane.draw()
-    lines = [(line.value, line.role) for line in pane.layers.thresholds.thresholds]
-    assert lines == [(105.0, "red"), (99.0, "amber")]
+    lines = [tuple(line) for line in pane.layers.thresholds.thresholds]
+    assert lines == [(105.0, "LAeq limit 105", "red"), (99.0, "99", "amber")]
     assert pane.plot.y.high >= 105.0
 
 
@@ -267,6 +272,24 @@ def test_another_measurement_begins_anew(open_history, levels):
     pane.take([rows_of(levels, range(1, 20))])
     pane.draw()
     assert pane.past.now_s == pytest.approx(1.9)
+
+
+def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
+    plot, marks = Plot("plot"), Stretches()
+    qtbot.addWidget(plot)
+    plot.resize(400, 200)
+    plot.set_axes(Axis(0.0, 100.0), Axis(0.0, 1.0))
+    plot.add(marks)
+
+    def written():
+        image, line = plot.grab().toImage(), plot.fontMetrics().height()
+        top, right = plot.inside.top() + 3, int(plot.points([97.0], [0.0])[0, 0]) - 2
+        places = product(range(plot.inside.left() + 1, right), range(top, top + line))
+        return sum(image.pixelColor(x, y).name() != LIGHT.paper for x, y in places)
+
+    assert not written()
+    marks.set([Stretch(0, 97.0, 100.0, "settling")])
+    assert written() > 20
 
 
 def test_stretches_join_what_is_close():
