@@ -13,6 +13,7 @@ from amt_monitor.big_number import (
     text_width,
 )
 from amt_monitor.modulation_pane import ColorScale, ModulationPane
+from amt_monitor.numbers import NONE
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
 from amt_stream.rows import EARS, Strongest, below_db, strongest
@@ -30,21 +31,23 @@ class StrongestPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("strongest", "Strongest modulation", "rms of about 0.4 s")
-        self.where, self.below = QtWidgets.QLabel("-"), QtWidgets.QLabel("")
+        self.where, self.below = QtWidgets.QLabel(NONE), QtWidgets.QLabel("")
         self.where.setObjectName("strongest_where")
         self.below.setObjectName("strongest_about")
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         self.where.setSizePolicy(ignored, ignored)
         self.below.setWordWrap(True)
         tint(self.below, "second")
-        self.body.addWidget(self.where, 1)
+        self.body.addWidget(self.where, 100)
         self.body.addWidget(self.below)
+        self.body.addStretch(1)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         """As large as the longest words have room for."""
         fitting = (self.width() - MARGINS) * REFERENCE // text_width(LONGEST, REFERENCE, bold=True)
         size = max(SMALLEST, min(fitting, self.height() // 3))
         resize_text(self.where, size, bold=True)
+        self.where.setMaximumHeight(self.where.fontMetrics().height())
         resize_text(self.below, max(SMALLEST_CAPTION, min(size // 3, self.width() // 30)))
 
     def show_cell(self, cell: Strongest | None, model: str) -> None:

@@ -104,3 +104,5 @@ def test_the_strongest_modulation_is_as_large_as_there_is_room(qtbot, size):
     pane.where.setText(LONGEST)
     assert pane.where.fontMetrics().horizontalAdvance(LONGEST) <= pane.where.width()
     assert pane.where.font().pixelSize() >= min(size[0] / 16, size[1] / 4)
+    # What it is stands close below it.
+    qtbot.waitUntil(lambda: pane.below.y() - pane.where.geometry().bottom() <= 8, timeout=5000)
