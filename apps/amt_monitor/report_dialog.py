@@ -110,17 +110,28 @@ class ReportDialog(QtWidgets.QDialog):
         self.save.setEnabled(True)
         self.look.setEnabled(True)
         self._path = path
-        tint(self.told, None)
-        self.told.setText(f"written: {plain(path)}")
+        self._tell(f"Written: {plain(path)}")
         self.written.emit(path)
 
     def _refused(self, why: str) -> None:
         self.save.setEnabled(True)
+        self._tell(f"Not written: {sentence(why)}")
+
+    def _tell(self, words: str) -> None:
         tint(self.told, None)
-        self.told.setText(f"not written: {sentence(why)}")
+        self.told.setText(words)
+        make_room(self)
 
     def _open(self) -> None:
         QtGui.QDesktopServices.openUrl(QtCore.QUrl.fromLocalFile(str(self._path)))
+
+
+def make_room(dialog: QtWidgets.QDialog) -> None:
+    """Let it be as high as words that came later need; Qt would let them lie on others."""
+    layout = dialog.layout()
+    if layout is not None:
+        least = layout.totalHeightForWidth(dialog.width())
+        dialog.resize(dialog.width(), max(dialog.height(), least))
 
 
 def asked_path(over: QtWidgets.QWidget, usual: str) -> Path | None:

@@ -95,7 +95,11 @@ def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
     assert dialog.fields["client"] == "<Client>"
     dialog.write(tmp_path / "none" / "b" / "\0.html")
-    qtbot.waitUntil(lambda: dialog.told.text().startswith("not written"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.told.text().startswith("Not written"), timeout=WAIT_MS)
+    note = dialog.findChild(QtWidgets.QPlainTextEdit, "note")
+    qtbot.waitUntil(
+        lambda: dialog.told.geometry().top() > note.geometry().bottom(), timeout=WAIT_MS
+    )
 
 
 def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
@@ -120,7 +124,7 @@ def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tm
     window.both.zoom(0.5, 1.0)
     assert window.apart.span_s == window.both.span_s
     window.write(tmp_path / "page.pdf")
-    qtbot.waitUntil(lambda: window.why.text().startswith("written"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.why.text().startswith("Written"), timeout=WAIT_MS)
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
