@@ -149,7 +149,7 @@ class MicrophonePage(Page):
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name = source.name
         for number in range(1, source.channels + 1):
-            bar = Bar(f"level_{number}", f"channel {number}", LEVEL_SCALE, limit=-3, over="amber")
+            bar = Bar(f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber")
             bar.setMinimumHeight(3 * bar.fontMetrics().height())
             bar.setAccessibleName(f"level of channel {number}")
             self.bars.append(bar)

@@ -35,12 +35,14 @@ class EarsPane(Pane):
     """A bar for the loudness in each ear; a line for what it would be without the other ear."""
 
     def __init__(self) -> None:
-        super().__init__("ears", "Ears", "short-term loudness in sone; the line: of one ear alone")
+        super().__init__(
+            "ears", "Ears and inhibition", "short-term loudness in sone; the line: of one ear alone"
+        )
         self._top = 1.0
         scale = BarScale(0.0, self._top, (0.0, self._top))
         self.bars = [
-            Bar("ear_left", "left", scale, "left"),
-            Bar("ear_right", "right", scale, "right"),
+            Bar("ear_left", "Left", scale, "left"),
+            Bar("ear_right", "Right", scale, "right"),
         ]
         for bar in self.bars:
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 12)

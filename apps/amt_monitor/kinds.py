@@ -90,7 +90,7 @@ def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
         yield Kind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
     if look.specific_loudness is not None:
         yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
-        yield Kind("waterfall", "Specific loudness of a minute", None, 1, WaterfallPane)
+        yield Kind("waterfall", "Specific loudness, last minute", None, 1, WaterfallPane)
     if ears_in(look) is not None:
         yield Kind("ears", "Ears and inhibition", None, 1, EarsPane)
     if hasattr(look.newest.values, "rms"):

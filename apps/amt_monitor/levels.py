@@ -22,10 +22,10 @@ class LevelPane(Pane):
     """
 
     def __init__(self, beside: bool = False) -> None:
-        super().__init__("levels", "Input", "dB SPL")
+        super().__init__("levels", "Input level", "dB SPL")
         left, right = (
-            Bar("level_left", "left", SPL, "left"),
-            Bar("level_right", "right", SPL, "right"),
+            Bar("level_left", "Left", SPL, "left"),
+            Bar("level_right", "Right", SPL, "right"),
         )
         self._bars = [left, right]
         self.setMinimumWidth(240)
