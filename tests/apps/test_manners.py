@@ -97,14 +97,16 @@ def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
     line.say(["a\x1b[2Jb", "", "the disk is full: make room", "a\x1b[2Jb"])
     line.resize(800, 60)
     line.show()
-    assert line.text == "a\\x1b[2Jb\nthe disk is full: make room"
+    assert line.text == "a\\x1b[2Jb\nThe disk is full: make room"
     qtbot.mouseClick(line.button, Button)
     assert not line.isVisible()
     line.say(["the disk is full: make room", "one more"])
-    assert line.text == "one more"
+    assert line.text == "One more"
     line.say([])
     line.say(["the disk is full: make room"])
-    assert line.text == "the disk is full: make room"
+    assert line.text == "The disk is full: make room"
+    line.say(["usb_mic is gone: put it back"])
+    assert line.text == "usb_mic is gone: put it back"
     assert line.isVisible()
     picture = line.grab().toImage()
     size = picture.width(), picture.height()
