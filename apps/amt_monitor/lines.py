@@ -68,6 +68,10 @@ class Markers(Layer):
                 free = left + wide + 3
 
 
+APART = 6
+"""Pixels between the values of maxima beside each other."""
+
+
 class Maximum(NamedTuple):
     """Where a curve is highest."""
 
@@ -101,8 +105,11 @@ class Maxima(Layer):
             wide = metrics.horizontalAdvance(text)
             left = at + 7 if at + 7 + wide < inside.right() else at - 7 - wide
             room = QtCore.QRectF(left, max(inside.top(), up - 5 - line), wide, line)
-            while room.intersects(taken):
-                room.translate(0, line)
+            if room.intersects(taken):
+                # Beside the others: below them is the curve.
+                fits = taken.right() + APART + wide < inside.right()
+                room.moveLeft(taken.right() + APART if fits else taken.left() - APART - wide)
+                room.moveTop(taken.top())
             taken = taken.united(room)
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, text)
 
