@@ -55,13 +55,14 @@ class Component:
 
     def render(self, fs: int, first: int, count: int) -> Signal | None:
         """Pascal of samples first to first + count of the whole; None where it is not on."""
-        index = np.arange(first - round(self.start * fs), first - round(self.start * fs) + count)
+        begin = first - round(self.start * fs)
+        if not self._sounds(fs, begin, begin + count):
+            return None
+        index = np.arange(begin, begin + count)
         if self.period is not None:
             index = np.where(index >= 0, index % round(self.period * fs), -1)
         end = None if self.duration is None else round(self.duration * fs)
         on = (index >= 0) if end is None else (index >= 0) & (index < end)
-        if not on.any():
-            return None
         gain = on * P0 * 10.0 ** (self.level_db / 20.0)
         ramp = round(self.ramp * fs)
         if ramp:
@@ -69,6 +70,19 @@ class Component:
             if end is not None:
                 gain *= _raised_cosine((end - index - 0.5) / ramp)
         return gain * self.carrier(index, fs)
+
+    def _sounds(self, fs: int, begin: int, end: int) -> bool:
+        """Whether it is on somewhere in [begin, end), in samples after its start."""
+        at = max(begin, 0)
+        if end <= at:
+            return False
+        if self.duration is None:
+            return True
+        if self.period is None:
+            return at < round(self.duration * fs)
+        period = round(self.period * fs)
+        lasts, at = end - at, at % period
+        return at < round(self.duration * fs) or at + lasts > period
 
 
 @dataclass(frozen=True)

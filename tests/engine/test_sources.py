@@ -127,6 +127,21 @@ def test_a_signal_can_be_rendered_from_anywhere():
     np.testing.assert_allclose(day, whole[:48000], atol=1e-12)
 
 
+@pytest.mark.parametrize("period", [None, 0.02])
+def test_a_sound_is_rendered_where_it_is_on_and_nowhere_else(period):
+    burst = Tone(900.0, level_db=60.0, start=0.01, duration=0.004, period=period, ramp=0.001)
+    whole = burst.render(48000, 0, 4800)
+    index = np.arange(4800) - 480
+    on = (index >= 0) & (index % (4800 if period is None else 960) < 192)
+    for first in range(0, 4300, 37):
+        for count in (1, 48, 480):
+            there = slice(first, first + count)
+            part = burst.render(48000, first, count)
+            assert (part is not None) == on[there].any()
+            if part is not None:
+                np.testing.assert_array_equal(part, whole[there])
+
+
 def test_bursts_come_in_time_and_in_their_ear():
     burst = Tone(
         1000.0, level_db=60.0, start=0.1, duration=0.05, period=0.2, ramp=0.005, ear="left"
