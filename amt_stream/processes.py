@@ -6,6 +6,11 @@ import sys
 from multiprocessing.spawn import get_executable
 
 RUN = "--run-module"
+NICE = 5
+"""A quarter of what others get, where all want all of it."""
+
+BELOW_NORMAL = 0x4000
+"""The same on Windows, by its own name."""
 
 _entry: list[str] = []
 
@@ -48,6 +53,19 @@ def interpreter() -> str:
             "this program has no interpreter: name one by multiprocessing.set_executable"
         )
     return python
+
+
+def stand_back() -> None:
+    """Let others have the processor first, as whoever hears the sound [main-thread]."""
+    if sys.platform == "win32":
+        import ctypes
+
+        kernel32 = ctypes.windll.kernel32
+        kernel32.GetCurrentProcess.restype = ctypes.c_void_p
+        kernel32.SetPriorityClass.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+        kernel32.SetPriorityClass(kernel32.GetCurrentProcess(), BELOW_NORMAL)
+    else:
+        os.nice(NICE)
 
 
 def outside_environment() -> dict[str, str]:

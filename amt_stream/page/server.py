@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.page.entrance import Entrance
 from amt_stream.page.pipe import line, parts
 from amt_stream.plain import json_object
+from amt_stream.processes import stand_back
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -109,19 +110,20 @@ class Page:
         self._broadcast(kind, text)
 
     def _broadcast(self, kind: str, text: str) -> None:
-        from websockets.asyncio.server import broadcast
+        """To all who want it: made a frame once, since that takes longer than to send it."""
+        from websockets.frames import Frame, Opcode
+        from websockets.protocol import State
 
-        wanted = []
+        frame = Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
         for client, kinds in [*self._clients.items()]:
-            # `broadcast` would let it wait without end.
+            # It would wait without end.
             if client.transport.get_write_buffer_size() > BEHIND_BYTES:
                 self._dropped += 1
                 self._tell("dropped", "", str(self._dropped))
                 del self._clients[client]
                 client.transport.abort()
-            elif kind in kinds:
-                wanted.append(client)
-        broadcast(wanted, text)
+            elif kind in kinds and client.state is State.OPEN:
+                client.transport.write(frame)
 
     def _tell(self, kind: str, key: object, text: str) -> None:
         self._answers.put(line(kind, key, text))
@@ -282,6 +284,7 @@ async def run(settings: Mapping[str, Any], answers: "queue.SimpleQueue[bytes]") 
 
 def main() -> None:
     """[main-thread]"""
+    stand_back()
     # A terminal and a service manager tell these to all processes; this one ends with its input.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.limits import COLORS, STATE
 from amt_stream.rows.block import FAULTS_OF, kind_of
-from amt_stream.service.message import Message
+from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Lsl(Unhindered):
         self._events: StreamOutlet | None = None
         self._header: Mapping[str, Any] = {}
         self._channels: list[str] = []
+        self._left_out = LeftOut()
+
+    @property
+    def missed(self) -> int:  # type: ignore[override]
+        return self._left_out.count
 
     async def open(self, wire: Wire) -> None:
         try:
@@ -99,9 +104,11 @@ class Lsl(Unhindered):
             try:
                 outlet = self._outlets.get(message.row) or self._begun(message.row)
             except (OSError, RuntimeError) as error:
-                self.note, self.missed = f"LSL has no stream for rows: {error}", self.missed + 1
+                self.note = f"LSL has no stream for rows: {error}"
+                self._left_out.add()
                 return
-            outlet.push_sample(self._values(message.content), self._clock.of(message.content))
+            told = self._left_out.before(message).content
+            outlet.push_sample(self._values(told), self._clock.of(told))
         elif message.kind == "event":
             self._events.push_sample([message.text], self._clock.of(message.content))
 

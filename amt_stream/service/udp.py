@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from typing import Any
 
-from amt_stream.service.message import Message
+from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transport import ServiceError, Unhindered, Wire, host_and_port
 
 LONGEST = 65_507
@@ -21,18 +21,24 @@ class Udp(Unhindered):
     def __init__(self, host: str, port: int) -> None:
         self._to = Datagrams(host, port)
         self.name = f"{self.kind} {self._to}"
-        self.missed = 0
+        self._left_out = LeftOut()
 
     @property
     def note(self) -> str:  # type: ignore[override]
         return self._to.note
 
+    @property
+    def missed(self) -> int:  # type: ignore[override]
+        return self._left_out.count
+
     async def open(self, wire: Wire) -> None:
         await self._to.open()
 
     def send(self, message: Message) -> None:
-        sent = self._to.send(self.encoded(message), f"a message ({message.kind})")
-        self.missed += message.kind == "row" and not sent
+        row = message.kind == "row"
+        told = self._left_out.before(message) if row else message
+        if not self._to.send(self.encoded(told), f"a message ({message.kind})") and row:
+            self._left_out.add()
 
     def encoded(self, message: Message) -> bytes:
         """As it goes out."""

@@ -10,7 +10,7 @@ from typing import Protocol
 from amt_stream.page.entrance import Entrance, PageError
 from amt_stream.page.pipe import LONGEST, line, parts
 from amt_stream.processes import module_command
-from amt_stream.service.message import Message
+from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import Unhindered, Wire, host_and_port, missing
 
@@ -19,7 +19,7 @@ AGAIN_S = 1.0
 LAST_S = 2.0
 SPECIFIC_S = 0.1
 BEHIND_BYTES = 1 << 24
-"""So much may wait for the page's process; what is more is left out."""
+"""So much may wait for the page's process; further rows are left out, and the next one says so."""
 
 
 class Metrics(Protocol):
@@ -57,6 +57,11 @@ class Web(Unhindered):
         self._process: asyncio.subprocess.Process | None = None
         self._beside: list[asyncio.Task[None]] = []
         self._wanted = False
+        self._left_out = LeftOut()
+
+    @property
+    def missed(self) -> int:  # type: ignore[override]
+        return self._left_out.count
 
     @property
     def address(self) -> str:
@@ -126,19 +131,26 @@ class Web(Unhindered):
             self.note = f"{text} clients fell behind and were dropped"
 
     def send(self, message: Message) -> None:
-        if message.kind == "row" and self._behind:
-            self.missed += 1
-            return
+        if message.kind == "row":
+            if not self._has_room:
+                self._left_out.add()
+                return
+            message = self._left_out.before(message)
         self._write(line(message.kind, message.row, message.text))
 
     @property
-    def _behind(self) -> bool:
+    def _has_room(self) -> bool:
+        """Whether the page's process is there, and not too far behind."""
+        pipe = self._pipe
+        return pipe is not None and pipe.transport.get_write_buffer_size() <= BEHIND_BYTES
+
+    @property
+    def _pipe(self) -> asyncio.StreamWriter | None:
         pipe = None if self._process is None else self._process.stdin
-        return pipe is not None and pipe.transport.get_write_buffer_size() > BEHIND_BYTES
+        return None if pipe is None or pipe.is_closing() else pipe
 
     def _write(self, given: bytes) -> None:
-        pipe = None if self._process is None else self._process.stdin
-        if pipe is not None and not pipe.is_closing():
+        if (pipe := self._pipe) is not None:
             pipe.write(given)
 
     async def _tell_specific(self, wire: Wire) -> None:

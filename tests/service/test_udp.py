@@ -54,11 +54,14 @@ def test_what_is_too_large_is_told(listeners):
         udp = Udp(*listening.getsockname()[:2])
         await udp.open(None)
         udp.send(Message("header", {"columns": "x" * 66_000}))
-        udp.send(Message("row", {"time_s": 0.0}))
+        udp.send(Message("row", {"fault": ""}))
+        udp.send(Message("row", {"fault": "", "columns": "x" * 66_000}))
+        udp.send(Message("row", {"fault": ""}))
         await udp.close()
         return udp
 
     udp = asyncio.run(send())
-    assert listening.recv(1 << 16) == b'{"time_s":0.0}\n'
-    assert udp.note.startswith("a message (header) of 66026 bytes is too large for a datagram")
-    assert udp.missed == 0
+    assert listening.recv(1 << 16) == b'{"fault":""}\n'
+    assert listening.recv(1 << 16) == b'{"fault":"overload"}\n'
+    assert udp.note.startswith("a message (row) of 66026 bytes is too large for a datagram")
+    assert udp.missed == 1
