@@ -157,10 +157,25 @@ class Table:
         ]
         self.sound = replace(sound, calibration=now)
 
-    def swap(self, preset: Preset, models: "Mapping[str, Stage]") -> None:
-        """Tell of other settings of the same models from here on."""
-        self._preset, self._running = preset, models
-        self._models = _described(preset, self._options)
+    def swap(self, settings: Mapping[str, str], models: "Mapping[str, Stage]") -> None:
+        """Tell of other settings of some of the models from here on: of these, by name."""
+        self._preset = self._preset.with_settings(settings)
+        self._running = {**self._running, **models}
+        self._models = _described(self._preset, self._options)
+
+    def models_with(self, settings: Mapping[str, str]) -> "dict[str, Stage]":
+        """New ones by name of those models that have one of these settings, otherwise as before.
+
+        Raises PresetError for a setting that there is not.
+        """
+        self._preset.with_settings(settings)
+        of_each = {
+            entry.name: {key: word for key, word in settings.items() if key in entry.settings}
+            for entry in self._preset.entries
+        }
+        return {
+            name: self._running[name].with_arguments(**own) for name, own in of_each.items() if own
+        }
 
     def events_of_rows(self) -> Callable[[rows.Rows], list[Event]]:
         """Tells what happens in rows in their order: limits change, sounds begin and end."""

@@ -21,6 +21,7 @@ from amt_stream.files import why
 from amt_stream.frames import Chunk, Event, Frames
 from amt_stream.rows import Rows
 from amt_stream.rows.spotted import Spotted, Spotter
+from amt_stream.session import SessionLog
 from amt_stream.session.files import SessionError, told
 from amt_stream.session.sound import refuse_sound
 from amt_stream.table import Table
@@ -42,6 +43,11 @@ SOUND_KEPT = "sound_kept"
 def keeper_in(sinks: Iterable[object]) -> "SoundKeeper | None":
     """The one of these sinks that keeps sound, if there is one."""
     return next((sink for sink in sinks if isinstance(sink, SoundKeeper)), None)
+
+
+def tables_of_files(sinks: Iterable[object]) -> list[Table]:
+    """Of these sinks those of logs and of what keeps sound: their headers stand in files."""
+    return [sink.table for sink in sinks if isinstance(sink, SessionLog | SoundKeeper)]
 
 
 @dataclass

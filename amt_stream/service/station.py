@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import Calibration, utc_now
-from amt_stream.events import SoundKeeper, keeper_in
+from amt_stream.events import SoundKeeper, keeper_in, tables_of_files
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
@@ -330,7 +330,7 @@ class Station:
         engine, table = self._running(), self._table
         assert table is not None
         calibration = Calibration(full_scale_db, "given over the wire", utc_now())
-        for one in (table, *_tables_of_files(engine)):
+        for one in (table, *tables_of_files(engine.sinks)):
             one.calibrate(calibration, row)
         engine.calibrate(calibration, row=row, keep_corrections=True)
 
@@ -346,11 +346,11 @@ class Station:
         preset = self._preset.with_settings(settings)
 
         def swap() -> None:
-            models = preset.models(engine.source.fs, table.ears)
+            models = table.models_with(settings)
             for name, model in models.items():
                 engine.swap(model, name)
-            for one in (table, *_tables_of_files(engine)):
-                one.swap(preset, models)
+            for one in (table, *tables_of_files(engine.sinks)):
+                one.swap(settings, models)
 
         await asyncio.to_thread(swap)
         self._preset = preset
@@ -441,12 +441,6 @@ def _logs(engine: "Engine") -> list[dict[str, Any]]:
         for sink in engine.sinks
         if isinstance(sink, SessionLog)
     ]
-
-
-def _tables_of_files(engine: "Engine") -> list[Table]:
-    """Those whose headers stand in files of sound."""
-    keeper = keeper_in(engine.sinks)
-    return [] if keeper is None else [keeper.table]
 
 
 def _kept_sound(engine: "Engine") -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from amt_stream.frames import Event
 from amt_stream.rows import Rows
 from amt_stream.session.files import SessionError, new_name
 from amt_stream.session.folder import DATABASE, Folder
-from amt_stream.session.parts import Hours, MakeHeader
+from amt_stream.session.parts import Hours, MakeHeader, Told, stretches
 
 BUSY_S = 1.0
 EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "row")
@@ -44,8 +44,8 @@ class Database:
     """A `Store` in SQLite, with a write-ahead log, synchronized with every write.
 
     The tables "rows" and "events" have a column "run" and those of rows and of `Event`; "headers"
-    has what goes before the rows of each run, as JSON. A column that an earlier run did not have is
-    added.
+    has what goes before the rows of each run, as JSON, from the row "first" on; another one where a
+    calibration or a setting changed. A column that an earlier run did not have is added.
     """
 
     def __init__(self, folder: Folder, header: MakeHeader) -> None:
@@ -54,7 +54,7 @@ class Database:
         self._steps: deque[Callable[[], None]] = deque()
         self._columns: tuple[str, ...] = ()
         self._hour = ""
-        self._began = False
+        self._began = self._changed = False
         self._next = dict.fromkeys(TABLES, 1)
         self._connection: sqlite3.Connection | None = None
         try:
@@ -72,14 +72,17 @@ class Database:
     def there(self) -> bool:
         return self._connection is not None and same_name(self.path, self._inode)
 
-    def write(self, rows: Rows | None, events: Sequence[Event]) -> None:
-        if events:  # first: rows with a hole in them are never without what tells of it
-            self._steps.append(partial(self._put_events, list(events)))
-        for begins, piece in self._hours.pieces(rows):
-            if begins and self._began:
-                self._steps.append(self._close_parts)
-            self._began = True
-            self._steps.append(partial(self._put_rows, piece, self._hours.name))
+    def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
+        for some, events, header in stretches(rows, told):
+            if events:  # first: rows with a hole in them are never without what tells of it
+                self._steps.append(partial(self._put_events, events))
+            for begins, piece in self._hours.pieces(some):
+                if begins and self._began:
+                    self._steps.append(self._close_parts)
+                self._began = True
+                self._steps.append(partial(self._put_rows, piece, self._hours.name))
+            if header is not None:
+                self._steps.append(partial(self._change, header))
         self.flush()
 
     def flush(self) -> None:
@@ -134,7 +137,12 @@ class Database:
             execute("PRAGMA trusted_schema = OFF")
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = FULL")
-            execute("CREATE TABLE IF NOT EXISTS headers (run INTEGER PRIMARY KEY, header TEXT)")
+            execute(
+                "CREATE TABLE IF NOT EXISTS headers "
+                "(run INTEGER, first INTEGER, header TEXT, PRIMARY KEY (run, first))"
+            )
+            if "first" not in columns_of(self._connection, "headers"):
+                execute("ALTER TABLE headers ADD COLUMN first INTEGER")
             given = ", ".join(EVENT)
             execute(
                 f"CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, run INTEGER, {given})"
@@ -176,11 +184,14 @@ class Database:
     def _put_rows(self, rows: Rows, hour: str) -> None:
         run = self._folder.run
         self._hour = hour
-        if self._columns != rows.columns:
+        if self._columns != rows.columns or self._changed:
             self._add_columns(rows.columns)
         values = [(run, *map(stored, row)) for row in rows.tuples()]
         names = ("run", *rows.columns)
         self._insert("rows", names, values)
+
+    def _change(self, header: MakeHeader) -> None:
+        self._header, self._changed = header, True
 
     def _put_events(self, events: Sequence[Event]) -> None:
         run = self._folder.run
@@ -219,11 +230,11 @@ class Database:
             for name in names:
                 if name not in there:
                     connection.execute(f"ALTER TABLE rows ADD COLUMN {quoted(name)}")
-            header = json.dumps(self._header())
+            header = self._folder.run, self._next["rows"], json.dumps(self._header())
             connection.execute(
-                "INSERT OR REPLACE INTO headers VALUES (?, ?)", (self._folder.run, header)
+                "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)", header
             )
-        self._columns = names
+        self._columns, self._changed = names, False
 
     def _close_parts(self) -> None:
         for table in TABLES:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -27,11 +28,14 @@ from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
 from amt_stream.session.parquet import ParquetParts
-from amt_stream.session.parts import Store, TextParts
+from amt_stream.session.parts import MakeHeader, Store, TextParts, Told
 from amt_stream.session.reading import Session
 from amt_stream.session.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.session.sound import Recording, refuse_sound
 from amt_stream.table import Table
+
+CHANGES = ("calibrated", "swapped")
+"""Kinds of events after which rows are read with something else than their header says."""
 
 FLUSH_S = 1.0
 """Between two times that what came is brought to the disk."""
@@ -51,13 +55,13 @@ class _Waiting:
     """What is to be written, in its order; `count` rows and events."""
 
     rows: deque[Rows] = field(default_factory=deque)
-    events: deque[Event] = field(default_factory=deque)
+    told: deque[Told] = field(default_factory=deque)
     afterwards: Callable[[], None] | None = None
     count: int = 0
 
-    def add(self, item: Rows | Event) -> None:
-        if isinstance(item, Event):
-            self.events.append(item)
+    def add(self, item: Rows | Told) -> None:
+        if isinstance(item, Told):
+            self.told.append(item)
             self.count += 1
         else:
             self.rows.append(item)
@@ -68,7 +72,7 @@ class _Waiting:
         if self.rows:
             gone = len(self.rows.popleft())
         else:
-            self.events.popleft()
+            self.told.popleft()
             gone = 1
         self.count -= gone
         return gone
@@ -129,11 +133,11 @@ class SessionLog:
             else:
                 forget_snapshot(self.path)
             if format == "sqlite":
-                self._store = Database(self.folder, self._header)
+                self._store = Database(self.folder, self._header_now)
             elif format == "parquet":
-                self._store = ParquetParts(self.folder, self._header)
+                self._store = ParquetParts(self.folder, self._header_now)
             else:
-                self._store = TextParts(self.folder, format, self._header)
+                self._store = TextParts(self.folder, format, self._header_now)
             self.folder.describe(self._description(format, settings or {}))
         except BaseException:
             self.folder.close()
@@ -210,7 +214,7 @@ class SessionLog:
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""
         self.table.rows.event(event)
-        self._put(event)
+        self._put(Told(event, self._header_now if event.kind in CHANGES else None))
 
     def afterwards(self, action: Callable[[], None]) -> None:
         """Call `action` in the log's thread once all that came so far is on the disk.
@@ -249,8 +253,11 @@ class SessionLog:
     ) -> None:
         self.close()
 
-    def _header(self) -> dict[str, Any]:
-        return self.table.header(host=self._host)
+    @property
+    def _header_now(self) -> MakeHeader:
+        """What makes headers with the calibration and the settings of this moment."""
+        # Its rows are the same, and tell when the sound began.
+        return partial(copy(self.table).header, host=self._host)
 
     def _description(self, format: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         saved = self._saved
@@ -259,7 +266,7 @@ class SessionLog:
             "began_utc": utc_now(),
             "began_local": local_now(),
             "resumed": None if saved is None else {"run": saved.run, "sample": saved.sample},
-            "header": self._header(),
+            "header": self._header_now(),
             **self.table.settings,
             **settings,
             "versions": versions(),
@@ -295,10 +302,10 @@ class SessionLog:
             rows = rows.where(rows["sample"] > self._written_to)
         if len(rows):
             for event in self._happened(rows):
-                self._put(event)
+                self._put(Told(event))
             self._put(rows)
 
-    def _put(self, item: Rows | Event) -> None:
+    def _put(self, item: Rows | Told) -> None:
         with self._changed:
             while self._waiting.count >= WAITING_ROWS and not self._trouble and not self._closed:
                 self._changed.wait(FLUSH_S)
@@ -381,7 +388,7 @@ class SessionLog:
         self._afterwards = given.afterwards or self._afterwards
         if given.count:
             self._at_store = given.count
-            self._store.write(_joined(given.rows), list(given.events))
+            self._store.write(_joined(given.rows), list(given.told))
             self._at_store = 0
         self._write_sound()
         if self._afterwards is not None:

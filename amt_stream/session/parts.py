@@ -2,11 +2,12 @@
 
 import io
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +24,13 @@ LONGEST_PART_S = 5400.0
 MakeHeader = Callable[[], Mapping[str, Any]]
 
 
+class Told(NamedTuple):
+    """An event, and what makes the header of the rows after it where that is another one."""
+
+    event: Event
+    header: MakeHeader | None = None
+
+
 class Store(Protocol):
     """Where rows and events of a session go; all of it raises OSError.
 
@@ -34,7 +42,7 @@ class Store(Protocol):
         """Whether what it writes still has its name."""
         ...
 
-    def write(self, rows: Rows | None, events: Sequence[Event]) -> None: ...
+    def write(self, rows: Rows | None, told: Sequence[Told]) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -43,6 +51,23 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close the parts that are open."""
+
+
+def stretches(
+    rows: Rows | None, told: Sequence[Told]
+) -> Iterator[tuple[Rows | None, list[Event], MakeHeader | None]]:
+    """Rows and events up to another header, and that one; it is None after the last of them."""
+    events: list[Event] = []
+    for event, header in told:
+        events.append(event)
+        if header is not None:
+            before = None
+            if rows is not None:
+                sooner = rows["sample"] <= event.sample
+                before, rows = rows.where(sooner), rows.where(~sooner)
+            yield before, events, header
+            events = []
+    yield rows, events, None
 
 
 def hour_of(utc: np.datetime64) -> str:
@@ -60,7 +85,7 @@ class Hours:
 
     def pieces(self, rows: Rows | None) -> Iterator[tuple[bool, Rows]]:
         """Rows by the hour, and whether a new one begins with them."""
-        if rows is None:
+        if rows is None or not len(rows):
             return
         hours = rows["utc"].astype("datetime64[h]")
         cuts = np.flatnonzero(hours[1:] != hours[:-1]) + 1
@@ -76,6 +101,10 @@ class Hours:
         self.name, self._since_s = max(name, self.name), time_s
         return True
 
+    def end(self) -> None:
+        """Another part begins with the next rows, of the same hour if it has not turned."""
+        self._since_s = -math.inf
+
 
 def event_line(event: Event) -> str:
     """An event as a line of JSON."""
@@ -88,9 +117,7 @@ class TextParts:
     header: gives what goes before the rows; asked when a part begins
     """
 
-    def __init__(
-        self, folder: Folder, format: str, header: Callable[[], Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, folder: Folder, format: str, header: MakeHeader) -> None:
         self._folder, self._format, self._header = folder, format, header
         self._hours = Hours()
         self._steps: deque[Callable[[], None]] = deque()
@@ -104,7 +131,15 @@ class TextParts:
     def there(self) -> bool:
         return all(file.there for file in (self._rows, self._events) if file is not None)
 
-    def write(self, rows: Rows | None, events: Sequence[Event]) -> None:
+    def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
+        for some, events, header in stretches(rows, told):
+            self._take(some, events)
+            if header is not None:
+                self._header = header
+                self._hours.end()
+        self.flush()
+
+    def _take(self, rows: Rows | None, events: Sequence[Event]) -> None:
         if events:  # first: rows with a hole in them are never without what tells of it
             lines = "".join(map(event_line, events)).encode()
             self._steps.append(partial(self._put_events, lines))
@@ -118,7 +153,6 @@ class TextParts:
             assert self._writer is not None
             self._writer.write(piece)
             self._steps.append(partial(self._put_rows, self._taken()))
-        self.flush()
 
     def flush(self) -> None:
         while self._steps:

@@ -17,6 +17,7 @@ from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
 from amt_stream.session.log import local_now, versions
+from amt_stream.session.parts import Told
 
 AT_ONCE = 8192
 """Rows in one transaction."""
@@ -76,9 +77,10 @@ def save_session(
 
 
 def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
+    told = [*map(Told, events)]
     for begin in range(0, max(1, len(rows)), AT_ONCE):
         part = rows.where(slice(begin, begin + AT_ONCE))
-        store.write(part if len(part) else None, [] if begin else events)
+        store.write(part if len(part) else None, [] if begin else told)
 
 
 def whole_rows(rows: Rows, header: Mapping[str, Any]) -> Rows:

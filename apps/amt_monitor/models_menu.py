@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_stream import catalog
+from amt_stream.events import tables_of_files
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -83,11 +84,17 @@ def running_models(engine: "Engine") -> Mapping[str, Any]:
 def swap_models(engine: "Engine", setting: str, word: str) -> None:
     """Go on with models of another setting, made here while the present ones run [any-thread].
 
+    What stands in files from here on says so.
+
     Raises ValueError for one that cannot run there.
     """
+    swapped = {}
     for name, model in engine.models.items():
         entry = catalog.entry_of(model)
         if entry is None or setting not in entry.settings:
             continue
         if model.arguments().get(setting) != word:
-            engine.swap(model.with_arguments(**{setting: word}), name)
+            swapped[name] = model.with_arguments(**{setting: word})
+            engine.swap(swapped[name], name)
+    for table in tables_of_files(engine.sinks) if swapped else ():
+        table.swap({setting: word}, swapped)

@@ -8,6 +8,7 @@ import pytest
 import soundfile
 
 from amt_stream.rows.block import BEFORE
+from amt_stream.session import Session
 from tests.service.served import ROOT, Served, is_row
 
 SCHEMA = json.loads((ROOT / "amt_stream" / "data" / "rows.schema.json").read_text())
@@ -57,8 +58,10 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
 
         assert served.ask("stop")["state"] == "stopped"
         # What was counted, and when not, is the same wherever rows are written.
-        (part,) = (tmp_path / "log").glob("rows-*.jsonl")
-        logged = [json.loads(line) for line in part.read_text().splitlines()]
+        parts = Session(tmp_path / "log").files(1, "rows")
+        logged = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+        heads = [one["header"]["calibration"][0] for one in logged if "header" in one]
+        assert [one["full_scale_db_spl"] for one in heads] == [before, before + 6]
         sent = [columns_of(message) for message in served.past if is_row(message)]
         assert sent == [one for one in logged if is_row(one)]
         summaries = [message for message in served.past if "summary" in message]

@@ -1,5 +1,6 @@
 """The page, the WebSocket, /health: real clients, and who may come in."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -12,9 +13,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from websockets.asyncio.client import connect as connect_in_loop
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from amt_stream.service.message import Message
+from amt_stream.service.web import Web
 from tests.service.served import Served, is_row
 
 TOKEN = "0123456789abcdef0123"
@@ -105,6 +109,23 @@ def test_commands_come_over_it_too_and_only_their_sender_is_answered(served):
             assert "reply" not in heard
             heard = json.loads(other.recv(timeout=30))
         assert heard["event"]["text"] == "here"
+
+
+def test_a_swap_takes_nothing_else_away():
+    with Served("--web", "0", "--source", "demo", "--model", "moore2016,spl") as one:
+        one.url = one.address
+        with client(one) as page:
+            page.send(json.dumps({"subscribe": ["specific", "event"]}))
+            received(page, lambda message: "specific" in message)
+            assert one.ask("swap", settings={"field": "diffuse"})["done"]
+            received(page, lambda message: "event" in message)
+            before = received(page, lambda message: "specific" in message)["specific"]["time_s"]
+            after = received(page, lambda message: "specific" in message)["specific"]["time_s"]
+            assert after > before
+        header = one.until(lambda message: "header" in message)["header"]
+        assert [model.get("field") for model in header["models"]] == ["diffuse", None]
+        swapped = [m for m in one.past if m.get("event", {}).get("kind") == "swapped"]
+        assert len(swapped) == 1  # the other model has no such setting
 
 
 def test_health_says_why_it_is_not_well(served):
@@ -245,9 +266,52 @@ def test_what_cannot_be_opened_is_said_in_one_sentence(forks, tmp_path, asked, s
 
 def page_of(served):
     """The process of its page."""
-    pid = served.process.pid
-    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(child)
+    (page,) = children(served.process.pid)
+    return page
+
+
+def children(pid):
+    """Processes that its first thread has started."""
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def test_the_page_stands_back_behind_the_measurement(served):
+    nice = [os.getpriority(os.PRIO_PROCESS, pid) for pid in (page_of(served), served.process.pid)]
+    assert nice[0] > nice[1]
+
+
+def test_the_first_row_after_some_that_were_left_out_says_so():
+    def row(time_s, length=0):
+        return Message("row", {"time_s": time_s, "fault": "clip", "long": "x" * length})
+
+    async def faults():
+        """Of two rows after a page that stood still."""
+        web, before = Web("127.0.0.1", 0), children(os.getpid())
+        await web.open(None)
+        (page,) = children(os.getpid()) - before
+        os.kill(page, signal.SIGSTOP)
+        while not web.missed:
+            web.send(row(0.0, 1 << 20))
+        os.kill(page, signal.SIGCONT)
+        missed = 0
+        while missed != web.missed:
+            missed = web.missed
+            await asyncio.sleep(0.01)
+            web.send(row(1.0))
+        url = web.address.replace("http", "ws") + "ws"
+        async with connect_in_loop(url, proxy=None, max_size=None) as one:
+            first = await row_at(one, 1.0)
+            web.send(row(2.0))
+            second = await row_at(one, 2.0)
+        await web.close()
+        return first["fault"], second["fault"]
+
+    async def row_at(connection, time_s):
+        while (told := json.loads(await connection.recv())).get("time_s") != time_s:
+            pass
+        return told
+
+    assert asyncio.run(faults()) == ("clip overload", "clip")
 
 
 def test_the_page_outlives_its_process_and_not_the_measurement():

@@ -6,9 +6,11 @@ import sqlite3
 import numpy as np
 import pytest
 
+from amt_stream.calibration import Calibration
 from amt_stream.frames import Event
+from amt_stream.results import read_results
 from amt_stream.session import Session, SessionError, SessionLog, verify
-from tests.session.conftest import HOUR
+from tests.session.conftest import HOUR, LOUD
 
 FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
 HEADS = {"csv": b"# schema: 2", "jsonl": b'{"header"', "parquet": b"PAR1"}
@@ -47,6 +49,40 @@ def test_parts_are_of_an_hour(written, tmp_path, format):
     assert utc == sorted(utc)
     head = (folder / names[1]).read_bytes()
     assert head.startswith(HEADS[format])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_rows_stand_under_a_header_with_their_own_calibration(new_log, at, tmp_path, format):
+    folder = tmp_path / "night"
+    changed = Event("calibrated", 120_000, 2.5, HOUR, 0, "read from here on with another")
+    with new_log(folder, format) as log:
+        for one in at(lambda time_s: HOUR + time_s):
+            if one.time_s[-1] > changed.time_s and log.table.sound.calibration == [LOUD]:
+                log.table.calibrate(Calibration(94.0))
+                log.event(changed)
+            log(one)
+    session = Session(folder)
+    assert [row["sample"] for row in session.rows()] == [4800 * n for n in range(51)]
+    assert [(level, samples[0]) for level, samples in headed(session, format)] == [
+        (100.0, 0),
+        (94.0, 124_800),
+    ]
+    assert verify(folder).word == "intact"
+
+
+def headed(session, format):
+    """Of each header of the rows the level of full scale, and their samples."""
+    if format != "sqlite":
+        for path in session.files(1, "rows"):
+            found = read_results(path)
+            yield found.header["calibration"][0]["full_scale_db_spl"], found.rows["sample"]
+        return
+    with sqlite3.connect(session.path / "rows.sqlite") as database:
+        headers = database.execute("SELECT first, header FROM headers ORDER BY first").fetchall()
+        for first, header in headers:
+            samples = database.execute("SELECT sample FROM rows WHERE id >= ?", (first,))
+            level = json.loads(header)["calibration"][0]["full_scale_db_spl"]
+            yield level, [sample for (sample,) in samples]
 
 
 @pytest.mark.parametrize("format", FORMATS)
