@@ -13,6 +13,7 @@ from amt_stream.rows.readings import Summary
 SUMMARY_S = 0.5
 UNTAKEN = 6000
 """Rows, ten minutes of the usual ones, that wait for a screen which does not look."""
+EVENTS = 1000
 
 
 class LatestReadings:
@@ -115,7 +116,8 @@ class LatestReadings:
 class FollowedReadings(LatestReadings):
     """The same for a screen that draws a history: each row once, and where the measurement stands.
 
-    `standing` is the newest snapshot: an engine that resumes from it goes on with this sink.
+    `standing` is the newest snapshot: an engine that resumes from it goes on with this sink, which
+    keeps the events of both.
     """
 
     def __init__(self, rows: AnyRows) -> None:
@@ -123,6 +125,16 @@ class FollowedReadings(LatestReadings):
         self.standing: Snapshot | None = None
         self._new: deque[Rows] = deque()
         self._waiting = 0
+        self._events: deque[Event] = deque(maxlen=EVENTS)
+
+    def event(self, event: Event) -> None:
+        super().event(event)
+        self._events.append(event)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened so far, the last 1000 of it, the oldest first [any-thread]."""
+        return tuple(self._events.copy())
 
     def snapshot(self, snapshot: Snapshot) -> None:
         """[sink-thread]"""

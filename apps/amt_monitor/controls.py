@@ -119,7 +119,9 @@ class Controls(QtCore.QObject):
         engine = self.measurement.engine
         if engine is None or not self.measurement.measuring:
             return
-        count = sum(event.kind == "mark" for event in engine.events) + 1
+        readings = self.measurement.readings
+        events = engine.events if readings is None else readings.events
+        count = sum(event.kind == "mark" for event in events) + 1
         dialog = QtWidgets.QInputDialog(self._front())
         dialog.setWindowTitle("Marker")
         dialog.setLabelText("Note")

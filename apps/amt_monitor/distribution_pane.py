@@ -70,7 +70,7 @@ class DistributionPane(Pane):
         return self.column.currentData() or ""
 
     def read(self, look: "Look") -> None:
-        self.follow(look.engine.events, look.values)
+        self.follow(look.events, look.values)
 
     def follow(self, events: Sequence[Event], found: Mapping[str, Any]) -> None:
         """Count what is new; `found` are the newest readings by name."""

@@ -74,7 +74,7 @@ class EventsPane(Pane):
         self._show()
 
     def read(self, look: "Look") -> None:
-        events = look.engine.events
+        events = look.events
         if events != self._events:
             self._events = events
             self._show()

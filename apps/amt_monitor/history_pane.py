@@ -87,7 +87,7 @@ class HistoryPane(Pane):
             self.past.add(part)
 
     def read(self, look: "Look") -> None:
-        self.layers.events = look.engine.events
+        self.layers.events = look.events
         if look.readings is not None:
             self.layers.limits = look.readings.limits
         self.draw()

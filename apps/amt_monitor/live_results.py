@@ -31,4 +31,4 @@ def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Re
     summary = readings.summary(models, engine.calibration, sound)
     source = {"kind": type(engine.source).__name__, "name": engine.source.name}
     settings = {"source": source | {"live": engine.source.live}}
-    return Results(engine.source.name, told, rows, last, summary, engine.events, settings)
+    return Results(engine.source.name, told, rows, last, summary, readings.events, settings)

@@ -13,6 +13,7 @@ from amt_stream.rows import fault_words, header
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
+    from amt_stream.frames import Event
     from amt_stream.outputs import FollowedReadings
 
 RECENT_S = 1.0
@@ -50,6 +51,11 @@ class Look:
     def newest(self) -> "Frames":
         """The newest frames of the first model that has some."""
         return next(iter(self.frames.values()))
+
+    @property
+    def events(self) -> "tuple[Event, ...]":
+        """What happened in the measurement, also before it was stopped and went on."""
+        return self.engine.events if self.readings is None else self.readings.events
 
     @cached_property
     def heard(self) -> "Frames | None":

@@ -109,6 +109,7 @@ def test_keys_and_buttons(qtbot, open_window, tone_engine):
 def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     window = open_window(going_on(tone_engine))
     first = window.measurement.engine
+    first.mark("before the stop")
     qtbot.waitUntil(lambda: window.measurement.measured_s > 1.0, timeout=10000)
     qtbot.keyClick(window, Key.Key_S)
     wait_for_state(qtbot, window, "stopped")
@@ -120,6 +121,7 @@ def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     assert keys == ["S", "Space"]
     counted = window.measurement.measured_s
     assert text(window, "elapsed") == "00:00:01"
+    assert "before the stop" in [event.text for event in window.measurement.readings.events]
     qtbot.keyClick(window, Key.Key_Space)
     wait_for_state(qtbot, window, "running")
     assert window.measurement.engine is not first
@@ -127,6 +129,8 @@ def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     qtbot.waitUntil(lambda: window.measurement.measured_s > counted + 0.3, timeout=10000)
     assert window.measurement.engine.first_sample >= 48000
     assert window.measurement.begun == 1
+    marked = lambda: pane_in(window, "history").layers.notes.markers  # noqa: E731
+    qtbot.waitUntil(lambda: any(text == "before the stop" for _, text in marked()), timeout=5000)
 
 
 def test_readings_of_more_than_a_minute_are_not_thrown_away_unasked(
