@@ -85,6 +85,17 @@ class Outlets:
             self._recent = deque(one for one in self._recent if one.model != model)
             self._recent_is_all = False
 
+    def recent(self, model: str, row: str, after_s: float) -> list[Frames]:
+        """Those of a model that end after a time, of the last seconds [any-thread]."""
+        found: list[Frames] = []
+        with self._lock:
+            for frames in reversed(self._recent):
+                if (frames.model, frames.row) == (model, row):
+                    if frames.end_s <= after_s:
+                        break
+                    found.append(frames)
+        return found[::-1]
+
     def put(self, frames: Frames) -> None:
         """[engine-thread]"""
         with self._lock:

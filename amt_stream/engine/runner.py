@@ -512,6 +512,16 @@ class Engine:
         """The last rows of the model, of the first of several [any-thread]."""
         return next(iter(self.histories.values()))
 
+    def recent(self, model: str = "", after_s: float = -math.inf, row: str = "") -> list[Frames]:
+        """Frames of one model that end after `after_s`, of the last 4 s at most [any-thread].
+
+        The oldest first, all that they carry in them: to follow along without a sink, ask again
+        with `end_s` of the last. Others read them too: look, and change nothing.
+
+        model, row: by name, as in `Frames`
+        """
+        return self._outlets.recent(model, row, after_s)
+
     @property
     def calibration(self) -> tuple[Calibration, ...]:
         """What readings rest on just now: one for both ears, or one for each [any-thread].

@@ -1,18 +1,24 @@
 """Third octaves: a bar for each band, and the number below."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bars import Bars
 from amt_monitor.cell import Cell
+from amt_monitor.follower import Follower
 from amt_monitor.held import Held
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.reading_pane import ReadingPane
 from amt_stream.catalog import Entry
-from amt_stream.metering.third_octave import NAME
+from amt_stream.metering.rolling import level_db
+from amt_stream.metering.third_octave import NAME, band_name
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")
@@ -23,8 +29,8 @@ LOWEST_PLOT = 110
 class BandsPane(ReadingPane):
     """F levels of the moment in third octaves, those of both channels' louder one.
 
-    The line of a bar is what is held: the greatest of the last 2 s, or of all since it was chosen,
-    of the levels that were drawn.
+    The line of a bar is what is held: the greatest of the last 2 s, or since readings were reset,
+    of all that the model gave.
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
@@ -46,11 +52,12 @@ class BandsPane(ReadingPane):
         self.bars = Bars("accent")
         self.plot.add(self.bars)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
-        self._held = Held()
+        self._held, self._follower = Held(), Follower()
+        self._found: Mapping[str, Any] = {}
         self.line = QtWidgets.QComboBox()
         self.line.setAccessibleName("line over the bars")
         self.line.addItems(LINES)
-        self.line.currentIndexChanged.connect(lambda _: self._held.clear())
+        self.line.currentIndexChanged.connect(lambda _: self.draw(self._found))
         self.head.insertWidget(self.head.count() - 1, self.line)
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
@@ -59,17 +66,31 @@ class BandsPane(ReadingPane):
 
     def draw(self, found: Mapping[str, Any]) -> None:
         """Move the bars; a band below 0 dB, or without a level, has none."""
+        self._found = found
         levels = [found.get(name) for name in self._names]
         heights = np.array([max(0.0, v or 0.0) for v in levels])
-        chosen = self.line.currentIndex()
-        if not chosen:
-            self.bars.set(heights)
+        lines = (None, self._held.held, self._held.greatest)
+        highest = lines[self.line.currentIndex()]
+        self.bars.set(heights, None if highest is None else np.fmax(0.0, level_db(highest)))
+
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        model: Any = engine.models.get(self.model)
+        if not hasattr(model, "nominal"):
             return
-        self._held.show(float(found.get("time_s") or 0.0), heights)
-        self.bars.set(heights, self._held.held if chosen == 1 else self._held.greatest)
+        there = [f"lzf_{band_name(hz)}_db" for hz in model.nominal]
+        if not set(self._names) <= {*there}:
+            return
+        places = [there.index(name) for name in self._names]
+        if new := self._follower.new(engine, self.model):
+            # Of the louder channel, level F: band and frame.
+            highest = [one.values.highest[:, 0].max(axis=0)[places] for one in new]
+            counts = self._follower.counts(new, readings)
+            curves = np.concatenate(highest, axis=1)
+            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
     def begin_anew(self) -> None:
         self._held.clear()
+        self._follower.clear()
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         super().doubt(grey, uncalibrated)

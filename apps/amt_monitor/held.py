@@ -1,13 +1,15 @@
-"""The greatest of curves that were drawn: of the last seconds, and of all."""
+"""The greatest of curves: of the last seconds, and of all that counts."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 HOLD_S, SLOTS = 2.0, 8
 
+Curves = NDArray[np.floating]
+
 
 class Held:
-    """Of what it is shown; what was not drawn is not in it.
+    """Of what it is handed, which is all that a model gives; what is NaN is not there.
 
     Times are those of the sound: one that jumps back begins anew.
     """
@@ -17,26 +19,52 @@ class Held:
 
     def clear(self) -> None:
         """Forget all."""
-        self.greatest: NDArray[np.float64] | None = None
-        self._slots: list[tuple[int, NDArray[np.float64]]] = []
+        self.greatest: Curves | None = None
+        """Of all that counts; None before there is any."""
+        self._from_s = 0.0
+        self._slots: list[tuple[int, Curves]] = []
 
-    def show(self, time_s: float, curves: NDArray[np.float64]) -> None:
-        """Take in curves of one shape, at a time."""
-        slot = int(time_s / HOLD_S * SLOTS)
-        if self.greatest is None or self.greatest.shape != curves.shape:
-            self.clear()
-            self.greatest = curves
-        self.greatest = np.maximum(self.greatest, curves)
-        if self._slots and slot < self._slots[-1][0]:
-            self._slots.clear()
-        if self._slots and self._slots[-1][0] == slot:
-            self._slots[-1] = slot, np.maximum(self._slots[-1][1], curves)
+    def take(
+        self,
+        time_s: float,
+        curves: Curves,
+        counts: NDArray[np.bool_],
+        axis: int,
+        from_s: float = 0.0,
+    ) -> None:
+        """Take in curves of one shape, several along an axis, the last of them at a time.
+
+        counts: which of these count, from `from_s` on
+        """
+        whole = np.fmax.reduce(curves, axis=axis)
+        self._hold(time_s, whole)
+        if from_s != self._from_s:
+            self.greatest, self._from_s = None, from_s
+        if counts.all():
+            self._count(whole)
+        elif counts.any():
+            self._count(np.fmax.reduce(curves.compress(counts, axis=axis), axis=axis))
+
+    def _hold(self, time_s: float, curves: Curves) -> None:
+        slot, slots = int(time_s / HOLD_S * SLOTS), self._slots
+        if slots and (slot < slots[-1][0] or slots[-1][1].shape != curves.shape):
+            slots.clear()
+        if slots and slots[-1][0] == slot:
+            slots[-1] = slot, np.fmax(slots[-1][1], curves)
         else:
-            self._slots.append((slot, curves))
-        while self._slots[0][0] <= slot - SLOTS:
-            self._slots.pop(0)
+            slots.append((slot, curves))
+        while slots[0][0] <= slot - SLOTS:
+            slots.pop(0)
+
+    def _count(self, curves: Curves) -> None:
+        if self.greatest is None or self.greatest.shape != curves.shape:
+            self.greatest = curves
+        else:
+            self.greatest = np.fmax(self.greatest, curves)
 
     @property
-    def held(self) -> NDArray[np.float64]:
-        """The greatest of the last two seconds."""
-        return np.maximum.reduce([curves for _, curves in self._slots])
+    def held(self) -> Curves | None:
+        """The greatest of the last two seconds; None before there is any."""
+        if not self._slots:
+            return None
+        return np.asarray(np.fmax.reduce([curves for _, curves in self._slots]))

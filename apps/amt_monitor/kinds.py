@@ -90,7 +90,8 @@ def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
         yield Kind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
     if look.specific_loudness is not None:
         yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
-        yield Kind("waterfall", "Specific loudness, last minute", None, 1, WaterfallPane)
+        title = "Specific loudness, last minute"
+        yield Kind("waterfall", title, None, 1, WaterfallPane, always=True)
     if ears_in(look) is not None:
         yield Kind("ears", "Ears and inhibition", None, 1, EarsPane)
     if hasattr(look.newest.values, "rms"):

@@ -74,7 +74,7 @@ class Look:
     @property
     def specific_loudness(self) -> "np.ndarray | None":
         """Of both ears in the newest frames, (ear, channel, frame), where a model gives it."""
-        found = (getattr(f.values, "specific_loudness", None) for f in self.frames.values())
+        found = map(_specific, self.frames.values())
         return next((one for one in found if one is not None), None)
 
     def doubts(self, model: str | None = None) -> "Doubts":
@@ -90,6 +90,16 @@ class Look:
         settling = ["settling"] if frames.settling[-1] else []
         words = (*settling, *fault_words(fault))
         return Doubts(words, self.held, in_pascal and not frames.calibrated, bool(settling))
+
+
+def specific_in(engine: "Engine") -> "Frames | None":
+    """The newest frames of the first model that gives specific loudness."""
+    newest = (history.latest for history in engine.histories.values())
+    return next((f for f in newest if f is not None and _specific(f) is not None), None)
+
+
+def _specific(frames: "Frames") -> "np.ndarray | None":
+    return getattr(frames.values, "specific_loudness", None)
 
 
 def sound_told(engine: "Engine") -> dict[str, Any]:

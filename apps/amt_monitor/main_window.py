@@ -394,12 +394,15 @@ class MainWindow(QtWidgets.QMainWindow):
             return
         self._drawn = look.newest
         for pane in self.area.seen.values():
+            pane.hear(look.engine, look.readings)
             pane.move(look)
 
     def _read(self) -> None:
-        readings = self.measurement.readings
+        engine, readings = self.measurement.engine, self.measurement.readings
         if readings is not None and (rows := readings.take()):
             self.area.hand_on(rows)
+        if engine is not None:
+            self.area.hear(engine, readings)
         look = self._look_again()
         if look is None:
             return
@@ -446,8 +449,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self.status.setText(status_text(engine, state, measurement.measured_s))
         values = self._look.values if self._look else {}
         self.setWindowTitle(title_text(engine, state, values))
-        if not measurement.measuring:
-            self._judge()
+        if not measurement.measuring or self.frozen:
+            self._judge()  # what has come in sight meanwhile
 
     def _show_calibration(self, engine: "Engine") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))

@@ -10,6 +10,8 @@ from amt_monitor.theme import colors_of, hatching, tint
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
     from amt_stream.rows import Rows
 
 
@@ -129,6 +131,12 @@ class Pane(QtWidgets.QWidget):
 
     def take(self, rows: "Sequence[Rows]") -> None:
         """Be handed every row of readings once, also while it is not seen."""
+
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        """Take in the frames that are new, five times a second, also while it is not seen.
+
+        And before it moves. A `Follower` tells which are new.
+        """
 
     def judge(self, look: "Look") -> None:
         """Say why what is shown is to be doubted."""

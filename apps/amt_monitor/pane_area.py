@@ -12,6 +12,8 @@ from amt_monitor.pane import Pane
 from amt_monitor.settings import Settings
 
 if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
     from amt_stream.rows import Rows
 
 LAYOUTS = "layouts"
@@ -75,6 +77,11 @@ class PaneArea:
         """Let all panes have new rows, also those that are not seen."""
         for pane in self._made():
             pane.take(rows)
+
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        """Let all panes take in new frames, also those that are not seen."""
+        for pane in self._made():
+            pane.hear(engine, readings)
 
     def leave(self) -> None:
         """Let go of all panes and of their windows, once."""

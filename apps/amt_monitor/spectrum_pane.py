@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.curve import Between, Curve
+from amt_monitor.follower import Follower
 from amt_monitor.held import Held
+from amt_monitor.look import specific_in
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Axis, Named, Plot
 from amt_monitor.theme import Colors, ThemedLabel
@@ -15,6 +18,8 @@ from amt_stream.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
 CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
@@ -27,8 +32,8 @@ UNIT = "sone/Cam"
 class SpectrumPane(Pane):
     """Short-term specific loudness of both ears in the latest frame.
 
-    What is held is filled below; the greatest since then is a line in the second ink. Both are of
-    the frames that were drawn. The scale goes up in steps as soon as a curve needs it, and down
+    What is held is filled below; the greatest since readings were reset is a line in the second
+    ink. Both are of all frames. The scale goes up in steps as soon as a curve needs it, and down
     after five seconds.
     """
 
@@ -49,9 +54,10 @@ class SpectrumPane(Pane):
             self.plot.add(layer)
         self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
         self.plot.setAccessibleName("specific loudness of both ears")
-        self._held = Held()
+        self._held, self._follower = Held(), Follower()
+        self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
-        self.most = self._switch("most", "Max", "The greatest of all, since Max was pressed")
+        self.most = self._switch("most", "Max", "The greatest since readings were reset")
         self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
         self._set_top(TOPS[3])
@@ -64,66 +70,67 @@ class SpectrumPane(Pane):
             self._uncalibrated = uncalibrated
             self.plot.set_unit(UNIT, uncalibrated)
 
-    def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
-        """Show `(ear, channel)` in sone/Cam."""
+    def draw(self, specific_loudness: np.ndarray) -> None:
+        """Show `(ear, channel)` in sone/Cam, and what is held."""
+        self._shown = specific_loudness
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
             curve.set(cam, values)
-        peak = float(specific_loudness.max())
-        if self.hold.isChecked() or self.most.isChecked():
-            peak = max(peak, self._draw_held(time_s, cam, specific_loudness))
-        needed = next((top for top in TOPS if peak <= top), TOPS[-1])
+        held = self._held.held if self.hold.isChecked() else None
+        for filled, values in zip(self.filled, _each(held), strict=True):
+            filled.set(cam[: len(values)], np.zeros(len(values)), values)
+        greatest = self._held.greatest if self.most.isChecked() else None
+        for curve, values in zip(self.greatest, _each(greatest), strict=True):
+            curve.set(cam[: len(values)], values)
+        shown = [v for v in (specific_loudness, held, greatest) if v is not None]
+        peak = max(float(np.fmax.reduce(v, axis=None)) for v in shown)
+        needed = next((top for top in TOPS if not peak > top), TOPS[-1])
         self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
         if needed > self._top or self._quiet_frames > HOLD_FRAMES:
             self._set_top(needed)
 
-    def _draw_held(self, time_s: float, cam: np.ndarray, shown: np.ndarray) -> float:
-        """The greatest value that there is then."""
-        held = self._held
-        held.show(time_s, shown)
-        peak = 0.0
-        if self.hold.isChecked():
-            peak = float(held.held.max())
-            for filled, values in zip(self.filled, held.held, strict=True):
-                filled.set(cam, np.zeros(len(cam)), values)
-        if self.most.isChecked() and held.greatest is not None:
-            peak = float(held.greatest.max())
-            for curve, values in zip(self.greatest, held.greatest, strict=True):
-                curve.set(cam, values)
-        return peak
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        if (newest := specific_in(engine)) is None:
+            return
+        if new := self._follower.new(engine, newest.model, newest.row):
+            curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
+            counts = self._follower.counts(new, readings)
+            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
     def move(self, look: "Look") -> None:
         specific = look.specific_loudness
         if specific is not None:
-            self.draw(float(look.newest.time_s[-1]), specific[:, -1])
+            self.draw(specific[:, -1])
 
     def begin_anew(self) -> None:
         self._held.clear()
+        self._follower.clear()
 
     def _switch(self, name: str, text: str, about: str) -> QtWidgets.QToolButton:
         button = QtWidgets.QToolButton()
         button.setObjectName(name)
         button.setText(text)
-        button.setToolTip(f"{about}, of what is drawn")
+        button.setToolTip(f"{about}, of all frames")
         button.setCheckable(True)
-        button.toggled.connect(self._take_away)
+        button.toggled.connect(lambda _: self._draw_again())
         self.head.insertWidget(self.head.count() - 1, button)
         return button
 
-    def _take_away(self, on: bool) -> None:
-        """What is held begins anew with its button."""
-        self._held.clear()
-        if not on:
-            for filled in self.filled:
-                filled.set((), (), ())
-            for curve in self.greatest:
-                curve.set((), ())
+    def _draw_again(self) -> None:
+        """Also where nothing moves any more."""
+        if self._shown is not None:
+            self.draw(self._shown)
 
     def _set_top(self, top: float) -> None:
         if top != self._top:
             self._top, self._quiet_frames = top, 0
             steps = np.linspace(0.0, top, 6).tolist()
             self.plot.set_axes(y=Axis(0.0, top, [(v, f"{v:g}") for v in steps]))
+
+
+def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:
+    """That of each ear; nothing of each where there is none."""
+    return [np.empty(0)] * 2 if curves is None else [*curves]
 
 
 def _ears(colors: Colors) -> str:

@@ -11,7 +11,8 @@ from amt_monitor.plot import Layer
 class Waterfall(Layer):
     """A picture whose columns stand for equal times; its cost does not depend on their number.
 
-    Of several curves at one time the greatest is shown; times without any are left blank.
+    Of several curves at one time the greatest is shown; times without any are left blank. Nothing
+    is painted before somebody looks.
 
     rows, columns: as many values as a column has, and columns as there are
     column_s: how long each is
@@ -21,6 +22,8 @@ class Waterfall(Layer):
         self.column_s, self.low, self.high = column_s, 0.0, 1.0
         self._values = np.full((rows, columns), np.nan, np.float32)
         self._newest = -1
+        self._image: QtGui.QImage | None = None
+        self._painted = -1
 
     @property
     def seconds(self) -> float:
@@ -29,13 +32,13 @@ class Waterfall(Layer):
     def clear(self) -> None:
         self._values[:] = np.nan
         self._newest = -1
-        self._paint_all()
+        self.place()
 
     def set_colors(self, low: float, high: float) -> None:
         """What the first and the last color stand for."""
         if (low, high) != (self.low, self.high):
             self.low, self.high = low, high
-            self._paint_all()
+            self.place()
 
     def show(self, time_s: float, values: NDArray[np.floating]) -> None:
         """Take in values `(row,)`, the first below, at a time that only grows."""
@@ -47,53 +50,68 @@ class Waterfall(Layer):
         if column == self._newest:
             self._values[:, at] = np.fmax(self._values[:, at], values)
             return
-        if self._newest >= 0:
-            self._paint_columns(self._newest % ring, 1)
         skipped = range(max(self._newest + 1, column - ring + 1), column)
         for blank in skipped if self._newest >= 0 else ():
             self._values[:, blank % ring] = np.nan
-            self._paint_columns(blank % ring, 1)
         self._values[:, at] = values
         self._newest = column
         self.plot.update(self.plot.inside)
 
+    def curve(self, time_s: float) -> NDArray[np.float32]:
+        """The values `(row,)` of a time; NaN where there are none, or not any more."""
+        column, ring = int(time_s / self.column_s), self._values.shape[1]
+        if not max(0, self._newest - ring + 1) <= column <= self._newest:
+            return np.full(len(self._values), np.nan, np.float32)
+        return self._values[:, column % ring].copy()
+
     def place(self) -> None:
-        """The picture is as high as the plot: it is only moved when it is painted."""
-        self._paint_all()
+        """Make the picture anew when it is next painted: another size, or other colors."""
+        self._image = None
+        self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
         if self._newest < 0:
             return
-        ring, wide = self._values.shape[1], self._image.width()
+        image = self._brought_up()
+        ring, wide = self._values.shape[1], image.width()
         area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
         # The newest column is still growing, and is painted when it is whole.
         oldest = self._newest % ring * wide / ring
         left = area.width() * (1 - oldest / wide)
-        high = self._image.height()
+        high = image.height()
         for source, target in (
             (QtCore.QRectF(oldest, 0, wide - oldest, high), QtCore.QRectF(0, 0, left, 1)),
             (QtCore.QRectF(0, 0, oldest, high), QtCore.QRectF(left, 0, area.width() - left, 1)),
         ):
             target.setHeight(area.height())
             target.translate(area.topLeft())
-            painter.drawImage(target, self._image, source)
+            painter.drawImage(target, image, source)
 
-    def _paint_all(self) -> None:
-        """Make the picture anew, in the size that it is shown in."""
-        size = self.plot.inside.size() * self.plot.devicePixelRatioF()
-        self._wide = max(1, round(size.width() / self._values.shape[1]))
-        wide = self._wide * self._values.shape[1]
-        self._image = QtGui.QImage(
-            wide, max(1, size.height()), QtGui.QImage.Format.Format_ARGB32_Premultiplied
-        )
-        self._image.fill(0)
-        self._paint_columns(0, self._values.shape[1])
-        self.plot.update(self.plot.inside)
+    def _brought_up(self) -> QtGui.QImage:
+        """The picture, in the size that it is shown in, with all columns that are whole."""
+        ring = self._values.shape[1]
+        if self._image is None:
+            size = self.plot.inside.size() * self.plot.devicePixelRatioF()
+            self._wide = max(1, round(size.width() / ring))
+            self._image = QtGui.QImage(
+                self._wide * ring,
+                max(1, size.height()),
+                QtGui.QImage.Format.Format_ARGB32_Premultiplied,
+            )
+            self._image.fill(0)
+            self._painted = -1
+        first = max(self._painted, self._newest - ring + 1, 0)
+        while first < self._newest:
+            count = min(self._newest - first, ring - first % ring)
+            self._paint_columns(self._image, first % ring, count)
+            first += count
+        self._painted = self._newest
+        return self._image
 
-    def _paint_columns(self, first: int, count: int) -> None:
+    def _paint_columns(self, image: QtGui.QImage, first: int, count: int) -> None:
         numbers = numbers_of(self._values[::-1, first : first + count], self.low, self.high)
-        painter = QtGui.QPainter(self._image)
+        painter = QtGui.QPainter(image)
         painter.setCompositionMode(QtGui.QPainter.CompositionMode.CompositionMode_Source)
         left, wide = first * self._wide, count * self._wide
-        painter.drawImage(QtCore.QRect(left, 0, wide, self._image.height()), image_of(numbers))
+        painter.drawImage(QtCore.QRect(left, 0, wide, image.height()), image_of(numbers))
         painter.end()

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
+from amt_monitor.follower import Follower
+from amt_monitor.look import specific_in
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz
@@ -13,7 +15,8 @@ from amt_monitor.waterfall import Waterfall
 from amt_stream.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
 
 CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
 DECADES = 2
@@ -35,6 +38,7 @@ class WaterfallPane(Pane):
         times = [(float(t), ago(float(t))) for t in range(-round(span), 1, 10)]
         cams = [(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS]
         self.plot.set_axes(Axis(-span, 0.0, times, ()), Axis(CAM_LOW, CAM_HIGH, cams, ()))
+        self._follower = Follower()
         self.colors = Waterfall(CHANNELS, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
         self.ear, self.top = QtWidgets.QComboBox(), QtWidgets.QComboBox()
@@ -51,10 +55,16 @@ class WaterfallPane(Pane):
         self._set_colors()
         self.body.addWidget(self.plot, 1)
 
-    def move(self, look: "Look") -> None:
-        specific = look.specific_loudness
-        if specific is not None:
-            self.draw(float(look.newest.time_s[-1]), specific.max(axis=1))
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        if (newest := specific_in(engine)) is None:
+            return
+        if new := self._follower.new(engine, newest.model, newest.row):
+            time_s = np.concatenate([one.time_s for one in new])
+            curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
+            columns = np.flatnonzero(np.diff(time_s // COLUMN_S, prepend=-np.inf))
+            greatest = np.fmax.reduceat(curves, columns, axis=1)
+            for k, first in enumerate(columns.tolist()):
+                self.draw(float(time_s[first]), greatest[:, k])
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         """Show `(ear, channel)` in sone/Cam."""
@@ -64,6 +74,7 @@ class WaterfallPane(Pane):
 
     def begin_anew(self) -> None:
         self.colors.clear()
+        self._follower.clear()
 
     def _set_colors(self) -> None:
         high = float(np.log10(self.top.currentData()))

@@ -33,33 +33,20 @@ def shown(qtbot):
 
 
 def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():
-    held = Held()
-    held.show(0.0, np.array([[1.0, 2.0], [3.0, 4.0]]))
-    held.show(1.0, np.array([[5.0, 0.0], [0.0, 0.0]]))
-    assert held.held.tolist() == [[5.0, 2.0], [3.0, 4.0]]
-    held.show(2.1, np.zeros((2, 2)))
-    assert held.held.tolist() == [[5.0, 0.0], [0.0, 0.0]]
-    held.show(3.3, np.zeros((2, 2)))
+    held, every, none = Held(), np.ones(1, bool), np.zeros(1, bool)
+    held.take(0.0, np.array([[1.0, 2.0], [3.0, 4.0]])[:, None], every, 1)
+    held.take(1.0, np.array([[5.0, np.nan], [0.0, 0.0]])[:, None], every, 1)
+    held.take(1.0, np.full((2, 1, 2), 9.0), none, 1)
+    assert held.held.min() == 9.0
+    held.take(3.1, np.zeros((2, 1, 2)), every, 1)
     assert held.held.max() == 0.0
     assert held.greatest.tolist() == [[5.0, 2.0], [3.0, 4.0]]
+    several = np.array([[1.0, 8.0, 2.0], [7.0, 9.0, 1.0]])
+    held.take(3.2, several, np.array([True, False, True]), 1, from_s=3.0)
+    assert held.greatest.tolist() == [2.0, 7.0]
+    assert held.held.tolist() == [8.0, 9.0]
     held.clear()
-    held.show(0.1, np.ones((2, 2)))
-    assert held.greatest.max() == held.held.max() == 1.0
-
-
-def test_specific_loudness_is_held_while_its_button_is_down(shown):
-    pane = shown(SpectrumPane())
-    loud, soft = np.full((2, 150), 0.8), np.full((2, 150), 0.1)
-    pane.draw(0.0, loud)
-    assert not len(pane.greatest[0].y)
-    pane.hold.click()
-    pane.most.click()
-    pane.draw(0.1, loud)
-    pane.draw(0.2, soft)
-    assert pane.curves[0].y.max() == 0.1
-    assert pane.filled[1].high.max() == pane.greatest[1].y.max() == 0.8
-    pane.most.click()
-    assert not len(pane.greatest[0].y)
+    assert held.held is held.greatest is None
 
 
 def color_at(pane, age_s, cam):
@@ -173,7 +160,7 @@ def test_percentiles_are_found_by_their_names():
 
 def test_a_picture_of_each_plot_is_kept_by_its_menu(qtbot, shown):
     pane = shown(SpectrumPane())
-    pane.draw(0.0, np.full((2, 150), 0.5))
+    pane.draw(np.full((2, 150), 0.5))
     place = pane.plot.mapToGlobal(QtCore.QPoint(50, 50))
     reason = QtGui.QContextMenuEvent.Reason.Keyboard
     event = QtGui.QContextMenuEvent(reason, QtCore.QPoint(50, 50), place)

@@ -373,16 +373,6 @@ def test_bars_of_bands_stand_as_high_as_their_levels(qtbot):
     np.testing.assert_array_equal(heights[5:], [levels[name] for name in names[5:]])
     assert (heights[3], heights[4]) == (0.0, 0.0)
     assert pane.texts()[3:5] == ("---", "-12.0")
-    pane.line.setCurrentText("maximum")
-    for time_s, off in ((0.0, 5.0), (9.0, 0.0)):
-        pane.draw({name: level + off for name, level in levels.items()} | {"time_s": time_s})
-    np.testing.assert_array_equal(pane.bars.held - pane.bars.heights, 5.0)
-    pane.line.setCurrentText("hold 2 s")
-    for time_s, off in ((9.0, 5.0), (10.0, 0.0)):
-        pane.draw({name: level + off for name, level in levels.items()} | {"time_s": time_s})
-    np.testing.assert_array_equal(pane.bars.held - pane.bars.heights, 5.0)
-    pane.draw(levels | {"time_s": 20.0})
-    np.testing.assert_array_equal(pane.bars.held, pane.bars.heights)
     pane.doubt(grey=False, uncalibrated=True)
     assert "uncalibrated" in pane.plot.unit_text
 

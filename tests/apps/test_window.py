@@ -24,7 +24,7 @@ def pane_in(window, name):
 
 
 def badges(window):
-    return [dock.pane.badge.text for dock in window.docks.values() if dock.pane is not None]
+    return [dock.pane.badge.text for dock in window.docks.values() if dock.is_seen]
 
 
 def pixels(widget):

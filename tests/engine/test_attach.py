@@ -103,3 +103,29 @@ def test_an_engine_goes_on_with_the_readings_of_one_that_was_stopped():
     rows = sink.take()
     assert rows[0]["time_s"][0] > counted
     assert sink.totals["laeq_db"] == pytest.approx(level, abs=0.05)
+
+
+def test_frames_are_followed_without_a_sink_each_once():
+    handed, found, end_s = [], [], -np.inf
+    models = {"spl": SoundLevel(FS), "other": SoundLevel(FS)}
+    with Engine(tone(), models, [handed.append]) as engine:
+        while end_s < 1.0:
+            new = engine.recent("spl", end_s)
+            found += new
+            end_s = new[-1].end_s if new else end_s
+            time.sleep(0.03)
+        assert not engine.recent("another")
+        assert engine.recent("spl", end_s - 0.015)[0].end_s > end_s - 0.015
+    handed = [one for one in handed if one.model == "spl"]
+    for of in (lambda one: one.sample, lambda one: one.values.power):
+        got, all_of = (np.concatenate([*map(of, part)], axis=-1) for part in (found, handed))
+        np.testing.assert_array_equal(got, all_of[..., : got.shape[-1]])
+
+
+def test_only_the_last_seconds_are_there_to_be_followed():
+    source = tone(duration=12.0, paced=False)
+    with Engine(source, {"spl": SoundLevel(FS)}) as engine:
+        assert engine.wait(30.0)
+    times = np.concatenate([one.time_s for one in engine.recent("spl")])
+    assert times[-1] == pytest.approx(12.0, abs=0.02)
+    assert 3.9 < times[-1] - times[0] < 4.1
