@@ -73,11 +73,14 @@ LIVE_FIXTURES = {"virtual_mic", "qtbot", "xvfb", "forks"}
 LOWER = 10
 
 
+def is_live(item) -> bool:
+    return item.path.parent.name in LIVE or not LIVE_FIXTURES.isdisjoint(item.fixturenames)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
     """Beside a test that waits for sound in its time, those that only calculate stand back."""
-    live = item.path.parent.name in LIVE or LIVE_FIXTURES & {*item.fixturenames}
-    if live or not may_stand_back():
+    if is_live(item) or not may_stand_back():
         return (yield)
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, before + LOWER)
@@ -123,15 +126,36 @@ SHARING = {
 }
 
 
+def place_of(nodeid):
+    return nodeid.partition("::")[0]
+
+
+def pytest_collection_modifyitems(items):
+    """For workers: those that only calculate, then live ones, and last the files in SHARING."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: 2 if place_of(item.nodeid) in SHARING else is_live(item))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Deal out tests one by one, but those of a file in SHARING together."""
+    """Deal out tests one by one, but those of a file in SHARING together.
+
+    One worker begins with those that only calculate, the others with the live ones: so no core
+    rests where sound is waited for, and few wait for a core.
+    """
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            place = nodeid.partition("::")[0]
+            place = place_of(nodeid)
             return place if place in SHARING else nodeid
+
+        def _assign_work_unit(self, node):
+            if node is not min(self.nodes, key=lambda one: one.gateway.id):
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
 
         def remove_node(self, node):
             """What a worker that died had not begun goes to the others.
@@ -302,17 +326,34 @@ def xvfb() -> Iterator[str]:
     server.wait()
 
 
+PATIENCE_MS = 30000
+
+
 @pytest.fixture
 def qtbot(qtbot):
-    """Garbage is collected between events: it may hold the very window that takes one."""
+    """Garbage is collected between events: it may hold the very window that takes one.
+
+    What a test waits for may take as long as a busy machine needs, whatever the test says.
+    """
     from pyqtgraph.util.garbage_collector import GarbageCollector
 
+    for name in ("waitUntil", "waitSignal", "waitActive", "waitExposed"):
+        setattr(qtbot, name, patient(getattr(qtbot, name)))
     collector = GarbageCollector()
     yield qtbot
     collector.timer.stop()
     gc.collect()
     gc.freeze()  # else each test would look through all that was imported
     gc.enable()
+
+
+def patient(wait):
+    """`wait` of pytest-qt, which gives up no sooner than after PATIENCE_MS."""
+
+    def waiting(what, *, timeout=0, **more):
+        return wait(what, timeout=max(timeout, PATIENCE_MS), **more)
+
+    return waiting
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from amt_stream.streaming import fields, without
 from tests.contract.test_module_contract import CASES, LEARNERS
 
 GPU = "gpu"
-FEW = 3
+FEW = 2
 ROOT = Path(__file__).parents[2]
 
 
