@@ -60,6 +60,7 @@ def references(docs):
         ("`Stream.restart`", ["Stream.restart"]),
         ("`NoSuchStage` reads `quite_unheard_of`", ["NoSuchStage", "quite_unheard_of"]),
         ("`amt_stream/engine/nowhere.py`", ["amt_stream/engine/nowhere.py"]),
+        ("`tests/kernels`, `part/name`, `tests/name`", ["tests/name"]),
         ("`torch.nn.NoSuchModule`", ["torch.nn.NoSuchModule"]),
     ],
 )

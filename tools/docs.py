@@ -167,8 +167,10 @@ class References:
         found = [path for top in tops for path in top.glob(word)]
         if defined:
             return any(f"def {defined}(" in path.read_text(encoding="utf-8") for path in found)
-        # `stage/key` is no file
-        return bool(found) or (not Path(word).suffix and set(word.split("/")) <= self.names)
+        # `stage/key` is no file, unless there is such a folder
+        first, *rest = word.split("/")
+        is_key = not Path(word).suffix and not (ROOT / first).is_dir()
+        return bool(found) or (is_key and {first, *rest} <= self.names)
 
 
 def broken() -> list[str]:
