@@ -13,6 +13,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.place import Place
+from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,
@@ -136,6 +137,8 @@ class ArrayRecording(Recording):
         kinds = int, float, np.integer, np.floating
         if isinstance(fs, bool) or not isinstance(fs, kinds) or not fs > 0 or fs % 1:
             raise SourceError(f"fs is {fs!r}: give the sampling rate in whole hertz")
+        if not SLOWEST_FS <= fs <= FASTEST_FS:
+            raise SourceError(f"fs is {fs!r}: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz")
         self.fs, self.name = int(fs), name
         self._x = _in_columns(x, name)
         self._choose(channels, self._x.shape[1], most)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import ceil, lcm
+from numbers import Integral
 from typing import Any, Never
 
 import torch
@@ -366,9 +367,10 @@ class Delay(Stage):
 
     def __init__(self, samples: int, time_dim: int = -1) -> None:
         super().__init__()
-        if samples < 0:
-            raise ValueError(f"Delay takes 0 or more samples, given {samples}")
-        self.samples = samples
+        given: Any = samples
+        if not isinstance(given, Integral) or samples < 0:
+            raise ValueError(f"Delay takes a whole number, 0 or more samples, given {samples!r}")
+        self.samples = int(samples)
         self.latency = Fraction(samples)
         self.time_dim = self.out_time_dim = time_dim
 

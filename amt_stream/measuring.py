@@ -21,6 +21,7 @@ from amt_stream.frames import Frames
 from amt_stream.jobs import each
 from amt_stream.limits import Limit
 from amt_stream.norms import limits_of
+from amt_stream.plain import brief
 from amt_stream.presets import Preset
 from amt_stream.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.table import Sound, Table
@@ -246,8 +247,12 @@ def measure(
     >>> m["ltl_sone"].max()
     np.float64(0.0)
     """
+    if not isinstance(settings or {}, Mapping):
+        raise TypeError(
+            f'settings is {brief(repr(settings))}: give them by name, as {{"accuracy": "coarse"}}'
+        )
     chosen = dict(settings or {}) | ({} if field is None else {"field": field})
-    preset = Preset(_names(models), chosen, compute=device, limits=limits_of(limits))
+    preset = Preset(_names("models", models), chosen, compute=device, limits=limits_of(limits))
     if device != "cpu":
         from amt_stream.engine.place import place_of
 
@@ -260,7 +265,7 @@ def measure(
         correction,
         step_ms,
         columns,
-        _names(outputs),
+        _names("outputs", outputs),
         channels,
         from_s,
         to_s,
@@ -298,8 +303,10 @@ class _Wanted:
     dual_mono: bool
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+def _names(what: str, given: Any) -> tuple[str, ...]:
     names = given.split(",") if isinstance(given, str) else given
+    if not (isinstance(names, Sequence) and all(isinstance(name, str) for name in names)):
+        raise TypeError(f"{what} is {brief(repr(given))}: give a name, or several in a list")
     return tuple(name.strip() for name in names)
 
 
@@ -333,6 +340,11 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         dual_mono=wanted.dual_mono,
     )
     told = table.rows
+    if told.from_s >= recording.duration_s:
+        raise ValueError(
+            f"{recording.name} ends at {recording.duration_s:g} s, and from_s is {told.from_s:g}: "
+            "give less"
+        )
     tracks = {
         name: _Track(entry.name, outputs[name], models[entry.name], told.from_s)
         for name, entry in asked.items()
@@ -377,7 +389,10 @@ def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, lis
             )
         recording = Recording(Path(x), *chosen)
     elif fs is None:
-        raise ValueError("fs is missing: give the sampling rate of the array in hertz")
+        raise ValueError(
+            f"fs is missing: give the sampling rate of the {type(x).__name__} in hertz, or instead "
+            "of it the path of a file, or a list of paths"
+        )
     else:
         recording = ArrayRecording(_in_full_scale(x, calibrations, wanted.preset), fs, *chosen)
     if len(calibrations) not in (1, len(recording.channels)):
@@ -398,6 +413,12 @@ def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, lis
 def _corrections(given: Response | Sequence[Response | None] | None) -> list[Correction | None]:
     several = isinstance(given, Sequence) and not isinstance(given, str)
     each: Any = given if several else [given]
+    for one in each:
+        if not isinstance(one, Correction | str | Path | None):
+            raise TypeError(
+                f"correction is {brief(repr(one))}: give a Correction, the path of a file with the "
+                "microphone's response, or one of these for each channel"
+            )
     return [read_correction(one) if isinstance(one, str | Path) else one for one in each]
 
 

@@ -83,20 +83,27 @@ def limits_in(path: Path, given: Any, rule: LimitTables) -> tuple[Limit, ...]:
     return tuple(found)
 
 
-def limits_of(given: Iterable[Limit | str]) -> tuple[Limit, ...]:
+def limits_of(given: Any) -> tuple[Limit, ...]:
     """Limits as they are asked for: themselves, in a line such as "laf_db>80", norms by name.
 
-    Raises LimitError and PresetError for what is neither, and for two of one name.
+    One may stand for itself, without a list. Raises LimitError and PresetError for what is none of
+    them, and for two of one name.
     """
-    found = tuple(_each([given] if isinstance(given, str) else given))
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    found = tuple(_each(given if several else [given]))
     refuse_twice(found)
     return found
 
 
-def _each(given: Iterable[Limit | str]) -> Iterator[Limit]:
+def _each(given: Iterable[Any]) -> Iterator[Limit]:
     for one in given:
         if isinstance(one, Limit):
             yield one
+        elif not isinstance(one, str):
+            raise LimitError(
+                f"{brief(repr(one))} is no limit: give a Limit, the name of a norm, or a line such "
+                "as 'laeq_15min_db>100'"
+            )
         elif set(one) & set("<>"):
             yield limit_from_text(one)
         else:

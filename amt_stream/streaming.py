@@ -277,7 +277,8 @@ class Stage(Checkpointed):
         """
         if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-            remedy = ": give torch.from_numpy(x)" if kind == "ndarray" else ""
+            maker = {"ndarray": "torch.from_numpy(x)", "list": "torch.tensor(x)"}.get(kind)
+            remedy = f": give {maker}" if maker else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
         # The device meta has no autocast to ask for.
         if _autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):

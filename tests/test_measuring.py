@@ -12,6 +12,7 @@ from amt_stream import Calibration, Moore2016, aligned, measure
 from amt_stream.catalog import CatalogError
 from amt_stream.engine.sources import SourceError
 from amt_stream.jobs import each
+from amt_stream.limits import Limit, LimitError
 from amt_stream.presets import PresetError
 from amt_stream.rows import NoSuchColumn
 
@@ -289,6 +290,25 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": FS, "step_ms": 2.5}, ValueError, "step_ms is 2.5: give whole mill"),
         ({"x": SILENCE, "fs": FS, "from_s": -1}, ValueError, "from_s is -1: give seconds of sou"),
         ({"x": SILENCE, "fs": FS, "to_s": "1"}, ValueError, "to_s is '1': give seconds of sound"),
+        ({"x": []}, ValueError, "fs is missing: give .* of the list in hertz, or inst"),
+        ({"x": SILENCE, "fs": 100}, SourceError, "fs is 100: give a sound of 1000 to 768000 Hz"),
+        ({"x": SILENCE, "fs": FS, "models": None}, TypeError, "models is None: give a name, or"),
+        ({"x": SILENCE, "fs": FS, "outputs": [3]}, TypeError, r"outputs is \[3\]: give a name"),
+        ({"x": SILENCE, "fs": FS, "settings": "coarse"}, TypeError, "settings is 'coarse': give"),
+        ({"x": SILENCE, "fs": FS, "columns": [3]}, TypeError, "a column is 3: give names or"),
+        (
+            {"x": SILENCE, "fs": FS, "correction": 3},
+            TypeError,
+            "correction is 3: give a Correction",
+        ),
+        ({"x": SILENCE, "fs": FS, "limits": [3]}, LimitError, "3 is no limit: give a Limit, the"),
+        ({"x": SILENCE, "fs": FS, "limits": 3}, LimitError, "3 is no limit: give a Limit, the"),
+        ({"x": SILENCE, "fs": FS, "from_s": 0.1}, ValueError, "array ends at 0.1 s, and from_s is"),
+        (
+            {"x": SILENCE, "fs": FS, "models": "bs1770", "target_lufs": "loud"},
+            ValueError,
+            "target_lufs is 'loud': give a loudness in LUFS",
+        ),
         (
             {"x": SILENCE, "fs": FS, "models": "bs1770", "target_lufs": np.nan},
             ValueError,
@@ -310,6 +330,11 @@ SILENCE = np.zeros(4800)
 def test_what_is_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         measure(**arguments)
+
+
+def test_one_limit_needs_no_list():
+    m = measure(SILENCE, FS, "spl", calibration=100.0, limits=Limit("laf_db", 85.0))
+    assert [limit["name"] for limit in m.summary["limits"]] == ["laf_85"]
 
 
 def test_jobs_that_are_refused():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.measuring import Measured, measure
+from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
 from amt_stream.report.content import readings
 from amt_stream.report.curves import is_followed
@@ -259,6 +260,11 @@ def _results(
         return given
     if isinstance(given, Measured):
         return Results.of_measured(given)
+    if not isinstance(given, str | Path):
+        raise TypeError(
+            f"{brief(repr(given))} is nothing to compare: give a path, what `measure` gave, or "
+            "Results"
+        )
     path = Path(given)
     if path.is_dir() or path.suffix in ROWS_IN:
         return read_results(path, is_followed)

@@ -29,6 +29,12 @@ LATEST = 2**60
 """No sample is counted so far: a million years of sound."""
 
 
+def refuse_no_model(model: Any, fs: float) -> None:
+    """Raise TypeError for what cannot run on sound of that rate."""
+    if not isinstance(model, Stage):
+        raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
+
+
 class ReadyModel:
     """A model ready to run: its stream, the size of its blocks, the time of its frames.
 
@@ -47,8 +53,7 @@ class ReadyModel:
         batch: int = 1,
     ) -> None:
         name = type(model).__name__
-        if not isinstance(model, Stage):
-            raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
+        refuse_no_model(model, fs)
         check_contract(model)
         if model.fs not in (None, fs):
             raise ValueError(

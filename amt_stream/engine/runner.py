@@ -28,7 +28,7 @@ from amt_stream.engine.intake import Intake
 from amt_stream.engine.keeping import Keeping
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.listener import Listener, each_ear
-from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.measurement import Measurement, ReadyModel, refuse_no_model
 from amt_stream.engine.outlet import Sink
 from amt_stream.engine.outlets import Outlets
 from amt_stream.engine.pace import RUNGS, refuse_no_rungs
@@ -177,6 +177,7 @@ class Engine:
         channels: Sequence[int] | None,
         first_sample: int,
     ) -> None:
+        refuse_no_model(model, self.source.fs)
         listeners = self._listeners(model, calibration, channels)
         heard = max(listener.channels for listener in listeners)
         fs, block_ms, batch = self.source.fs, self._block_ms, len(listeners)

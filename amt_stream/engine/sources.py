@@ -6,7 +6,7 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
@@ -330,6 +330,12 @@ class SignalSource(ThreadedSource):
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
+        if not (
+            isinstance(components, Iterable) and all(isinstance(c, Component) for c in components)
+        ):
+            raise TypeError(f"components is {components!r}: give a list, such as [Tone(1000.0)]")
+        if duration is not None and not duration >= 0:
+            raise ValueError(f"duration is {duration}: give seconds, 0 or more, or None")
         self.components = tuple(components)
         self.samples = None if duration is None else round(duration * fs)
         self.duration_s = duration

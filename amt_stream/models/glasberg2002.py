@@ -100,6 +100,8 @@ def glasberg2002_from_lines(
     40
     """
     f = np.asarray(frequency, np.float64)
+    loudness = MonauralLoudness().double()
+    level_db = loudness.converted(level_db)
     shape = tuple(level_db.shape)
     if len(shape) < 2 or shape[-2] not in (1, 2):
         raise ValueError(
@@ -114,10 +116,9 @@ def glasberg2002_from_lines(
     order = np.argsort(f)
     f = f[order]
     gain_db = torch.from_numpy(ear_gain_db(field, f)).to(level_db.device)
-    level = level_db.double()[..., torch.from_numpy(order)] + gain_db
+    level = level_db[..., torch.from_numpy(order)] + gain_db
     excitation = Excitation("reference", "monaural", f).to(level_db.device, torch.float64)
-    loudness = MonauralLoudness().to(level_db.device, torch.float64)
     # One frame of time.
     patterns, _ = excitation.step(10 ** (level / 10)[..., None, :], {})
-    n = loudness.instantaneous(patterns).sum((-2, -1))
+    n = loudness.to(level_db.device).instantaneous(patterns).sum((-2, -1))
     return Glasberg2002Steady(n, sone_to_phon(n.detach(), Glasberg2002.edition))

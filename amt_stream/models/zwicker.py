@@ -84,7 +84,8 @@ def zwicker_stationary(
     Band levels are means from `skip_s` seconds on, in which the filters swing in, to the end, both
     in whole steps of 0.5 ms. Computed in float64. Raises ValueError for a sound that is no longer.
     """
-    x = x.double()
+    bank = ThirdOctaveLevels(smooth=False).double()
+    x = bank.converted(x)
     if fs != FS:
         x = aligned(Resample(fs, FS).double(), x)
     skipped, frames = round(skip_s * FS / STEP), x.shape[-1] // STEP
@@ -93,7 +94,6 @@ def zwicker_stationary(
             f"a sound of {x.shape[-1] / FS:g} s leaves nothing to measure after skip_s = {skip_s}: "
             "give a longer sound or a smaller skip_s, not below 0"
         )
-    bank = ThirdOctaveLevels(smooth=False).double()
     powers, _ = bank.powers(x[..., : frames * STEP], bank.initial_state(tuple(x.shape[:-1])))
     return zwicker_from_levels(levels(powers[..., skipped:, :].mean(-2)), field)
 
@@ -103,7 +103,8 @@ def zwicker_from_levels(level_db: Tensor, field: ZwickerField = "free") -> Zwick
 
     Computed in float64.
     """
-    core = CoreLoudness(field).double()(level_db.double())
+    stage = CoreLoudness(field).double()
+    core = stage(stage.converted(level_db))
     n, specific = loudness_pattern(core, ZwickerLoudness().double().tables(), True)
     assert specific is not None
     return ZwickerStationary(n, specific, zwicker_phon(n.detach()))

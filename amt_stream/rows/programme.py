@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,9 @@ class ProgrammeReadings(Readings):
             raise ValueError(
                 f"dual mono is for one channel, and the sound has {channels}: choose one of them"
             )
-        if target_lufs is not None and not math.isfinite(target_lufs):
-            raise ValueError(f"target_lufs is {target_lufs}: give a loudness in LUFS")
+        number = target_lufs is None or isinstance(target_lufs, Real)
+        if not number or not math.isfinite(target_lufs or 0.0):
+            raise ValueError(f"target_lufs is {target_lufs!r}: give a loudness in LUFS")
         self._gain = DUAL_MONO if dual_mono else 1.0
         self._zero_lufs = target_lufs or 0.0
         self._relative: dict[str, str] = {}

@@ -243,6 +243,8 @@ def choose(
         patterns = [column.name for one in readings.values() for column in one.columns]
     wanted: dict[str, dict[str, Column]] = {name: {} for name in readings}
     for pattern in (*patterns, *also):
+        if not isinstance(pattern, str):
+            raise TypeError(f"a column is {pattern!r}: give names or patterns, such as 'ltl_*'")
         found = {name: one.matching(pattern) for name, one in readings.items()}
         if not any(found.values()):
             offered = [column.name for one in readings.values() for column in one.offered]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -78,8 +79,9 @@ class Excitation(Stage):
         cams: ArrayLike | None = None,
     ) -> None:
         super().__init__()
-        if uncertainty_db is not None and not 0 <= uncertainty_db <= 20:
-            raise ValueError(f"uncertainty_db is {uncertainty_db}: give 0 to 20 dB, or None")
+        known: Any = 0.0 if uncertainty_db is None else uncertainty_db
+        if not (isinstance(known, Real) and 0 <= float(known) <= 20):
+            raise ValueError(f"uncertainty_db is {uncertainty_db!r}: give 0 to 20 dB, or None")
         if accuracy not in ("exact", "reference", "coarse"):
             raise ValueError(f"accuracy is {accuracy!r}: give exact, reference or coarse")
         if selection not in ("binaural", "monaural"):

@@ -249,6 +249,8 @@ def test_rebuffer_hands_on_a_fixed_number_of_blocks():
         door.push(torch.zeros(2, 4))
     with pytest.raises(ValueError, match="at least 1 block"):
         Rebuffer(Stream(Delay(1), (1,)), blocks=0)
+    with pytest.raises(ValueError, match=r"takes a whole number, .* given 1\.5"):
+        Delay(1.5)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +269,7 @@ def test_rebuffer_hands_on_a_fixed_number_of_blocks():
         (lambda: aligned(3, torch.zeros(1, 2)), r"aligned takes a Stage, given int: give a Stage"),
         (lambda: aligned(Delay(1), np.zeros((1, 2))), r"not ndarray: give torch\.from_numpy\(x\)"),
         (lambda: Delay(1)(np.zeros((1, 2))), r"takes a real tensor, not ndarray: give torch"),
+        (lambda: Delay(1)([[0.0, 1.0]]), r"takes a real tensor, not list: give torch\.tensor\(x\)"),
     ],
 )
 def test_what_cannot_be_run_is_refused_with_what_to_give(build, said):

@@ -758,6 +758,11 @@ def test_what_cannot_be_is_refused_at_once(power_meter, options, error, said):
         Engine(SignalSource(), power_meter(), **options)
 
 
+def test_what_is_no_model_is_refused_at_once():
+    with pytest.raises(TypeError, match=r"model is 'spl': give a Stage, such as Moore2016\(fs=480"):
+        Engine(SignalSource(), "spl")
+
+
 def test_what_is_no_source_is_refused_at_once(power_meter):
     with pytest.raises(TypeError, match=r"source is 'a\.wav': give a Source, such as FileSource"):
         Engine("a.wav", power_meter())

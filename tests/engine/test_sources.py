@@ -173,10 +173,13 @@ def test_a_signal_source_knows_its_level_and_repeats_itself():
         (lambda: Tone(100.0, level_db=60.0, duration=0.01), "do not fit into 0.01 s"),
         (lambda: Tone(100.0, level_db=60.0, period=1.0), "needs a duration"),
         (lambda: SignalSource([Noise("brown", level_db=60.0)]), "kind 'brown'"),
+        (lambda: SignalSource(Tone(1000.0, level_db=60.0)), r"components is Tone.*: give a list"),
+        (lambda: SignalSource([1000.0]), r"components is \[1000.0\]: give a list, such as"),
+        (lambda: SignalSource(duration=-1.0), "duration is -1.0: give seconds, 0 or more"),
     ],
 )
 def test_a_signal_that_cannot_be_is_refused(make, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises((TypeError, ValueError), match=said):
         make()
 
 

@@ -137,6 +137,8 @@ def test_lines_that_do_not_fit_are_refused():
         glasberg2002_from_lines(torch.zeros(3, 1), [1000.0])
     with pytest.raises(ValueError, match=r"\(1, 2\) and frequencies of shape \(1,\): give a freq"):
         glasberg2002_from_lines(torch.zeros(1, 2), [1000.0])
+    with pytest.raises(TypeError, match=r"takes a real tensor, not list: give torch.tensor"):
+        glasberg2002_from_lines([[40.0]], [1000.0])
     with pytest.raises(ValueError, match=r"frequency is \[ *0.* above 0 and ascending"):
         glasberg2002_from_lines(torch.zeros(1, 2), [1000.0, 0.0])
     with pytest.raises(ValueError, match="are taken one by one: leave accuracy exact"):

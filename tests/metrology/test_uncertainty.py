@@ -117,7 +117,7 @@ def test_the_width_is_that_of_the_sound_and_not_of_its_loudness(models):
     assert widths == pytest.approx([1.0, 1.4], abs=0.03)
 
 
-@pytest.mark.parametrize("uncertainty_db", [-0.1, 20.1, math.nan, math.inf])
+@pytest.mark.parametrize("uncertainty_db", [-0.1, 20.1, math.nan, math.inf, "1"])
 def test_an_uncertainty_that_cannot_be_is_refused(uncertainty_db):
-    with pytest.raises(ValueError, match=f"uncertainty_db is {uncertainty_db}: give 0 to 20 dB"):
+    with pytest.raises(ValueError, match=f"uncertainty_db is {uncertainty_db!r}: give 0 to 20 dB"):
         Moore2016(FS, uncertainty_db=uncertainty_db)

@@ -254,3 +254,7 @@ def test_what_is_refused():
         CoreLoudness()(torch.zeros(3, 27))
     with pytest.raises(ValueError, match=r"a sound of 0\.1 s leaves nothing .* skip_s = 0\.2"):
         zwicker_stationary(torch.zeros(4800))
+    with pytest.raises(TypeError, match=r"takes a real tensor, not ndarray: give torch.from_num"):
+        zwicker_stationary(np.zeros(48000))
+    with pytest.raises(TypeError, match=r"takes a real tensor, not ndarray: give torch.from_num"):
+        zwicker_from_levels(np.zeros(28))
