@@ -89,7 +89,7 @@ def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
         yield Kind("history", "History", HISTORY, 1, partial(HistoryPane, past), always=True)
         yield Kind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
     if look.specific_loudness is not None:
-        yield Kind("spectrum", "Specific loudness", CURVES, 1, SpectrumPane)
+        yield Kind("specific_loudness", "Specific loudness", CURVES, 1, SpectrumPane)
         title = "Specific loudness, last minute"
         yield Kind("waterfall", title, None, 1, WaterfallPane, always=True)
     if ears_in(look) is not None:

@@ -39,12 +39,12 @@ class SpectrumPane(Pane):
 
     def __init__(self) -> None:
         super().__init__(
-            "spectrum",
+            "specific_loudness",
             "Specific loudness",
             "short-term, before binaural inhibition; below in Cam, above in Hz",
         )
         self.head.insertWidget(2, ThemedLabel(_ears))
-        self.plot = Plot("spectrum_plot")
+        self.plot = Plot("specific_loudness_plot")
         cams = Axis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
         self.plot.set_axes(cams, top=[(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS])
         self.curves = [Curve("left"), Curve("right", dashed=True)]

@@ -50,7 +50,7 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
     for choice in ("dark", "contrast", "light"):
         window.choose_theme(choice)
         pass_some(qtbot, heard)
-    spectrum = window.docks["spectrum"]
+    spectrum = window.docks["specific_loudness"]
     spectrum.close()
     pass_some(qtbot, heard)
     assert not spectrum.is_seen

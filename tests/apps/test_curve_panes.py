@@ -81,8 +81,9 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
     window = open_window(engine)
     dock = window.docks["ears"]
     dock.toggleViewAction().trigger()
-    assert dock in window.tabifiedDockWidgets(window.docks["spectrum"])
-    qtbot.waitUntil(lambda: dock.is_seen and not window.docks["spectrum"].is_seen, timeout=5000)
+    assert dock in window.tabifiedDockWidgets(window.docks["specific_loudness"])
+    front = window.docks["specific_loudness"]
+    qtbot.waitUntil(lambda: dock.is_seen and not front.is_seen, timeout=5000)
     qtbot.waitUntil(lambda: "25 % inhibited" in dock.pane.sum.text(), timeout=10000)
     for bar in dock.pane.bars:
         assert "25 % inhibited" in bar.text
@@ -196,7 +197,7 @@ def test_changing_panes_and_themes_loses_nothing_and_shows_the_rows(qtbot, open_
     before = theme.choice
     window = open_window(engine)
     try:
-        for name in ("waterfall", "ears", "distribution", "spectrum"):
+        for name in ("waterfall", "ears", "distribution", "specific_loudness"):
             window.docks[name].toggleViewAction().trigger()
             theme.choose("dark" if name in ("waterfall", "distribution") else "light")
             qtbot.wait(200)

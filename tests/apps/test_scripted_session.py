@@ -264,9 +264,10 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monk
 
 
 FIVE = "moore2016,gm2002,zwicker,bs1770,spl"
+LOUDNESS = {"moore2016", "levels", "history", "specific_loudness"}
 SHOWN = {
-    "measuring_demo": ("light", {"moore2016", "levels", "history", "spectrum"}, "demo", ()),
-    "measuring_dark": ("dark", {"moore2016", "levels", "history", "spectrum"}, "demo", ()),
+    "measuring_demo": ("light", LOUDNESS, "demo", ()),
+    "measuring_dark": ("dark", LOUDNESS, "demo", ()),
     "five_models": ("light", {*FIVE.split(","), "history"}, "demo", ("--model", FIVE)),
     "modulation": ("light", {"strongest", "modulation"}, "am-tone", ("--model", "king2019")),
 }

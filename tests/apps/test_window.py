@@ -71,12 +71,12 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     history = window.measurement.engine.history
     qtbot.wait(150)
     for curve, expected in zip(
-        pane_in(window, "spectrum").curves,
+        pane_in(window, "specific_loudness").curves,
         history.latest.values.specific_loudness[:, -1],
         strict=True,
     ):
         np.testing.assert_array_equal(curve.y, expected)
-    assert pane_in(window, "spectrum").curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
+    assert pane_in(window, "specific_loudness").curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
     pane, row = pane_in(window, "history"), window.measurement.readings.row
     assert pane.chosen == ["ltl_phon", "stl_phon"]
     qtbot.waitUntil(lambda: pane.past.now_s == row["time_s"], timeout=5000)
@@ -179,7 +179,7 @@ def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine
     window = open_window(lambda device: tone_engine(calibration=UNCALIBRATED))
     window._show_state()
     assert window.bar.calibration.text == "uncalibrated"
-    for pane in (pane_in(window, "history"), pane_in(window, "spectrum")):
+    for pane in (pane_in(window, "history"), pane_in(window, "specific_loudness")):
         assert "uncalibrated" in pane.plot.unit_text
     colors, number = theme.colors, window.findChild(QtWidgets.QLabel, "ltl_phon")
     assert colors.amber in pixels(window.bar.calibration)

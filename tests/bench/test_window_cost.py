@@ -30,7 +30,7 @@ def window_cost(qtbot, folder, uncertainty_db=None):
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
     qtbot.wait(WARM_MS)
     drawn = []
-    pane = window.docks["spectrum"].pane
+    pane = window.docks["specific_loudness"].pane
     move = pane.move
     pane.move = lambda look: (drawn.append(None), move(look))
     cpu, main_thread, began = time.process_time(), time.thread_time(), time.monotonic()
