@@ -126,6 +126,8 @@ from .stages import Moore2016BinauralLoudness as Moore2016BinauralLoudness
 from .stages import Moore2016ExcitationPattern as Moore2016ExcitationPattern
 from .stages import Moore2016SpecificLoudness as Moore2016SpecificLoudness
 from .stages import Moore2016TemporalIntegration as Moore2016TemporalIntegration
+from .stages import NarrowBandOutput as NarrowBandOutput
+from .stages import NarrowBandSpectrum as NarrowBandSpectrum
 from .stages import OuterMiddleEarFilter as OuterMiddleEarFilter
 from .stages import PowerCompression as PowerCompression
 from .stages import Resample as Resample

@@ -38,7 +38,7 @@ class Output:
 
     field: of what the model gives
     unit: of its numbers
-    axes: what its axes are, that of time left out: "ear", "channel", "erb_number" or "bark"
+    axes: what its axes are, that of time left out: "ear", "channel", "erb_number", "bark" or "hz"
     takes: what the model has to be made with to give it, if anything
     """
 
@@ -236,6 +236,17 @@ SHIPPED = (
         readings_take=("model",),
         checks="amt_stream.selftest.third_octave",
         pane="amt_monitor.bands_pane:BandsPane",
+    ),
+    Entry(
+        name="spectrum",
+        title="Spectrum",
+        method="levels in narrow bands, the strongest line: FFT, Hann window, 6 Hz or less, fast",
+        model="amt_stream.stages:NarrowBandSpectrum",
+        readings="amt_stream.rows.spectrum:SpectrumReadings",
+        readings_take=("model",),
+        outputs={"spectrum_db": Output("level_db", "dB", ("channel", "hz"))},
+        checks="amt_stream.selftest.spectrum",
+        pane="amt_monitor.narrow_band_pane:NarrowBandPane",
     ),
     Entry(
         name="king2019",

@@ -47,7 +47,7 @@ IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in 
 class Axis:
     """What the numbers along an axis of an output stand for.
 
-    name: "erb_number" in Cam, "bark", "ear" or "channel"
+    name: "erb_number" in Cam, "bark", "hz", "ear" or "channel"
     center_hz: of auditory filters; None where there is no frequency
     """
 
@@ -470,6 +470,7 @@ class _Track:
         self.picked: list[NDArray[np.float32]] = []
         self.axes: tuple[Axis, ...] = ()
         self._name, self._output, self._from_s = name, output, from_s
+        self._frequencies = getattr(model, "frequencies", None)
         self._time_dim = getattr(model.out_time_dim, output.field)
         self._time_s = np.array([-math.inf])
         self._values: NDArray[np.float32] | None = None
@@ -482,7 +483,7 @@ class _Track:
             # Before the first frame there is nothing.
             self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
             sizes = zip(self._output.axes, values.shape[1:], strict=True)
-            self.axes = tuple(axis_of(name, size) for name, size in sizes)
+            self.axes = tuple(axis_of(name, size, self._frequencies) for name, size in sizes)
         self._values = np.concatenate([self._values, values])
         self._time_s = np.concatenate([self._time_s, frames.time_s])
         self._forget(self._from_s)
@@ -505,8 +506,13 @@ class _Track:
         self._values, self._time_s = self._values[place:], self._time_s[place:]
 
 
-def axis_of(name: str, size: int) -> Axis:
-    """The axis of an output of so many numbers, by its name in the catalog."""
+def axis_of(name: str, size: int, frequencies: NDArray[np.float64] | None = None) -> Axis:
+    """The axis of an output of so many numbers, by its name in the catalog.
+
+    frequencies: in Hz, of the model, for an axis "hz"
+    """
+    if name == "hz" and frequencies is not None:
+        return Axis(name, frequencies)
     if name == "erb_number":
         erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
         return Axis(name, erb_number, erb_number_to_hz(erb_number))

@@ -14,5 +14,6 @@ from .programme import ProgrammeLoudness as ProgrammeLoudness
 from .rolling import RollingLevel as RollingLevel
 from .sharpness import SharpnessMeter as SharpnessMeter
 from .sound_level import SoundLevelMeter as SoundLevelMeter
+from .spectrum import SpectrumMeter as SpectrumMeter
 from .third_octave import ThirdOctaveMeter as ThirdOctaveMeter
 from .zwicker import ZwickerMeter as ZwickerMeter

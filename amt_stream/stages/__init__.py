@@ -39,6 +39,7 @@ from amt_stream.stages.modulation import (
     ModulationFilterbank,
 )
 from amt_stream.stages.modulation_spectrum import ModulationRms
+from amt_stream.stages.narrow_band import NarrowBandOutput, NarrowBandSpectrum
 from amt_stream.stages.outer_middle_ear import (
     HeadphoneFilter,
     MiddleEarFilter,
@@ -94,6 +95,8 @@ __all__ = [
     "Moore2016Output",
     "Moore2016SpecificLoudness",
     "Moore2016TemporalIntegration",
+    "NarrowBandOutput",
+    "NarrowBandSpectrum",
     "OuterMiddleEarFilter",
     "PowerCompression",
     "Resample",

@@ -129,6 +129,7 @@ def _kinds() -> Iterator[Kind]:
     yield from _PROGRAMME
     yield from _LEVELS
     yield from _THIRDS
+    yield from _SPECTRUM
 
 
 _ZWICKER = (
@@ -341,6 +342,18 @@ _THIRDS = (
         f"The steady level with the same energy, of the third octave at {{hertz}}. {THIRDS}",
         True,
     ),
+)
+
+_LINE = (
+    "The strongest line of the spectrum from 20 Hz to 20 kHz, between the bins of a Fourier "
+    "transform too: Hann window of 0.2 s, with a time constant of 125 ms (F)."
+)
+
+_SPECTRUM = (
+    Kind(f"spectrum_peak{SIDE}_hz", "Strongest frequency", "fmax", _LINE),
+    Kind(f"spectrum_peak{SIDE}_db", "Its level", "Lf", _LINE),
+    Kind(f"spectrum_max{SIDE}_hz", "Strongest frequency so far", "", f"{HIGHEST} {_LINE}", True),
+    Kind(f"spectrum_max{SIDE}_db", "Its highest level", "", f"{HIGHEST} {_LINE}", True),
 )
 
 KINDS = tuple((re.compile(kind.pattern), kind) for kind in _kinds())

@@ -39,12 +39,18 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def frequency(hz: float) -> str:
+    """Tenths below 1 kHz."""
+    return tenths(hz) if hz < 999.95 else whole(hz)
+
+
 BY_UNIT: dict[str, Callable[[float], str]] = {
     "sone": sone_text,
     "phon": table_phon,
     "lu": signed,
     "acum": hundredths,
     "s": whole,
+    "hz": frequency,
 }
 
 

@@ -119,7 +119,7 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
 ):
     source = SignalSource(tone_with_click(3.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
-    spectrum, waterfall = window.docks["spectrum"], window.docks["waterfall"]
+    spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
     spectrum.close()
     assert not waterfall.is_seen
     qtbot.waitUntil(lambda: window.measurement.readings.row["time_s"] > 4.0, timeout=20000)

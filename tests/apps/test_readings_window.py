@@ -346,6 +346,7 @@ CHOSEN = {
     "bs1770": ["lra_lu"],
     "spl": ["lae_db"],
     "third_octave": ["lzf_1000hz_db", "lzeq_31_5hz_db"],
+    "spectrum": ["spectrum_peak_db"],
 }
 
 

@@ -25,12 +25,14 @@ COLUMNS = [
     *("momentary_lufs", "short_term_lufs"),
     *(f"{level}_db" for level in ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")),
     *(f"lzf_{band_name(f)}_db" for f in ThirdOctaves().nominal),
+    *("spectrum_peak_hz", "spectrum_peak_db"),
 ]
 ACCUMULATING = [
     *(f"{prefix}{name}" for prefix in ("", "gm2002_") for name in ("max_ltl_sone", "ltl_n5_phon")),
     *("zwicker_nmax_sone", "zwicker_n5_sone"),
     *("integrated_lufs", "lra_lu", "true_peak_dbtp"),
     *(f"{name}_db" for name in ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")),
+    *("spectrum_max_hz", "spectrum_max_db"),
 ]
 MARKS = ["time_s", "utc", "sample", "fault", "settling", "settling_columns", "calibrated"]
 BOTH_CHANNELS = [
@@ -141,7 +143,7 @@ def test_a_pause_and_a_reset_leave_the_others_alone(sound_file):
             if at == len(frames) // 2:
                 halfway(table.readings)
             parts.append(table(some))
-        told = {name: readings.summary() for name, readings in table.readings.items()}
+        told = {name: one.summary() | one.counted_s() for name, one in table.readings.items()}
         return table, Rows.concatenated(parts, table.names), told
 
     table, untouched_rows, untouched = read(lambda readings: None)

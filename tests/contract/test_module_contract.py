@@ -125,6 +125,7 @@ CASES = {
     "Moore2016SpecificLoudness": Case(amt.Moore2016SpecificLoudness, (2, 3, 150), level_db),
     "Moore2016TemporalIntegration": Case(amt.Moore2016TemporalIntegration, (2, 5, 4), loudness),
     "Osses2021": Case(lambda **o: amt.Osses2021(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
+    "NarrowBandSpectrum": Case(partial(amt.NarrowBandSpectrum, 8000, 12.5), (2, 640)),
     "OuterMiddleEarFilter": Case(
         partial(amt.OuterMiddleEarFilter, 16000, fhigh=4000.0, order=32), (2, 16)
     ),

@@ -19,7 +19,7 @@ from amt_stream.signals import Noise, Tone, demo_sound
 from amt_stream.stages import SoundLevel
 
 FS = 48000
-NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave")
+NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spectrum")
 
 
 @pytest.fixture(autouse=True)

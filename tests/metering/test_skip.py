@@ -10,6 +10,7 @@ from amt_stream.metering import (
     RollingLevel,
     SharpnessMeter,
     SoundLevelMeter,
+    SpectrumMeter,
     ThirdOctaveMeter,
     ZwickerMeter,
 )
@@ -71,12 +72,18 @@ def of_third_octaves(meter, n, rng, valid):
     return meter.update(power, timed, timed, valid, np.full(n, np.inf))
 
 
+def of_spectrum(meter, n, rng, valid):
+    level = rng.uniform(40, 60, n) if rng else np.full(n, 50.0)
+    return meter.update(20 * level, level, valid)
+
+
 METERS = {
     of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
     of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
     of_sharpness: lambda: SharpnessMeter(["s5_1s_acum"]),
     of_programme: ProgrammeLoudness,
     of_third_octaves: lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
+    of_spectrum: lambda: SpectrumMeter(25.0),
     of_sound_level: lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"]),
 }
 

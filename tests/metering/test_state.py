@@ -11,6 +11,7 @@ from amt_stream.metering import (
     RollingLevel,
     SharpnessMeter,
     SoundLevelMeter,
+    SpectrumMeter,
     ThirdOctaveMeter,
     ZwickerMeter,
 )
@@ -62,7 +63,12 @@ def of_third_octaves(count):
     return lambda: ThirdOctaveMeter((31.5, 1000.0), columns), [v.astype(np.float32) for v in given]
 
 
+def of_spectrum(count):
+    return lambda: SpectrumMeter(25.0), (100 * np.exp2(walk(count, 1) / 10), walk(count))
+
+
 CASES = [of_loudness, of_zwicker, of_sharpness, of_programme, of_sound_level, of_third_octaves]
+CASES.append(of_spectrum)
 
 
 def ran(meter, given, start, stop):

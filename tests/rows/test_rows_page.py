@@ -35,7 +35,7 @@ def table(name: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", ["moore2016", "zwicker", "bs1770", "spl"])
+@pytest.mark.parametrize("name", ["moore2016", "zwicker", "bs1770", "spl", "spectrum"])
 def test_the_columns_are_those_of_the_rows(name):
     assert table(name) in PAGE, f"the table of {name} has to be\n\n{table(name)}"
 

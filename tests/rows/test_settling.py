@@ -14,6 +14,7 @@ OF_THE_MOMENT = {
     "zwicker": ("zwicker_n_phon", "sharpness_acum"),
     "bs1770": ("momentary_lufs", "short_term_lufs"),
     "third_octave": ("lzf_63hz_db", "lzf_1000hz_db", "lzeq_100hz_1s_db", "lzeq_4000hz_1s_db"),
+    "spectrum": ("spectrum_peak_db",),
     "spl": ("laf_db", "lcf_db", "lzf_db", "las_db", "lcs_db", "lzs_db", "lai_db", "laeq_1s_db"),
 }
 
@@ -82,6 +83,7 @@ def furthest_off(name, rng, seconds, last_s):
         ("bs1770", 12, 7.0, 4),
         ("third_octave", 12, 4.5, 8),
         ("third_octave", 12, 4.5, 9),
+        ("spectrum", 12, 4.5, 10),
         ("spl", 24, 4.5, 5),
         ("spl", 24, 4.5, 6),
     ],
@@ -107,6 +109,7 @@ def test_short_term_loudness_of_2002_settles_long_before_the_long_term():
     [
         ("zwicker", "zwicker_n_phon", 0.5, 1.5),
         ("third_octave", "lzf_1000hz_db", 1.9, 2.05),
+        ("spectrum", "spectrum_peak_db", 1.9, 2.22),
         ("spl", "laf_db", 1.9, 2.13),
         ("spl", "las_db", 15.0, 16.11),
         ("spl", "lai_db", 17.0, 18.0),

@@ -9,7 +9,7 @@ from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.rows import JoinedRows, Rows, choose, readings_of
-from amt_stream.stages import BS1770, SoundLevel, ThirdOctaves
+from amt_stream.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
 
 FS = 48000
 FULL_SCALE = Calibration(120.0, source="test")
@@ -20,6 +20,7 @@ MODELS = {
     "bs1770": lambda: BS1770(FS, 1),
     "spl": lambda: SoundLevel(FS),
     "third_octave": lambda: ThirdOctaves(FS),
+    "spectrum": lambda: NarrowBandSpectrum(FS),
 }
 
 

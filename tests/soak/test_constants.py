@@ -145,6 +145,11 @@ CONSTANTS = {
         "scales.py": ("P0 = 20e-6",),
         "stages/sound_level.py": ("FAST, SLOW = 0.125, 1.0",),
     },
+    "spectrum": {
+        "scales.py": ("P0 = 20e-6",),
+        "stages/narrow_band.py": ("np.sqrt(8) / self.points", "(0.5 - 0.5 * np.cos"),
+        "stages/sound_level.py": ("FAST, SLOW = 0.125",),
+    },
     "spl": {
         "scales.py": ("P0 = 20e-6",),
         "stages/sound_level.py": (

@@ -1,0 +1,208 @@
+"""Narrow-band spectrum: a line over frequency, and where it is highest."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.bands_pane import LINES, LOWEST_PLOT
+from amt_monitor.cell import Cell
+from amt_monitor.curve import Curve
+from amt_monitor.follower import Follower
+from amt_monitor.held import Held
+from amt_monitor.lines import Maxima, Maximum
+from amt_monitor.numbers import number_text
+from amt_monitor.plot import Axis, Named, Plot
+from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.spectrum_pane import hertz
+from amt_monitor.theme import Colors, Role, ThemedLabel
+from amt_stream.catalog import Entry
+from amt_stream.metering.spectrum import HIGHEST_HZ, LOWEST_HZ, strongest_line
+
+if TYPE_CHECKING:
+    from amt_monitor.look import Look
+    from amt_stream.engine import Engine
+    from amt_stream.outputs import FollowedReadings
+
+Levels = NDArray[np.floating]
+
+HZ_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
+HZ_LINES = [d * 10**e for e in (1, 2, 3, 4) for d in range(1, 10)]
+STEP_DB, SPAN_DB, LEAST_TOP_DB = 20.0, 100.0, 40.0
+ROOM_DB = 6.0
+"""Above the highest line, for its name."""
+
+HOLD_S = 5.0
+"""For so long a scale stays that could be lower."""
+
+SIDES: tuple[Role, Role] = "left", "right"
+
+
+class NarrowBandPane(ReadingPane):
+    """The spectrum of each channel in the latest frame, and the frequency of its strongest line.
+
+    The line in the second ink is what is held: the greatest of the last 2 s, or since readings were
+    reset, of all that the model gave. The scale goes up in steps as soon as a curve needs it, and
+    down after five seconds.
+    """
+
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        super().__init__(entry, "Hann window, fast (F)", (), [[Cell(n)] for n in names], names)
+        self.plot = Plot("narrow_band_plot")
+        self.plot.setMinimumHeight(LOWEST_PLOT)
+        self.plot.setAccessibleName("narrow-band spectrum")
+        ticks = [(float(np.log10(f)), hertz(f)) for f in HZ_TICKS]
+        lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
+        low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
+        self.plot.set_axes(Axis(low, high, ticks, lines))
+        self.greatest = [Curve("second"), Curve("second", dashed=True)]
+        self.curves = [Curve("left"), Curve("right", dashed=True)]
+        self.strongest = Maxima()
+        for layer in (*self.greatest, *self.curves, self.strongest):
+            self.plot.add(layer)
+        self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
+        self._held, self._follower, self._columns = Held(), Follower(), Columns()
+        self._time_s = self._quiet_since_s = -np.inf
+        self._top = 0.0
+        self._set_top(80.0)
+        self.plot.set_unit("dB", False)
+        self.sides = ThemedLabel(_sides)
+        self.sides.hide()
+        self.line = QtWidgets.QComboBox()
+        self.line.setAccessibleName("line over the spectrum")
+        self.line.addItems(LINES)
+        self.line.currentIndexChanged.connect(lambda _: self._draw_again())
+        for widget in (self.sides, self.line):
+            self.head.insertWidget(self.head.count() - 1, widget)
+
+    def move(self, look: "Look") -> None:
+        frames = look.frames.get(self.model)
+        if frames is not None and frames.end_s != self._time_s:
+            model: Any = look.engine.models[self.model]
+            self.show_spectrum(frames.end_s, frames.values.level_db[:, -1], model.bin_hz)
+
+    def read(self, look: "Look") -> None:
+        super().read(look)
+        self.name_strongest()
+
+    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        if new := self._follower.new(engine, self.model):
+            counts = self._follower.counts(new, readings)
+            curves = np.concatenate([one.values.level_db for one in new], axis=1)
+            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
+
+    def show_spectrum(self, time_s: float, level_db: Levels, bin_hz: float) -> None:
+        """Draw `(channel, bin)` in dB."""
+        self._time_s, self._now, self._bin_hz = time_s, level_db, bin_hz
+        self._columns.fit(level_db.shape[-1], bin_hz, self.plot.inside.width())
+        self._tell_sides(len(level_db) > 1)
+        self._draw(self.curves, level_db)
+        highest = (None, self._held.held, self._held.greatest)[self.line.currentIndex()]
+        if highest is None:
+            self._draw(self.greatest, level_db[:0])
+            highest = level_db
+        else:
+            self._draw(self.greatest, highest)
+        self._fit(float(np.fmax.reduce(highest[:, self._columns.shown], axis=None)))
+
+    def name_strongest(self) -> None:
+        """Five times a second: what changes faster is not read."""
+        if not np.isfinite(self._time_s):
+            return
+        line = strongest_line(self._now, self._bin_hz)
+        channel = int(np.argmax(np.nan_to_num(line.level_db, nan=-np.inf)))
+        hz, level = float(line.hz[channel]), float(line.level_db[channel])
+        if not np.isfinite(level):
+            self.strongest.set(())
+            return
+        text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
+        role: Role = SIDES[channel] if len(self._now) > 1 else "ink"
+        self.strongest.set([Maximum(float(np.log10(hz)), level, text, role)])
+
+    def begin_anew(self) -> None:
+        self._held.clear()
+        self._follower.clear()
+        self._time_s = self._quiet_since_s = -np.inf
+
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        super().doubt(grey, uncalibrated)
+        self.plot.set_unit("dB", uncalibrated)
+
+    def texts(self) -> tuple[str, ...]:
+        return (*super().texts(), *(one.text for one in self.strongest.maxima))
+
+    def _draw_again(self) -> None:
+        if np.isfinite(self._time_s):
+            self.show_spectrum(self._time_s, self._now, self._bin_hz)
+
+    def _draw(self, curves: list[Curve], level_db: Levels) -> None:
+        for curve, level in zip(curves, level_db, strict=False):
+            curve.set(self._columns.x, self._columns.highest(level))
+        for curve in curves[len(level_db) :]:
+            curve.set((), ())
+
+    def _tell_sides(self, two: bool) -> None:
+        if two == self.sides.isHidden():
+            self.sides.setVisible(two)
+            self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
+
+    def _fit(self, highest: float) -> None:
+        """A scale that is high enough, and not much too high for long."""
+        if not np.isfinite(highest):
+            return
+        needed = max(LEAST_TOP_DB, STEP_DB * np.ceil((highest + ROOM_DB) / STEP_DB))
+        if needed >= self._top:
+            self._quiet_since_s = self._time_s
+        late = self._time_s - self._quiet_since_s
+        if needed > self._top or not 0 <= late <= HOLD_S:
+            self._quiet_since_s = self._time_s
+            self._set_top(float(needed))
+
+    def _set_top(self, top: float) -> None:
+        if top != self._top:
+            self._top = top
+            steps = np.arange(top - SPAN_DB, top + 1, STEP_DB).tolist()
+            self.plot.set_axes(y=Axis(steps[0], top, [(v, f"{v:g}") for v in steps]))
+
+
+class Columns:
+    """Which bins fall into which column of pixels: of several the highest is drawn.
+
+    x: place of each column on the axis, lg of hertz; that of its bin where it has one alone
+    shown: the bins that the axis has
+    """
+
+    def __init__(self) -> None:
+        self.x = np.empty(0)
+        self.shown = slice(0)
+        self._first = np.empty(0, np.int64)
+        self._of: tuple[int, float, int] | None = None
+
+    def fit(self, bins: int, bin_hz: float, width: int) -> None:
+        """For so many bins on an axis so many pixels wide."""
+        if self._of == (bins, bin_hz, width):
+            return
+        self._of = bins, bin_hz, width
+        # One beyond each end, so that the line goes on to the edge.
+        low = max(1, int(LOWEST_HZ / bin_hz))
+        high = min(bins, int(np.ceil(HIGHEST_HZ / bin_hz)) + 1)
+        self.shown = slice(low, high)
+        place = np.log10(np.arange(low, high) * bin_hz)
+        pixel = np.floor((place - np.log10(LOWEST_HZ)) * width / np.log10(HIGHEST_HZ / LOWEST_HZ))
+        self._first = np.flatnonzero(np.diff(pixel, prepend=np.nan))
+        counts = np.diff(self._first, append=high - low)
+        self.x = np.add.reduceat(place, self._first) / counts
+
+    def highest(self, level_db: Levels) -> Levels:
+        """Of the bins of each column."""
+        return np.maximum.reduceat(level_db[self.shown], self._first)
+
+
+def _sides(colors: Colors) -> str:
+    """Which line is whose."""
+    return (
+        f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
+        f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
+    )
