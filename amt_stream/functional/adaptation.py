@@ -6,22 +6,29 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import torch
-from numba import types
-from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compiled
 from amt_stream.functional.kernel_cache import cached_njit
+from amt_stream.functional.lanes import (
+    LANES,
+    any_of,
+    halved,
+    lanes_of,
+    magnitude,
+    put,
+    rounded_down,
+    where,
+)
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.tiles import SPAN, load, store
 
-LANES = 32
+ROWS = 2 * LANES
 """Rows that go together: more than elsewhere, as one waits for its divisions."""
 
-WHOLE = 8
-"""Rows in one register of float32, in AVX2."""
+_lanes = lanes_of(LANES)
 
 # Not every freedom of the other kernels: a division stays a division, so that silence gives 0.
 exact: Any = cached_njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
@@ -148,41 +155,25 @@ def _series(dtype: type, terms: int) -> tuple[Any, ...]:
 _SERIES = {torch.float32: _series(np.float32, 7), torch.float64: _series(np.float64, 13)}
 
 
-def _halved(n: Any) -> Any:
-    """2^-n for a whole number n of either type, from its bits: this vectorizes."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(_halved, inline="always")
-def _halved_by_bits(n: Any) -> Any:
-    def single(n: Any) -> Any:
-        return np.int32(np.int32(127 - np.int32(n)) << np.int32(23)).view(np.float32)
-
-    def double(n: Any) -> Any:
-        return np.int64(np.int64(1023 - np.int64(n)) << np.int64(52)).view(np.float64)
-
-    return single if n is types.float32 else double
-
-
 @numba.njit(inline="always")
 def _bend(u: Any, slope: Any, series: Any, zero: Any, half: Any, least: Any) -> Any:
     """e^(-2 (u - 1) / m) where u passes 1, else 1; slope: 2 / (m ln 2)."""
     w = (u - (half + half)) * slope
-    w = least if w > least else w
-    w = zero if w < zero else w
-    whole = np.floor(w + half)
+    w = where(w > least, least, w)
+    w = where(w < zero, zero, w)
+    whole = rounded_down(w + half)
     f = w - whole
-    q = series[0]
-    for c in series[1:]:
+    q = series[0] * f + series[1]
+    for c in series[2:]:
         q = q * f + c
-    return q * _halved(whole)
+    return q * halved(whole)
 
 
 @numba.njit(inline="always")
 def _follow(s: Any, left: Any, aim: Any, rate: Any, still: Any, zero: Any) -> Any:
     """A state a step nearer to its aim, and what rounding left of the step."""
     way = aim - s
-    way = zero if abs(way) <= still * s else way
+    way = where(magnitude(way) <= still * s, zero, way)
     gone = rate * way + left
     after = s + gone
     return after, gone - (after - s)
@@ -224,21 +215,19 @@ def _adapt(
 ) -> None:
     real, loops = x.dtype.type, rates.size
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
-    # Unknown to the compiler, or it would unroll, not vectorize; whole registers, whose last lanes
-    # rest at 1, for what is left over goes one by one.
-    lanes = min(LANES, (x.shape[0] + WHOLE - 1) // WHOLE * WHOLE)
-    tile = np.zeros((SPAN, lanes), x.dtype)
+    # Whole registers: their last lanes rest at 1.
+    lanes = min(ROWS, -(-x.shape[0] // LANES) * LANES)
+    tile = np.ones((SPAN, lanes), x.dtype)
     still = real(_STILL) * real(np.finfo(x.dtype).eps)
-    room = np.ones((4, loops, lanes), x.dtype)
-    states, left, m, slopes = room[0], room[1], room[2], room[3]
-    line = np.ones((3, lanes), x.dtype)
-    lowest, rest, scale = line[0], line[1], line[2]
+    states, left = np.ones((loops, lanes), x.dtype), np.zeros((loops, lanes), x.dtype)
+    m, slopes = np.ones((loops, lanes), x.dtype), np.ones((loops, lanes), x.dtype)
+    line = np.ones((3, lanes), x.dtype)  # lowest, what is taken off, and scale
     for first in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - first)
         for i in range(rows):
             row = first + i
-            lowest[i] = floor[row % floor.size]
-            rest[i], scale[i] = corr[row % corr.size], mult[row % mult.size]
+            line[0, i] = floor[row % floor.size]
+            line[1, i], line[2, i] = corr[row % corr.size], mult[row % mult.size]
             for j in range(loops):
                 states[j, i], left[j, i] = zi[row, j, 0], zi[row, j, 1]
                 m[j, i] = most[row % most.shape[0], j]
@@ -246,31 +235,30 @@ def _adapt(
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
             load(x, first, rows, start, length, tile)
-            for t in range(length):
-                v = tile[t]
-                for i in range(v.size):
-                    v[i] = lowest[i] if v[i] < lowest[i] else v[i]
+            for i in range(0, lanes, LANES):
+                lowest = _lanes(line, 0, i)
+                for t in range(length):
+                    v = _lanes(tile, t, i)
+                    put(where(v < lowest, lowest, v), tile, t, i)
             # Loop j works on sample step - j, so that none waits for another of the same step.
             for step in range(length + loops - 1):
                 for j in range(max(0, step - length + 1), min(loops, step + 1)):
-                    v, s, lost, rate = tile[step - j], states[j], left[j], rates[j]
-                    if limited:
-                        over, slope = m[j], slopes[j]
-                        for i in range(v.size):
-                            u = v[i] / s[i]
-                            q = _bend(u, slope[i], series, zero, half, least)
-                            u = (one if u > one else u) + over[i] * ((one - q) / (one + q))
-                            s[i], lost[i] = _follow(s[i], lost[i], u, rate, still, zero)
-                            v[i] = u
-                    else:
-                        for i in range(v.size):
-                            u = v[i] / s[i]
-                            s[i], lost[i] = _follow(s[i], lost[i], u, rate, still, zero)
-                            v[i] = u
-            for t in range(length):
-                v = tile[t]
-                for i in range(v.size):
-                    v[i] = (v[i] - rest[i]) * scale[i]
+                    for i in range(0, lanes, LANES):
+                        s = _lanes(states, j, i)
+                        u = _lanes(tile, step - j, i) / s
+                        # Seldom but at an onset: else the bend adds 0 to all of them.
+                        if limited and any_of(u > one):
+                            q = _bend(u, _lanes(slopes, j, i), series, zero, half, least)
+                            over = _lanes(m, j, i)
+                            u = where(u > one, one, u) + over * ((one - q) / (one + q))
+                        s, lost = _follow(s, _lanes(left, j, i), u, rates[j], still, zero)
+                        put(s, states, j, i)
+                        put(lost, left, j, i)
+                        put(u, tile, step - j, i)
+            for i in range(0, lanes, LANES):
+                rest, scale = _lanes(line, 1, i), _lanes(line, 2, i)
+                for t in range(length):
+                    put((_lanes(tile, t, i) - rest) * scale, tile, t, i)
             store(tile, first, rows, start, length, y)
         for i in range(rows):
             for j in range(loops):
@@ -330,7 +318,7 @@ def _adapt_backward(
 ) -> None:
     real, loops, time = x.dtype.type, rates.size, x.shape[1]
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
-    lanes = min(LANES, x.shape[0])
+    lanes = min(ROWS, x.shape[0])
     states = np.ones((time + 1, loops, lanes), x.dtype)
     still = real(_STILL) * real(np.finfo(x.dtype).eps)
     room = np.ones((8, loops, lanes), x.dtype)

@@ -8,10 +8,13 @@ from torch import Tensor
 
 from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.lanes import LANES, lanes_of, magnitude, put
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.sections import Sections, cascade, plain_cascade
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.functional.tiles import LANES, SPAN, load, store
+from amt_stream.functional.tiles import SPAN, load, store
+
+_lanes = lanes_of(LANES)
 
 
 def first_order_gain(cutoff: float, fs: float) -> float:
@@ -81,30 +84,33 @@ def _forward(x: Tensor, g: Tensor, zi: Tensor, high: bool, rectify: bool) -> tup
 @kernel
 def _first_order(x: Array, g: Array, states: Array, high: bool, rectify: bool, y: Array) -> None:
     """`states` (row, pass) become the last ones."""
-    lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
-    tile, s = np.zeros((SPAN, lanes), x.dtype), np.zeros(lanes, x.dtype)
-    gain, half, two = np.zeros(lanes, x.dtype), x.dtype.type(0.5), x.dtype.type(2)
-    for first in range(0, x.shape[0], lanes):
-        rows = min(lanes, x.shape[0] - first)
+    tile = np.zeros((SPAN, LANES), x.dtype)
+    s, gains = np.zeros((states.shape[1], LANES), x.dtype), np.zeros((1, LANES), x.dtype)
+    half, two = x.dtype.type(0.5), x.dtype.type(2)
+    for first in range(0, x.shape[0], LANES):
+        rows = min(LANES, x.shape[0] - first)
         for i in range(rows):
-            gain[i] = g[(first + i) % g.size]
+            gains[0, i] = g[(first + i) % g.size]
+            for k in range(states.shape[1]):
+                s[k, i] = states[first + i, k]
+        gain = _lanes(gains, 0, 0)
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
             load(x, first, rows, start, length, tile)
             if rectify:
-                flat = tile[:length].reshape(-1)
-                for i in range(flat.size):
-                    flat[i] = half * (flat[i] + abs(flat[i]))  # NaN stays
-            for k in range(states.shape[1]):
-                for i in range(rows):
-                    s[i] = states[first + i, k]
                 for t in range(length):
-                    v = tile[t]
-                    for i in range(v.size):
-                        change = v[i] - s[i]
-                        low = s[i] + gain[i] * change
-                        s[i] += two * gain[i] * change
-                        v[i] = v[i] - low if high else low
-                for i in range(rows):
-                    states[first + i, k] = s[i]
+                    v = _lanes(tile, t, 0)
+                    put(half * (v + magnitude(v)), tile, t, 0)  # NaN stays
+            for k in range(states.shape[1]):
+                last = _lanes(s, k, 0)
+                for t in range(length):
+                    v = _lanes(tile, t, 0)
+                    change = v - last
+                    low = last + gain * change
+                    last = last + two * gain * change
+                    put(v - low if high else low, tile, t, 0)
+                put(last, s, k, 0)
             store(tile, first, rows, start, length, y)
+        for i in range(rows):
+            for k in range(states.shape[1]):
+                states[first + i, k] = s[k, i]

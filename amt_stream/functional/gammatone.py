@@ -13,6 +13,7 @@ from amt_stream.functional.dispatch import Array, array, compilable, compiled, k
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, run
+from amt_stream.functional.tiles import SPAN, load, store
 
 
 def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:
@@ -155,9 +156,6 @@ def _toeplitz(response: Tensor) -> Tensor:
 LANES = 32
 """Channels that go together: four registers of float64, two of float32, in AVX-512."""
 
-SPAN = 128
-"""Samples of each that go together: a tile then stays in the nearest cache."""
-
 
 @cache
 def _cascade(order: int) -> Any:
@@ -190,10 +188,7 @@ def _cascade(order: int) -> Any:
                         for t in range(length):
                             tile[t] = row[t]
                     else:
-                        for i in range(count):
-                            row = x[r, first + i, start : start + length]
-                            for t in range(length):
-                                tile[t, i] = row[t]
+                        load(x[r], first, count, start, length, tile)
                     for t in range(length):
                         for i in range(LANES):
                             u, v = tile[t, i], zero
@@ -204,10 +199,7 @@ def _cascade(order: int) -> Any:
                                 s[2 * k, i] = u
                                 s[2 * k + 1, i] = v
                             tile[t, i] = scale * u
-                    for i in range(count):
-                        row = y[r, first + i, start : start + length]
-                        for t in range(length):
-                            row[t] = tile[t, i]
+                    store(tile, first, count, start, length, y[r])
                 for i in range(count):
                     for k in range(order):
                         zf[r, 0, k, first + i] = s[2 * k, i]

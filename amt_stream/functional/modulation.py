@@ -10,6 +10,7 @@ from torch import Tensor
 from amt_stream.functional import gpu
 from amt_stream.functional.complex_poles import Poles, pole_cascade
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, recurrence
+from amt_stream.functional.lanes import LANES, lanes_of, magnitude, put, root
 from amt_stream.functional.operators import operator
 from amt_stream.functional.shapes import fit, signal_axes
 from amt_stream.functional.state_space import BLOCK, Blocks, blocks, run
@@ -20,11 +21,10 @@ SQRT2 = sqrt(2)
 
 _COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
-LANES = 32
-"""Channels that a compiled form runs side by side at most: two registers of float32 in AVX-512."""
+ROWS = 2 * LANES
+"""Channels that a compiled form runs side by side: half of them run while the others wait."""
 
-REGISTER = 16
-"""Channels in one register: their number is filled up to whole ones, as a rest would be slow."""
+_lanes = lanes_of(ROWS)
 
 
 class OnePoles(NamedTuple):
@@ -318,14 +318,13 @@ def _bank(
     y: Array,
 ) -> None:
     """`z` (row, state) of both becomes the last state: two a complex one-pole, four a band-pass."""
-    lanes = min(LANES, -(-x.shape[0] // REGISTER) * REGISTER)
-    tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros((SPAN, lanes), x.dtype)
+    tile, out = np.zeros((SPAN, ROWS), x.dtype), np.zeros((SPAN, ROWS), x.dtype)
     first, each = low.size, z.shape[1] // max(1, scale.size)
     filters = first + scale.size
     flat = y.reshape(y.shape[0] * filters, y.shape[2])
-    lows, s = np.zeros((2 * first, lanes), x.dtype), np.zeros((z.shape[1], lanes), x.dtype)
-    for start in range(0, x.shape[0], lanes):
-        rows = min(lanes, x.shape[0] - start)
+    lows, s = np.zeros((2 * first, ROWS), x.dtype), np.zeros((z.shape[1], ROWS), x.dtype)
+    for start in range(0, x.shape[0], ROWS):
+        rows = min(ROWS, x.shape[0] - start)
         most = 0
         for i in range(rows):
             most = max(most, min(filters, counts[(start + i) % counts.size]))
@@ -362,14 +361,15 @@ def _one_pole(
     s: Array,
     y: Array,
 ) -> None:
-    dr, di, re, im = delta[0], delta[1], s[0], s[1]
+    dr, di = delta[0], delta[1]
+    re, im = _lanes(s, 0, 0), _lanes(s, 1, 0)
     for t in range(length):
-        v, out = x[t], y[t]
-        for i in range(v.size):
-            p = re[i] + (dr * re[i] - di * im[i] + gain * v[i])
-            q = im[i] + (dr * im[i] + di * re[i])
-            re[i], im[i] = p, q
-            out[i] = scale * (sqrt(p * p + q * q) if envelope else p)
+        p = re + (dr * re - di * im + gain * _lanes(x, t, 0))
+        im = im + (dr * im + di * re)
+        re = p
+        put(scale * (root(re * re + im * im) if envelope else re), y, t, 0)
+    put(re, s, 0, 0)
+    put(im, s, 1, 0)
 
 
 @recurrence
@@ -377,16 +377,15 @@ def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
     one, two, k = x.dtype.type(1), x.dtype.type(2), x.dtype.type(SQRT2)
     r = one / (one + g * (g + k))
     h, p, q = g * (g + k) * r, g * r, g * g * r
-    a, b = s[0], s[1]
+    a, b = _lanes(s, 0, 0), _lanes(s, 1, 0)
     for t in range(length):
-        v, out = x[t], y[t]
-        for i in range(v.size):
-            excess = v[i] - b[i]
-            d1 = p * excess - h * a[i]
-            d2 = p * a[i] + q * excess
-            out[i] = b[i] + d2
-            a[i] += two * d1
-            b[i] += two * d2
+        excess = _lanes(x, t, 0) - b
+        d1 = p * excess - h * a
+        d2 = p * a + q * excess
+        put(b + d2, y, t, 0)
+        a, b = a + two * d1, b + two * d2
+    put(a, s, 0, 0)
+    put(b, s, 1, 0)
 
 
 @recurrence
@@ -421,21 +420,19 @@ def _band_pass(
     r0, r1 = one / (one + g0 * (g0 + k0)), one / (one + g1 * (g1 + k1))
     h0, p0, q0 = g0 * (g0 + k0) * r0, g0 * r0, g0 * g0 * r0
     h1, p1, q1 = g1 * (g1 + k1) * r1, g1 * r1, g1 * g1 * r1
-    a0, b0, a1, b1 = s[0], s[1], s[2], s[3]
+    a0, b0, a1, b1 = _lanes(s, 0, 0), _lanes(s, 1, 0), _lanes(s, 2, 0), _lanes(s, 3, 0)
+    # Both sections at once: the second one need not wait for the whole first.
     for t in range(length):
-        v, out = x[t], y[t]
-        # Both sections at once: the second one need not wait for the whole first.
-        for i in range(v.size):
-            excess = v[i] - b0[i]
-            da = p0 * excess - h0 * a0[i]
-            db = p0 * a0[i] + q0 * excess
-            band = w0 * (a0[i] + da)
-            a0[i] += two * da
-            b0[i] += two * db
-            excess = band - b1[i]
-            da = p1 * excess - h1 * a1[i]
-            db = p1 * a1[i] + q1 * excess
-            band = w1 * (a1[i] + da)
-            a1[i] += two * da
-            b1[i] += two * db
-            out[i] = scale * (abs(band) if envelope else band)
+        excess = _lanes(x, t, 0) - b0
+        da = p0 * excess - h0 * a0
+        db = p0 * a0 + q0 * excess
+        band = w0 * (a0 + da)
+        a0, b0 = a0 + two * da, b0 + two * db
+        excess = band - b1
+        da = p1 * excess - h1 * a1
+        db = p1 * a1 + q1 * excess
+        band = w1 * (a1 + da)
+        a1, b1 = a1 + two * da, b1 + two * db
+        put(scale * (magnitude(band) if envelope else band), y, t, 0)
+    for n, v in enumerate((a0, b0, a1, b1)):
+        put(v, s, n, 0)

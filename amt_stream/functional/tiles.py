@@ -25,17 +25,14 @@ TINY = 1e-250
 @kernel
 def load(x: Array, first: int, rows: int, start: int, length: int, tile: Array) -> None:
     """`tile` (SPAN, lane) from `length` samples at `start` of `rows` rows of `x` (row, time)."""
-    squares = length // SIDE * SIDE
-    i = 0
-    while i + SIDE <= rows:
-        for t in range(0, squares, SIDE):
-            _turn(x, first + i, start + t, tile, t, 1, i)
-        for k in range(i, i + SIDE):
-            for t in range(squares, length):
-                tile[t, k] = x[first + k, start + t]
-        i += SIDE
-    for k in range(i, rows):
-        for t in range(length):
+    squares = length // SIDE * SIDE if rows >= SIDE else 0
+    if squares:
+        for n in range(0, rows, SIDE):
+            i = min(n, rows - SIDE)  # the last square has some rows of the one before it once more
+            for t in range(0, squares, SIDE):
+                _turn(x, first + i, start + t, tile, t, 1, i)
+    for k in range(rows):
+        for t in range(squares, length):
             tile[t, k] = x[first + k, start + t]
 
 
@@ -44,17 +41,14 @@ def store(
     tile: Array, first: int, rows: int, start: int, length: int, y: Array, step: int = 1
 ) -> None:
     """The same of each `step`-th row of `y` from `tile`."""
-    squares = length // SIDE * SIDE
-    i = 0
-    while i + SIDE <= rows:
-        for t in range(0, squares, SIDE):
-            _turn(tile, t, i, y, first + i * step, step, start + t)
-        for k in range(i, i + SIDE):
-            for t in range(squares, length):
-                y[first + k * step, start + t] = tile[t, k]
-        i += SIDE
-    for k in range(i, rows):
-        for t in range(length):
+    squares = length // SIDE * SIDE if rows >= SIDE else 0
+    if squares:
+        for n in range(0, rows, SIDE):
+            i = min(n, rows - SIDE)
+            for t in range(0, squares, SIDE):
+                _turn(tile, t, i, y, first + i * step, step, start + t)
+    for k in range(rows):
+        for t in range(squares, length):
             y[first + k * step, start + t] = tile[t, k]
 
 

@@ -105,6 +105,20 @@ def test_adaptation_loops(dtype, shape, own, limit):
     same(adaptation_loops(x, loops, zi), plain_loops(x, loops, zi))
 
 
+def test_a_channel_at_rest_is_the_same_beside_one_with_an_onset(dtype):
+    """Only where a channel of some side by side has an onset is the limit looked at."""
+    loops, rest = loops_of(None, 10.0, dtype)
+    x = 10 ** (noise(20, 300, dtype=dtype) * 0.01 - 4)
+    zi = adaptation_loops(x, loops, at_rest(rest, 20))[1]
+    calm = adaptation_loops(x, loops, zi)
+    x[::2, ::7] *= 1000
+    beside = adaptation_loops(x, loops, zi)
+    for a, b in zip(calm, beside, strict=True):
+        assert (a[1::2] == b[1::2]).all()
+        assert not (a[::2] == b[::2]).all()
+    same(beside, plain_loops(x, loops, zi))
+
+
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("limit", [None, 10.0])
 def test_gradient_of_the_adaptation_loops(dtype, own, limit):
