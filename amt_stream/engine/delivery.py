@@ -39,6 +39,7 @@ class IntoRing:
             if block is None:
                 ring.write(self._no_sound, lost, flags)
                 self._course.ended.set()
+                ring.wake()
                 return
             block = as_block(block, source.channels)
         except (TypeError, ValueError) as error:

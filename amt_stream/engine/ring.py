@@ -1,5 +1,7 @@
 """The one place where the device's thread and the engine's thread meet."""
 
+import threading
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +10,8 @@ from numpy.typing import NDArray
 from amt_stream.frames import Fault
 
 NOTES = 64
+NOBODY = 2**62
+"""Samples that nobody waits for."""
 
 
 class Read(NamedTuple):
@@ -29,9 +33,9 @@ class SampleRing:
     stored sample it comes before, how many are missing, fault flags). Notes have fixed room too;
     when it is used up, the gap under way simply grows, so the count stays right whatever happens.
 
-    There is no wake-up: the reader polls. `threading.Event.set` takes a lock that a descheduled
-    reader may hold, while a poll every few milliseconds costs the reader below 1 % of a core and
-    the audio thread nothing.
+    Whoever reads sleeps until there is a block for it: to look every few milliseconds costs it more
+    than all else that it does for a block. The writer wakes it by letting go of a lock that only
+    the reader takes, which waits for nothing, and does so once a block.
     """
 
     def __init__(self, fs: int, channels: int, capacity_s: float = 1.0) -> None:
@@ -43,6 +47,9 @@ class SampleRing:
         self._stored = self._taken = 0
         self._noted = self._seen = 0
         self._lost_before_next = self._flags_of_next = 0
+        self._wanted = NOBODY
+        self._bell = threading.Lock()
+        self._bell.acquire()
 
     @property
     def fill(self) -> int:
@@ -90,6 +97,21 @@ class SampleRing:
             self.lost += dropped
             self._lost_before_next += dropped
             self._flags_of_next |= Fault.GAP | Fault.OVERLOAD
+        if self._stored - self._taken >= self._wanted:
+            self.wake()
+
+    def wake(self) -> None:
+        """End the reader's `wait`, or the next one where it does not wait [any-thread]."""
+        with suppress(RuntimeError):  # it is awake
+            self._bell.release()
+
+    def wait(self, samples: int, timeout_s: float) -> None:
+        """Sleep until so many samples can be read, but no longer than that [engine-thread]."""
+        # Before the look: whoever writes after that finds it.
+        self._wanted = samples
+        if self.fill < samples:
+            self._bell.acquire(timeout=timeout_s)
+        self._wanted = NOBODY
 
     def read(self, out: NDArray[np.float32]) -> Read:
         """Copy what waits into `out`, as much as fits and up to the next note [engine-thread]."""

@@ -47,6 +47,10 @@ __all__ = [
 Block = NDArray[np.float32]
 
 BLOCK_S = 0.01
+RENDERED_BLOCKS = 10
+"""Blocks of sound to order that are made at once, as each call costs more than its samples."""
+
+FLOAT32 = np.dtype(np.float32)
 
 # Full scale is 1.0. What lies beyond this is no sound but a broken file or driver, and its square
 # would leave the range of float32.
@@ -91,9 +95,11 @@ def as_block(samples: Any, channels: int) -> Block:
             f"a block of sound has shape {samples.shape}: give (time, channel) with "
             f"{channels} channel{'s' if channels > 1 else ''}"
         )
+    if block.dtype == FLOAT32:
+        return block
     if block.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what is beyond float32 is no sound: the engine marks it
-            return block.astype(np.float32, copy=False)
+            return block.astype(np.float32)
     if block.dtype.kind == "i" and block.dtype.itemsize in INTEGER_BYTES:
         return (block / 2.0 ** (8 * block.dtype.itemsize - 1)).astype(np.float32)
     raise TypeError(
@@ -349,11 +355,13 @@ class SignalSource(ThreadedSource):
 
     def blocks(self) -> Iterator[Block]:
         size = max(1, round(BLOCK_S * self.fs))
-        position = self._first
+        position, most = self._first, RENDERED_BLOCKS * size
         while self.samples is None or position < self.samples:
-            count = size if self.samples is None else min(size, self.samples - position)
+            count = most if self.samples is None else min(most, self.samples - position)
             ears = mix(self.components, self.fs, position, count)
-            yield (ears / self.calibration.pascal_per_unit).astype(np.float32)
+            sound = (ears / self.calibration.pascal_per_unit).astype(np.float32)
+            for at in range(0, count, size):
+                yield sound[at : at + size]
             position += count
 
 

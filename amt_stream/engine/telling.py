@@ -60,6 +60,8 @@ class Telling:
 
     def pass_on(self) -> None:
         """Tell what the source and sinks have said meanwhile [engine-thread]."""
+        if not self._told:  # nearly always so
+            return
         # Of a callback, two threads may do this.
         with contextlib.suppress(IndexError):
             while self._told:

@@ -17,7 +17,8 @@ from amt_stream.engine.sources import Block, Source
 from amt_stream.engine.telling import Telling
 from amt_stream.frames import Chunk
 
-POLL_S = 0.003
+IDLE_S = 0.02
+"""So often at least it looks for what else there is to do, and for its end."""
 
 
 class Work:
@@ -61,10 +62,10 @@ class Work:
             watch()
             wanted = min(measurement.wanted for measurement in self._measurements)
             ended = course.ended.is_set()  # before the fill: the last samples come before the end
-            fill = ring.fill
-            if fill < min(wanted, ring.capacity // 2) and not ended:
+            fill, enough = ring.fill, min(wanted, ring.capacity // 2)
+            if fill < enough and not ended:
                 self._ladder.rest()
-                course.stopping.wait(POLL_S)
+                ring.wait(enough, IDLE_S)
                 continue
             if not fill:
                 rest = ring.rest()

@@ -120,3 +120,34 @@ def test_two_threads_hammering(capacity_s):
     ring.write(np.zeros((1, 2), np.float32))  # brings out a gap at the very end
     copied, lost, _ = ring.read(out)
     assert position + lost + copied == total + 1 == ring.position
+
+
+def test_the_reader_sleeps_until_its_block_is_there():
+    ring, found = SampleRing(fs=1000, channels=1), []
+
+    def read():
+        ring.wait(5, 30.0)
+        found.append(ring.fill)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for first in range(0, 4, 2):
+        ring.write(ramp(first, 2))
+    reader.join(0.05)
+    assert reader.is_alive()
+    ring.write(ramp(4, 2))
+    reader.join(20.0)
+    assert found == [6]
+
+
+def test_the_reader_does_not_sleep_where_its_block_is_there_or_it_was_woken():
+    ring = SampleRing(fs=1000, channels=1)
+    ring.write(ramp(0, 3))
+    began = time.monotonic()
+    ring.wait(3, 30.0)
+    ring.wake()
+    ring.wake()
+    ring.wait(4, 30.0)
+    assert time.monotonic() - began < 20.0
+    ring.wait(4, 0.01)
+    assert ring.fill == 3
