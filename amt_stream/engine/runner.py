@@ -49,7 +49,7 @@ from amt_stream.engine.sources import (
 from amt_stream.engine.telling import Telling
 from amt_stream.engine.together import Together
 from amt_stream.engine.work import Work
-from amt_stream.frames import Event, Frames
+from amt_stream.frames import UNDO_S, Event, Frames, last_reset
 from amt_stream.functional.threads import work_alone
 from amt_stream.limits import Limit
 from amt_stream.rows import JoinedRows
@@ -427,6 +427,22 @@ class Engine:
         """
         self._index_of(row)
         self._tell_once_done("cleared", "what was counted is forgotten", row)
+
+    def unclear(self, row: str | None = None) -> None:
+        """Count again what `clear` has let be forgotten; event "restored" [any-thread].
+
+        That is the last one, within 10 s of sound. What came since counts too, as if it had never
+        been called.
+
+        row: the name of one that was cleared by itself
+
+        Raises ValueError where nothing was forgotten, or too long ago.
+        """
+        self._index_of(row)
+        cleared = last_reset(self.events, row or "")
+        if cleared is None or self._measurement.samples / self.source.fs > cleared.time_s + UNDO_S:
+            raise ValueError(f"no readings were reset in the last {UNDO_S:g} s: nothing to undo")
+        self._tell_once_done("restored", "what was forgotten is counted again", row)
 
     def mark(self, text: str, row: str | None = None) -> None:
         """Tell whoever hears events, as a log: event "mark", at the next block [any-thread].

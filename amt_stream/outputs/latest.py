@@ -29,6 +29,7 @@ class LatestReadings:
         self.totals: Summary = {}
         self.measured_s = 0.0
         """How long was counted since the start or the last reset, without pauses and gaps."""
+        self._cleared_s = 0.0
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
         self._summed_s = -SUMMARY_S
@@ -51,7 +52,9 @@ class LatestReadings:
         with self._lock:
             self.rows.event(event)
             if event.kind == "cleared":
-                self.measured_s = 0.0
+                self._cleared_s, self.measured_s = self.measured_s, 0.0
+            elif event.kind == "restored":
+                self.measured_s, self._cleared_s = self.measured_s + self._cleared_s, 0.0
 
     def _keep(self, rows: Rows) -> None:
         """These rows are new [sink-thread]."""

@@ -25,7 +25,7 @@ MOST_LARGE, MOST_READINGS, MOST_EVENTS = 3, 18, 6
 
 SIDES = ("_left_", "_right_")
 TOLD: tuple[str, ...] = ("lost", "back", "overload", "recovered", "calibrated", "swapped", "reset")
-TOLD += ("cleared", "paused", "continued", "clock", "resumed")
+TOLD += ("cleared", "restored", "paused", "continued", "clock", "resumed")
 """Kinds of events that whoever reads a report wants to know of."""
 
 Facts = list[tuple[str, str]]

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Event, Fault, Frames, in_one
+from amt_stream.frames import UNDO_S, Event, Fault, Frames, in_one
 from amt_stream.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
@@ -21,6 +22,9 @@ SAME_TIME_S = 1e-6
 
 HELD_S = 0.1
 """So much of a model's sound at most is kept for its readings, which cost by the call."""
+
+COMMANDED_S = 2.0
+"""An engine takes no longer to carry out what it is told to do."""
 
 EQUIVALENT = "equivalent"
 """The statistic of a column whose parts add up to the whole."""
@@ -98,6 +102,9 @@ class JoinedRows(Resumable):
         self._names = [c.name for one in readings.values() for c in one.columns]
         self._next = 0
         self._gaps = np.zeros((0, 2), np.int64)
+        # What goes on as if there had been no reset, until that time.
+        self._unreset: JoinedRows | None = None
+        self._unreset_to_s = math.inf
         self._none = Rows.concatenated([], self.names)
 
     @property
@@ -161,6 +168,10 @@ class JoinedRows(Resumable):
         for gap in frames.gaps:
             self._miss(*gap)
         self._tracks[frames.model].hear(frames)
+        if self._unreset is not None:
+            self._unreset(frames)
+            if frames.begin_s > self._unreset_to_s:
+                self._unreset = None
         return self.rest(self.reached_s)
 
     def catch_up(self) -> None:
@@ -171,14 +182,23 @@ class JoinedRows(Resumable):
     def event(self, event: Event) -> None:
         """Be told of a gap, of which frames tell only where some come after it, or what to count.
 
-        "paused", "continued" and "cleared" are heeded at the frame after which they come.
+        "paused", "continued", "cleared" and "restored" are heeded at the frame after which they
+        come. What is restored is as if it had not been cleared, with all that came since.
         """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
+            if self._unreset is not None:
+                self._unreset.event(event)
         elif event.kind in ("paused", "continued"):
             self.paused = event.kind == "paused"
         elif event.kind == "cleared":
+            self.catch_up()
+            self._unreset = None
+            self._unreset = deepcopy(self)
+            self._unreset_to_s = event.time_s + UNDO_S + COMMANDED_S
             self.reset()
+        elif event.kind == "restored" and self._unreset is not None:
+            self.__dict__.update(self._unreset.__dict__)
 
     def _miss(self, start: int, stop: int) -> None:
         """No row stands there, were it too short for a frame to be missing."""
@@ -312,6 +332,8 @@ class JoinedRows(Resumable):
         self.catch_up()
         for one in self._counting:
             one.paused = value
+        if self._unreset is not None:
+            self._unreset.paused = value
 
 
 class _Judged(Judge):

@@ -1,6 +1,7 @@
 """What a person does with the measurement: begin, pause, stop, mark, log, calibrate."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,13 @@ class Controls(QtCore.QObject):
         engine = self.measurement.engine
         if engine is not None and self.measurement.measuring:
             self.unless_lost("Reset the readings?", "Reset", engine.clear)
+
+    def unclear(self) -> None:
+        """Count again what was just forgotten."""
+        if self.measurement.can_unclear and self.measurement.engine is not None:
+            with suppress(ValueError):  # just too late: that is no longer offered
+                self.measurement.engine.unclear()
+        self.changed.emit()
 
     def reset(self) -> None:
         """Models back to silence; the clock goes on."""

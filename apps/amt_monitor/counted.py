@@ -7,8 +7,14 @@ from amt_stream.frames import Event
 
 
 def counted_from(events: Sequence[Event]) -> float:
-    """When counting began anew, in seconds."""
-    return max((event.time_s for event in events if event.kind == "cleared"), default=0.0)
+    """When counting began anew, in seconds; a reset that was undone is none."""
+    began = [0.0]
+    for event in events:
+        if event.kind == "cleared":
+            began.append(event.time_s)
+        elif event.kind == "restored":
+            began = began[:-1] or [0.0]
+    return began[-1]
 
 
 def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:

@@ -23,6 +23,7 @@ WORDS = {
     "paused": "Paused",
     "continued": "Continued",
     "cleared": "Readings reset",
+    "restored": "Reset undone",
     "reset": "Filters reset",
     "calibrated": "Calibrated",
     "clock": "Clock set",

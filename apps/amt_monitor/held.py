@@ -22,6 +22,7 @@ class Held:
         self.greatest: Curves | None = None
         """Of all that counts; None before there is any."""
         self._from_s = 0.0
+        self._before: tuple[float, Curves | None] = 0.0, None
         self._slots: list[tuple[int, Curves]] = []
 
     def take(
@@ -34,12 +35,17 @@ class Held:
     ) -> None:
         """Take in curves of one shape, several along an axis, the last of them at a time.
 
-        counts: which of these count, from `from_s` on
+        counts: which of these count, from `from_s` on; an earlier one than before is that of a
+            reset which was undone
         """
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
-        if from_s != self._from_s:
-            self.greatest, self._from_s = None, from_s
+        if from_s > self._from_s:
+            self._before = self._from_s, self.greatest
+            self.greatest = None
+        elif from_s == self._before[0] < self._from_s and self._before[1] is not None:
+            self._count(self._before[1])
+        self._from_s = from_s
         if counts.all():
             self._count(whole)
         elif counts.any():

@@ -27,6 +27,8 @@ HEAVY = 2
 
 NEAR_S = 1.0
 NO_ROW, PAUSED = "no readings", "not counted"
+RESETS = {"cleared": "reset", "restored": "reset undone"}
+"""Kinds of events, and what they are called in the plot."""
 
 
 class HistoryLayers:
@@ -127,7 +129,7 @@ class HistoryLayers:
                 thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
         self.thresholds.set(thresholds)
         notes = {event: event.text for event in self.events if event.kind == "mark"}
-        notes |= {event: "reset" for event in self.events if event.kind == "cleared"}
+        notes |= {event: RESETS[event.kind] for event in self.events if event.kind in RESETS}
         moments = sorted((event.time_s - reference, text) for event, text in notes.items())
         self.notes.set(moments)
         maxima = []

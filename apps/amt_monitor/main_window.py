@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
 LOST, FAILED = 3, 1
+UNDONE = "Readings were reset. For 10 s, Undo or Ctrl+Z counts them again."
 STARTING = (
     "The models are being made ready.\n"
     "The first time after an installation they are compiled, which takes about a minute."
@@ -143,6 +144,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.controls.told.connect(self._tell)
         self.device.chosen.connect(self.controls.change_input)
         self.message, self.status = MessageLine(), plain_label("status")
+        self.message.undo.clicked.connect(lambda _: self.controls.unclear())
         head = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(head)
         column.setContentsMargins(0, 0, 0, 0)
@@ -431,7 +433,8 @@ class MainWindow(QtWidgets.QMainWindow):
         note = health.note if health is not None and measurement.measuring else ""
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
-        self.message.say((note, self._told, self.settings.trouble))
+        undone = UNDONE if measurement.can_unclear else ""
+        self.message.say((note, self._told, self.settings.trouble), undone)
         self._show_wall()
         self._follow_limits()
         self.bar.elapsed.setText(clock(measurement.measured_s))
@@ -478,6 +481,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.device.setEnabled(not busy)
         for name in ("clear", "reset", "mark"):
             actions[name].setEnabled(measuring)
+        actions["unclear"].setEnabled(measurement.can_unclear)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         if not self._sure:

@@ -1,4 +1,4 @@
-"""What went wrong, and what to do about it, in a line that can be dismissed."""
+"""What went wrong or can be undone, and what to do about it, in a line that can be dismissed."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,8 @@ MARK = 4
 class MessageLine(QtWidgets.QWidget):
     """Sentences below each other, and a button that takes them away.
 
-    One that was dismissed is not said again until it has gone by itself and comes back.
+    `undo` is another button, beside a sentence on what can be undone. One that was dismissed is not
+    said again until it has gone by itself and comes back.
     """
 
     def __init__(self) -> None:
@@ -30,16 +31,15 @@ class MessageLine(QtWidgets.QWidget):
         font = self.label.font()
         font.setBold(True)
         self.label.setFont(font)
-        self.button = QtWidgets.QToolButton()
-        self.button.setObjectName("dismiss")
-        self.button.setText("Dismiss")
-        self.button.setToolTip("take these messages away")
-        self.button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+        self.button = _button("dismiss", "Dismiss", "take these messages away")
         self.button.clicked.connect(lambda _: self.dismiss())
+        self.undo = _button("undo", "Undo", "as if it had not been done")
+        self._undone = ""
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(MARK + 8, 4, 8, 4)
         row.addWidget(self.label, 1)
-        row.addWidget(self.button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+        for button in (self.undo, self.button):
+            row.addWidget(button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
         theme.changed.connect(self.update)
         self.hide()
 
@@ -47,9 +47,10 @@ class MessageLine(QtWidgets.QWidget):
     def text(self) -> str:
         return self.label.text()
 
-    def say(self, sentences: Iterable[str]) -> None:
-        """Say all that there is to say just now."""
-        self._said = [*dict.fromkeys(plain(one) for one in sentences if one)]
+    def say(self, sentences: Iterable[str], undone: str = "") -> None:
+        """Say all that there is to say just now; last, what can be undone."""
+        self._said = [*dict.fromkeys(plain(one) for one in (*sentences, undone) if one)]
+        self._undone = plain(undone)
         self._dismissed &= set(self._said)
         self._show()
 
@@ -63,6 +64,7 @@ class MessageLine(QtWidgets.QWidget):
         if text != self.label.text():
             self.label.setText(text)
             self.setAccessibleName(text)
+        self.undo.setVisible(bool(self._undone) and self._undone not in self._dismissed)
         self.setVisible(bool(text))
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
@@ -75,3 +77,12 @@ def _begun(sentence: str) -> str:
     """With a capital letter, where it does not begin with a name or a path."""
     word = sentence.partition(" ")[0].rstrip(",:")
     return sentence[:1].upper() + sentence[1:] if word.isalpha() else sentence
+
+
+def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:
+    button = QtWidgets.QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    button.setToolTip(about)
+    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+    return button

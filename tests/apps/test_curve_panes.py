@@ -149,6 +149,7 @@ def test_pauses_and_resets_are_those_of_the_events():
     events = [Event(kind, 0, float(k), 0.0) for k, kind in enumerate(kinds)]
     assert pauses(events) == [(0.0, 1.0), (3.0, np.inf)]
     assert counted_from(events) == 2.0
+    assert counted_from([*events, Event("restored", 0, 9.0, 0.0)]) == 0.0
     assert (pauses(()), counted_from(())) == ([], 0.0)
 
 

@@ -13,6 +13,7 @@ from amt_stream.outputs import FollowedReadings
 from amt_stream.stages import SoundLevel, ThirdOctaves
 
 FS = 48000
+CONTROL = QtCore.Qt.KeyboardModifier.ControlModifier
 
 
 def tone_with_click(start):
@@ -137,3 +138,40 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
     spectrum.raise_()
     qtbot.keyClick(window, QtCore.Qt.Key.Key_R)
     qtbot.waitUntil(lambda: most() < loudest / 3, timeout=5000)
+
+
+def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
+    source = SignalSource(tone_with_click(1.0), FS)
+    window = open_window(lambda wanted: Engine(source, model))
+    pane, readings = window.docks["spectrum"].pane, window.measurement.readings
+    pane.most.click()
+    undo, most = window.message.undo, lambda: pane.greatest[0].y.max(initial=0.0)
+    qtbot.waitUntil(lambda: most() > 1.0, timeout=10000)
+    qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] > 5.0, timeout=10000)
+    loudest = readings.totals["max_stl_sone"]
+    assert undo.isHidden()
+    assert not window.actions_by_name["unclear"].isEnabled()
+
+    def press():
+        undo.setFocus()
+        qtbot.waitUntil(undo.hasFocus, timeout=5000)
+        qtbot.keyClick(undo, QtCore.Qt.Key.Key_Return)
+
+    for act in (
+        press,
+        lambda: qtbot.keyClick(window, QtCore.Qt.Key.Key_Z, CONTROL),
+    ):
+        counted = readings.measured_s
+        qtbot.keyClick(window, QtCore.Qt.Key.Key_R)
+        qtbot.waitUntil(lambda: undo.isVisible() and most() < 1.0, timeout=5000)
+        qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] < 5.0, timeout=5000)
+        assert "Undo" in window.message.text
+        assert undo.focusPolicy() == QtCore.Qt.FocusPolicy.StrongFocus
+        assert readings.measured_s < counted + 0.2
+        act()
+        qtbot.waitUntil(lambda: most() > 1.0, timeout=5000)
+        qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] == loudest, timeout=5000)
+        qtbot.waitUntil(undo.isHidden, timeout=5000)
+        assert readings.measured_s > counted
+    assert (readings.row["max_ltl_sone"] or 0) >= (readings.row["ltl_sone"] or 0)
+    assert "reset undone" in [text for _, text in window.docks["history"].pane.layers.notes.markers]

@@ -1,0 +1,125 @@
+"""A reset that is undone has never been: rows and summaries are those without it."""
+
+import time
+
+import numpy as np
+import pytest
+
+from amt_stream.engine import Engine, Noise, SignalSource, Tone
+from amt_stream.frames import Event, last_reset
+from amt_stream.limits import Limit
+from amt_stream.outputs import FollowedReadings
+from amt_stream.rows import JoinedRows, readings_of
+from amt_stream.stages import SoundLevel, ThirdOctaves
+
+FS = 48000
+SOUND = [Noise(level_db=60.0), Tone(1000.0, level_db=80.0, start=1.0, duration=0.3)]
+MODELS = {"spl": SoundLevel(FS), "third_octave": ThirdOctaves(FS)}
+
+
+def at(kind, time_s):
+    return Event(kind, round(time_s * FS), time_s, 0.0)
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """What two meters give of 4 s."""
+    found = []
+    source = SignalSource(SOUND, FS, duration=4.0, paced=False)
+    with Engine(source, MODELS, [found.append]) as engine:
+        assert engine.wait(30.0)
+    return found
+
+
+def rows_with(frames, events, of=MODELS, limits=()):
+    """Rows, how each limit was kept and what is told in the end."""
+    table = JoinedRows(readings_of([*of], 2), 100, FS, limits=limits)
+    found, waiting = [], list(events)
+    for one in frames:
+        while waiting and one.begin_s >= waiting[0].time_s:
+            table.event(waiting.pop(0))
+        found.append(table(one))
+    told = {name: readings.summary() for name, readings in table.readings.items()}
+    return type(found[0]).concatenated(found, table.names), table.stood(), told
+
+
+def same(one, other):
+    for name in one.columns:
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+HALTED = (at("paused", 2.1), at("gap", 2.3), at("continued", 2.4))
+
+
+@pytest.mark.parametrize("between", [(), HALTED, (at("cleared", 2.2),)])
+def test_all_is_as_if_there_had_been_no_reset(frames, between):
+    limits = [Limit("laf_db", 75.0)]
+    resets = [one for one in between if one.kind == "cleared"]
+    halts = [one for one in between if one.kind != "cleared"]
+    first = [] if resets else [at("cleared", 2.0)]
+    events = [*first, *between, at("restored", 2.7)]
+    rows, stood, told = rows_with(frames, halts, limits=limits)
+    again, again_stood, again_told = rows_with(frames, events, limits=limits)
+    assert again_told == told
+    assert again_stood == stood
+    assert stood[0].times == 1
+    late, again_late = (one.where(one["time_s"] > 2.75) for one in (rows, again))
+    same(again_late, late)
+    meanwhile = (again["time_s"] > 2.45) & (again["time_s"] < 2.65)
+    assert (again["laeq_db"][meanwhile] < rows["laeq_db"][meanwhile] - 3).tolist() == [True, True]
+
+
+def test_the_last_reset_alone_is_undone(frames):
+    *_, once = rows_with(frames, [at("cleared", 0.9)])
+    twice = [at("cleared", 0.9), at("cleared", 2.0), at("restored", 2.5)]
+    *_, told = rows_with(frames, twice)
+    assert told == once
+    *_, told = rows_with(frames, [*twice, at("restored", 2.6)])
+    assert told == once
+
+
+def test_what_is_too_long_ago_is_not_kept(frames):
+    source = SignalSource(SOUND, FS, duration=14.0, paced=False)
+    found = []
+    with Engine(source, {"spl": MODELS["spl"]}, [found.append]) as engine:
+        assert engine.wait(30.0)
+    *_, cleared = rows_with(found, [at("cleared", 1.5)], ["spl"])
+    *_, told = rows_with(found, [at("cleared", 1.5), at("restored", 13.7)], ["spl"])
+    assert told == cleared
+
+
+def test_the_newest_reset_is_that_of_its_row_that_nothing_has_undone():
+    one, other = at("cleared", 1.0), Event("cleared", 0, 2.0, 0.0, row="front")
+    assert last_reset([one, other, at("mark", 3.0)]) is one
+    assert last_reset([one, other], "front") is other
+    assert last_reset([one, other, at("restored", 3.0)]) is None
+    assert last_reset(()) is None
+
+
+def test_an_engine_undoes_a_reset_and_counts_what_came_since():
+    source = SignalSource(
+        [Tone(1000.0, level_db=90.0, duration=0.8), Tone(1000.0, level_db=60.0)], FS
+    )
+    readings = None
+
+    def wait(true):
+        end = time.monotonic() + 10.0
+        while not true():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    with Engine(source, {"spl": SoundLevel(FS)}) as engine:
+        readings = FollowedReadings(engine.new_rows())
+        engine.attach(readings)
+        wait(lambda: readings.measured_s > 2.2)
+        with pytest.raises(ValueError, match="in the last 10 s"):
+            engine.unclear()
+        engine.clear()
+        wait(lambda: (readings.totals.get("lafmax_db") or 99) < 80 and readings.measured_s > 0.5)
+        assert readings.measured_s < 2.0
+        engine.unclear()
+        wait(lambda: readings.measured_s > 2.7)
+        wait(lambda: readings.totals["lafmax_db"] > 85)
+        with pytest.raises(ValueError, match="nothing to undo"):
+            engine.unclear()
+    assert [event.kind for event in readings.events] == ["cleared", "restored"]
