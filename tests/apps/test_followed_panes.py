@@ -143,7 +143,7 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
 def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     source = SignalSource(tone_with_click(1.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
-    pane, readings = window.docks["spectrum"].pane, window.measurement.readings
+    pane, readings = window.docks["specific_loudness"].pane, window.measurement.readings
     pane.most.click()
     undo, most = window.message.undo, lambda: pane.greatest[0].y.max(initial=0.0)
     qtbot.waitUntil(lambda: most() > 1.0, timeout=10000)
