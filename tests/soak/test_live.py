@@ -13,6 +13,7 @@ import torch
 
 from amt_stream import Engine, MicrophoneSource, Moore2016, aligned
 from amt_stream.calibration import Calibration
+from amt_stream.presets import load_preset
 from amt_stream.scales import sone_to_phon
 from tests.bench.summary import summary
 from tests.bench.test_speed import shares
@@ -94,6 +95,38 @@ def test_on_the_virtual_microphone(record, virtual_mic, sound, run_in, seconds):
     assert health.lost_samples == 0
     assert grown < 8
     assert abs(off) < 0.1
+
+
+def test_blocks_of_a_millisecond_below_a_window(record, qtbot, tmp_path, virtual_mic, sound):
+    from amt_monitor.main_window import MainWindow
+    from amt_monitor.settings import Settings
+
+    def make_engine(wanted):
+        model = load_preset("moore2016").models(FS, 2, specific_loudness=True)
+        source = MicrophoneSource("virtual_mic", fs=FS)
+        return Engine(source, model, calibration=CALIBRATION, block_ms=1.0)
+
+    stop = threading.Event()
+    player = played_until(stop, virtual_mic, sound)
+    window = MainWindow(make_engine, settings=Settings(tmp_path / "monitor.json"))
+    qtbot.addWidget(window)
+    window.show()
+    try:
+        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+        qtbot.wait(600_000)
+        health = window.measurement.engine.health
+    finally:
+        stop.set()
+        player.join()
+        window.close_now()
+    record(
+        "600 s live on the virtual microphone, 1 ms blocks, below a window",
+        f"overruns {health.overruns}, lost samples {health.lost_samples}, load {health.load:.3f}, "
+        f"share of the block: median {health.block_share_median:.3f}, "
+        f"p99 {health.block_share_p99:.3f}, max {health.block_share_max:.3f}",
+    )
+    assert health.overruns == 0
+    assert health.lost_samples == 0
 
 
 def test_window_and_engine(record, qtbot, tmp_path):
