@@ -165,6 +165,7 @@ def compare(name, count, channels, seconds, block_ms=10.0):
     [
         ("spl", 3, 1, 10.0),
         ("third_octave", 3, 2, 1.0),
+        ("spectrum", 3, 2, 10.0),
         ("moore2016", 3, 2, 10.0),
         ("moore2016", 2, 1, 1.0),
     ],
