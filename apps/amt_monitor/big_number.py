@@ -9,7 +9,14 @@ from amt_monitor.captions import Caption
 from amt_monitor.numbers import NONE
 from amt_monitor.theme import Role, tint
 
-WIDEST = {"sone": "888.8", "phon": "188.8", "acum": "8.88", "dB": "188.8", "LU": "+88.8"}
+WIDEST = {
+    "sone": "888.8",
+    "phon": "188.8",
+    "acum": "8.88",
+    "dB": "188.8",
+    "LU": "+88.8",
+    "Hz": "18888",
+}
 """The widest text of a unit; of any other it is that of a level below 0 dB."""
 SMALLEST, LARGEST = 14, 400
 SMALLEST_CAPTION = 11

@@ -350,10 +350,8 @@ _LINE = (
 )
 
 _SPECTRUM = (
-    Kind(f"spectrum_peak{SIDE}_hz", "Strongest frequency", "fmax", _LINE),
-    Kind(f"spectrum_peak{SIDE}_db", "Its level", "Lf", _LINE),
-    Kind(f"spectrum_max{SIDE}_hz", "Strongest frequency so far", "", f"{HIGHEST} {_LINE}", True),
-    Kind(f"spectrum_max{SIDE}_db", "Its highest level", "", f"{HIGHEST} {_LINE}", True),
+    Kind(f"spectrum_peak{SIDE}_(?:hz|db)", "Strongest line", "", _LINE),
+    Kind(f"spectrum_max{SIDE}_(?:hz|db)", "Strongest line so far", "", f"{HIGHEST} {_LINE}", True),
 )
 
 KINDS = tuple((re.compile(kind.pattern), kind) for kind in _kinds())
@@ -383,7 +381,7 @@ def _filled(kind: Kind, found: "re.Match[str]", unit: str) -> Caption:
         words, symbol = f"{words}, {window}", f"{symbol},{parts['window']}"
         sentence += f" Of the last {window}."
     if side := given.get("side"):
-        words, symbol = f"{words}, {side}", f"{symbol} {side[0].upper()}"
+        words, symbol = f"{words}, {side}", symbol and f"{symbol} {side[0].upper()}"
         sentence += f" Of the {side} channel."
     if scale := SCALES.get(unit):
         sentence += f" {scale}"

@@ -37,6 +37,7 @@ ROOM_DB = 6.0
 HOLD_S = 5.0
 """For so long a scale stays that could be lower."""
 
+WHATS = [f"{what}{side}" for what in ("max", "peak") for side in ("", "_left", "_right")]
 SIDES: tuple[Role, Role] = "left", "right"
 
 
@@ -49,7 +50,8 @@ class NarrowBandPane(ReadingPane):
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
-        super().__init__(entry, "Hann window, fast (F)", (), [[Cell(n)] for n in names], names)
+        pairs = [[Cell(f"spectrum_{what}_{unit}") for unit in ("hz", "db")] for what in WHATS]
+        super().__init__(entry, "Hann window, fast (F)", (), pairs, names)
         self.plot = Plot("narrow_band_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
         self.plot.setAccessibleName("narrow-band spectrum")

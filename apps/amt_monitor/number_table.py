@@ -16,6 +16,10 @@ BETWEEN = 1.6
 """Columns of lines, by the same."""
 DECIMALS = {"sone": 3, "acum": 2}
 """Of units that have not one."""
+PAIRS = ("sone", "phon"), ("Hz", "dB")
+"""Units of which the second stands beside the first."""
+LONGEST = ("188", "-88", ">120")
+"""Before the point; of a frequency it is more."""
 NOW = "Now"
 
 
@@ -42,7 +46,8 @@ class NumberTable(QtWidgets.QWidget):
                 tint(item, "second")
         self._lines = [item for item in self._items if isinstance(item, _Line)]
         cells = [cell for line in lines for cell in line]
-        self._in_two = any(cell.caption.unit == "sone" for cell in cells)
+        units = {cell.caption.unit for cell in cells}
+        self._second = {unit for first, unit in PAIRS if first in units}
         self._widths: dict[tuple[int, bool], int] = {}
         self._cells: list[list[Cell]] = [[], []]
         for cell in cells:
@@ -159,8 +164,8 @@ class NumberTable(QtWidgets.QWidget):
         number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
 
     def _column(self, cell: Cell) -> int:
-        """Which of the two columns of numbers it stands in: phon stands beside sone."""
-        return int(self._in_two and cell.caption.unit == "phon")
+        """Which of the two columns of numbers it stands in."""
+        return int(cell.caption.unit in self._second)
 
     def _decimals(self, column: int) -> int:
         units = {cell.caption.unit for cell in self._cells[column]}
@@ -188,8 +193,8 @@ class NumberTable(QtWidgets.QWidget):
 
     def _number_width(self, column: int, size: int) -> int:
         """Of the longest before the point, and of all that may come after it."""
-        before = ("188", "-88", ">120")
-        longest = max(text_width(text, size) for text in before)
+        of_hertz = any(cell.caption.unit == "Hz" for cell in self._cells[column])
+        longest = max(text_width(text, size) for text in (*LONGEST, *["18888"] * of_hertz))
         decimals = self._decimals(column)
         return longest + text_width("." + "0" * decimals, size)
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 MOST = 4
 """Curves beside each other: there are no more colors that are told apart."""
 
-FIRST = ("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs")
+FIRST = (
+    *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
+    "spectrum_peak_db",
+)
 """What is shown where nobody has chosen: those of the unit of the first that there is."""
 
 DECIBELS = ("phon", "dB", "LUFS", "LU", "dBTP")

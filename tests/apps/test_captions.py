@@ -37,6 +37,7 @@ def test_what_is_made_of_all_that_was_counted_says_so(model):
         ("ltl_phon", "Loudness level, long-term", "LTL", "phon"),
         ("gm2002_max_stl_phon", "Highest, short-term", "STL max", "phon"),
         ("laeq_15min_db", "Average level, 15 min", "LAeq,15min", "dB"),
+        ("spectrum_max_right_hz", "Strongest line so far, right", "", "Hz"),
         ("lcpeak_left_db", "Peak level C, left", "LCpeak L", "dB"),
         ("integrated_lu", "Integrated", "I", "LU"),
         ("lzf_31_5hz_db", "31.5 Hz, fast", "LZF 31.5 Hz", "dB"),

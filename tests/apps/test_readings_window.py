@@ -318,7 +318,14 @@ def test_no_number_is_cut_off(qtbot, model, size):
     pane.resize(QtCore.QSize(*size).expandedTo(pane.minimumSizeHint()))
     pane.show()
     qtbot.waitExposed(pane)
-    wide = {"sone": "0.888", "phon": ">120", "LU": "+88.8", "LUFS": "-88.8", "dBTP": "-88.8"}
+    wide = {
+        "Hz": "18888",
+        "sone": "0.888",
+        "phon": ">120",
+        "LU": "+88.8",
+        "LUFS": "-88.8",
+        "dBTP": "-88.8",
+    }
     area = QtCore.QRect(QtCore.QPoint(), pane.size())
     seen = [label for _, label in pane.numbers if label.isVisible()]
     # Third octaves are seen as bars first.
