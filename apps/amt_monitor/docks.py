@@ -151,6 +151,10 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
         window.removeDockWidget(dock)
         if dock.kind.row is not None:
             dock.fill()
+    # Qt leaves some of those that have no dock any more where they were, above what comes there.
+    direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
+    for bar in window.findChildren(QtWidgets.QTabBar, options=direct):
+        bar.hide()
     lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
     below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
     rows = [*lines, *filter(None, below)]
