@@ -60,3 +60,6 @@ COMMANDS = (
     Command("first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"),
     Command("keys", "&Keys", "?", "Help", "shows this list"),
 )
+
+GROUPS = ("report", "choose_settings", "quit", "clear", "mark", "calibrate")
+"""Commands that begin a group in their menu."""

@@ -69,6 +69,7 @@ class EventsPane(Pane):
         copy.activated.connect(self.copy)
         self.none = QtWidgets.QLabel("Nothing happened yet. M marks this moment with a note.")
         self.none.setWordWrap(True)
+        self.none.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
         self.body.addWidget(self.none)
         self.body.addWidget(self.list, 1)
         self._events: tuple[Event, ...] = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.commands import COMMANDS
+from amt_monitor.commands import COMMANDS, GROUPS
 from amt_monitor.controls import Controls, MakeLog
 from amt_monitor.docks import Dock
 from amt_monitor.enter_presses import EnterPresses
@@ -29,7 +29,7 @@ from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.settings import Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.status import status_text, title_text
-from amt_monitor.theme import CHOICES, theme
+from amt_monitor.theme import CHOICES, NAMES, theme
 from amt_monitor.top_bar import TopBar, clock, plain_label
 from amt_monitor.tray import Tray
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
@@ -48,6 +48,9 @@ STARTING = (
     "The models are being made ready.\n"
     "The first time after an installation they are compiled, which takes about a minute."
 )
+
+ROOMY = 700
+"""Pixels from which on a window has room for a message and for the first steps."""
 
 BUTTONS = ("pause", "stop", "clear", "mark", "log", "freeze")
 
@@ -154,9 +157,10 @@ class MainWindow(QtWidgets.QMainWindow):
         column.addWidget(self.bar)
         column.addWidget(self.message)
         self.first_start = FirstStart()
-        self.first_start.setVisible(not self.settings.get("started", False))
         self.first_start.closed.connect(self._has_started)
         column.addWidget(self.first_start)
+        if not self.settings.get("started", False):
+            self.first_start.ask()
         self.setMenuWidget(head)
         self.waiting = plain_label("waiting")
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
@@ -182,6 +186,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self._view_menu = menus["View"]
         menus["Help"] = self.menuBar().addMenu("&Help")
         for command in COMMANDS:
+            if command.name in GROUPS:
+                menus[command.menu].addSeparator()
             menus[command.menu].addAction(self.actions_by_name[command.name])
         self.recent_menu = RecentMenu(self.settings, self)
         menus["File"].insertMenu(self.actions_by_name["save_session"], self.recent_menu)
@@ -210,7 +216,7 @@ class MainWindow(QtWidgets.QMainWindow):
         themes = self._view_menu.addMenu("&Colors")
         self._themes = group = QtGui.QActionGroup(self)
         for choice in CHOICES:
-            action = themes.addAction(choice.capitalize(), lambda c=choice: self.choose_theme(c))
+            action = themes.addAction(NAMES[choice], lambda c=choice: self.choose_theme(c))
             action.setCheckable(True)
             action.setData(choice)
             group.addAction(action)
@@ -347,7 +353,7 @@ class MainWindow(QtWidgets.QMainWindow):
 
     def first_steps(self) -> None:
         """Show what a person needs to know at the first start."""
-        self.first_start.show()
+        self.first_start.ask()
 
     def _has_started(self) -> None:
         if not self.settings.get("started", False):
@@ -435,6 +441,7 @@ class MainWindow(QtWidgets.QMainWindow):
             note = f"\N{WARNING SIGN} {measurement.error}"
         undone = UNDONE if measurement.can_unclear else ""
         self.message.say((note, self._told, self.settings.trouble), undone)
+        self.first_start.give_way(bool(self.message.text) and self.height() < ROOMY)
         self._show_wall()
         self._follow_limits()
         self.bar.elapsed.setText(clock(measurement.measured_s))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.settings import Settings
-from amt_monitor.theme import CHOICES, theme, tint
+from amt_monitor.theme import CHOICES, NAMES, theme, tint
 
 KEEP_S, LONGEST_S = 60, 600
 KEPT_ABOUT = (
@@ -35,9 +35,9 @@ class SettingsDialog(QtWidgets.QDialog):
         form.setVerticalSpacing(10)
         self.theme = QtWidgets.QComboBox()
         for choice in CHOICES:
-            self.theme.addItem(choice.capitalize(), choice)
+            self.theme.addItem(NAMES[choice], choice)
         self.theme.setCurrentIndex(CHOICES.index(theme.choice))
-        form.addRow("&Colors", self.theme)
+        form.addRow("Co&lors", self.theme)
 
         self.folder = QtWidgets.QLineEdit(settings.get("log_folder", ""))
         self.folder.setPlaceholderText("amt-stream, among your documents")

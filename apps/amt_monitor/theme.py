@@ -10,6 +10,8 @@ FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QRadioButton")
 
 Choice = Literal["system", "light", "dark", "contrast"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
+NAMES = {"system": "As the desktop", "light": "Light", "dark": "Dark", "contrast": "High contrast"}
+"""Of each choice, as people call it."""
 
 
 class Colors(NamedTuple):

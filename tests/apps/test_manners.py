@@ -114,6 +114,21 @@ def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
     assert not {theme.colors.red, theme.colors.amber, theme.colors.green} & found
 
 
+def test_the_first_steps_give_way_to_a_message_where_there_is_no_room_for_both(
+    qtbot, open_window, tone_engine
+):
+    window = open_window(tone_engine)
+    window.first_start.ask()
+    for height, both in ((600, False), (800, True)):
+        window.resize(1024, height)
+        qtbot.waitUntil(lambda height=height: window.height() == height, timeout=5000)
+        window._tell("the disk is full: make room")
+        assert (window.message.isVisible(), window.first_start.isVisible()) == (True, both)
+        qtbot.mouseClick(window.message.button, Button)
+        qtbot.waitUntil(window.first_start.isVisible, timeout=5000)
+        window._tell("")
+
+
 @pytest.mark.parametrize("size", [(1024, 600), (1280, 800)])
 def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window = open_window(tone_engine)
