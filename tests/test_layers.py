@@ -30,6 +30,7 @@ CLI_RANK = [
     "resuming",
     "progress",
     "watch",
+    "complaints",
     "keys",
     "terminal",
     "loudness_terminal",

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import refuse_event_options
 from amt_stream.cli.limits import with_typed
@@ -101,6 +102,7 @@ def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
         opened=lambda: _say_where(args, web),
         tap=None if metrics is None else metrics.totals.take,
     )
+    followers = [*followers, Complaints().follow]
     if args.check_every:
         followers = [*followers, ReferenceTone(args.check_every).follow]
     ending.hold()

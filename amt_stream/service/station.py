@@ -106,8 +106,12 @@ class Station:
         """Specific loudness of the newest frames, of each model that gives it."""
         return [] if self._engine is None or self._state not in RUNNING else specific(self._engine)
 
-    def _complaints(self, health: "Health | None") -> list[str]:
+    @property
+    def why(self) -> list[str]:
         """Why it is not well, in sentences."""
+        return self._complaints(None if self._engine is None else self._engine.health)
+
+    def _complaints(self, health: "Health | None") -> list[str]:
         found = []
         if self._state not in (*RUNNING, "starting"):
             found.append(f"nothing is measured: {self._state}")

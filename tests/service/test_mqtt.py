@@ -119,6 +119,13 @@ def test_a_broker_that_says_nothing_holds_up_no_end():
                 served.said("(could not end in order)")
 
 
+def test_a_broker_that_is_not_there_is_said():
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with Served(*SPL, "--mqtt", f"127.0.0.1:{nobody.getsockname()[1]}") as served:
+            assert served.said("(the MQTT broker .* does not answer)")
+
+
 def test_a_secret_goes_encrypted_to_a_broker_that_is_known(tmp_path, monkeypatch):
     key, certificate, passwords = (tmp_path / name for name in ("key", "certificate", "passwords"))
     asked = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext"
