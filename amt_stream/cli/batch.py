@@ -157,6 +157,9 @@ def _named(text: str) -> list[Task]:
     import soundfile
 
     path = Path(text)
+    if text in ("", "-"):
+        what = "standard input, which `meter --source -` hears" if text else "no name"
+        return [Task(path, refusal=f"{text!r} is {what}: give a file, a folder or a pattern")]
     try:
         kind = kind_of(path)
     except Mistake as refusal:
@@ -172,7 +175,9 @@ def _named(text: str) -> list[Task]:
         inside = _matching(text)
         top, nothing = _head(path), f"no file matches {text}"
     else:
-        return [Task(path, below=Path(path.name))]
+        return [
+            Task(path, below=Path(path.name), refusal="" if kind else f"there is no file {path}")
+        ]
     found = [Task(p, below=_below(p, top)) for p in inside]
     return found or [Task(path, refusal=nothing)]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from amt_stream import __version__, catalog
 from amt_stream.cli import options
-from amt_stream.cli.messages import say
+from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.output import Output, OutputFailed
 from amt_stream.plain import sentence
 from amt_stream.refusal import Refusal
@@ -187,10 +187,13 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """One that repeats what was typed so that it does nothing to the terminal."""
+    """One that says in a line what is wrong, and does nothing to the terminal with what was typed.
+
+    All that could be typed is what --help shows: of thirty options it would hide that line.
+    """
 
     def error(self, message: str) -> NoReturn:
-        super().error(sentence(message))
+        self.exit(WrongUsage.status, f"{self.prog}: {sentence(message)} (--help tells more)\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -225,7 +228,7 @@ def _chosen_command(argv: Sequence[str] | None) -> int:
     if args.command is None and not args.list_devices:
         *others, last = COMMANDS
         words = f"{', '.join(others)} or {last}"
-        parser.error(f"say what to do: {words} (--help tells more)")
+        parser.error(f"say what to do: {words}")
     return run_chosen(args)
 
 

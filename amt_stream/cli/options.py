@@ -358,12 +358,13 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|PATH",
         help="a preset, whose table [run] has options of `serve` by name, as web = 8765",
     )
-    parser.add_argument(
+    more = parser.add_argument(
         "more",
         nargs=argparse.REMAINDER,
         metavar="...",
         help="further options of `serve`, which go before those of the preset",
     )
+    more.required = False  # else a preset that is missing is told as two things
 
 
 def _live(parser: argparse.ArgumentParser) -> None:

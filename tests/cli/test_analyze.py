@@ -161,6 +161,21 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
         assert words in line
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none.wav", "there is no file none.wav"),
+        ("", "'' is no name: give a file"),
+        ("-", "'-' is standard input, which `meter --source -` hears: give a file"),
+    ],
+)
+def test_what_is_not_there_is_all_that_is_said(said, sound_file, name, words):
+    sound_file(np.zeros((480, 2)), name="beside.wav")
+    status, out, err = said("analyze", name)
+    assert (status, out, len(err.splitlines())) == (1, "", 1)
+    assert words in err
+
+
 def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_table, tmp_path):
     sound_file(np.array([0.1, np.inf, 0.1] * 480), name="a.wav")
     sound_file(noise(960), name="b.wav")
@@ -194,6 +209,7 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
 )
 def test_an_output_that_cannot_be_meant_is_refused(run, sound_file, arguments, status, said):
     path = sound_file(np.zeros((480, 2)), name="a.wav")
+    sound_file(np.zeros((480, 2)), name="x/a.wav")
     before = path.read_bytes()
     done = run("analyze", *arguments)
     assert (done.status, len(done.lines), done.out) == (status, 1, "")

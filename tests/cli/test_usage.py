@@ -35,6 +35,7 @@ def test_version(run):
     [
         ([], "say what to do"),
         (["mete"], "invalid choice"),
+        (["run"], "required: NAME|PATH ("),
         (["analyze"], "FILE"),
         (["meter", "-c", "1,2,3"], "give one channel (1), or two"),
         (["meter", "-c", "0"], "give one channel"),
@@ -52,8 +53,8 @@ def test_version(run):
 )
 def test_wrong_usage(run, arguments, said):
     done = run(*arguments)
-    assert (done.status, done.out) == (2, "")
-    assert said in done.lines[-1]
+    assert (done.status, done.out, len(done.lines)) == (2, "", 1)
+    assert said in done.lines[0]
 
 
 def test_mistakes_are_told_in_one_sentence(run, virtual_mic, sound_file, tmp_path):
