@@ -281,6 +281,7 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": FS, "settings": {"feild": "free"}}, PresetError, "feild = "),
         ({"x": SILENCE, "fs": FS, "field": "fre"}, ValueError, "fre"),
         ({"x": SILENCE, "fs": FS, "columns": ["ltl_son"]}, NoSuchColumn, "did you mean ltl_sone"),
+        ({"x": SILENCE, "fs": FS, "columns": ["laeq_db"]}, NoSuchColumn, "that has it, spl"),
         ({"x": SILENCE, "fs": FS, "outputs": ["ltl"]}, ValueError, "no output of moore2016 is cal"),
         ({"x": SILENCE, "fs": FS, "calibration": "dB"}, ValueError, 'a number of dB SPL, or "pasc'),
         ({"x": SILENCE, "fs": FS, "calibration": [1, 2]}, ValueError, "2 calibrations for 1 chan"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
+from amt_stream.cli.files import not_to_write
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.presets import load_preset, stage_types
 from amt_stream.session.files import drafted
@@ -29,8 +30,10 @@ def run_export(args: argparse.Namespace) -> int:
     from amt_stream.streaming import Stream
 
     out = Path(args.out)
-    if out.exists() and not args.force:
-        raise Mistake(f"{out} is there already: give another name, or --force")
+    if refusal := not_to_write(out, args.force):
+        raise Mistake(refusal)
+    if not out.parent.is_dir():
+        raise Mistake(f"{out} cannot be written: there is no folder {out.parent}")
     shape = args.shape or (1, args.channels)
     try:
         stage = _stage(args.what, args.fs)

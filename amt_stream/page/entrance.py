@@ -31,7 +31,7 @@ def token_in(path: str) -> str:
     try:
         token = small_text(Path(path)).strip()
     except (OSError, NotThatFile, UnicodeDecodeError) as error:
-        raise PageError(f"the token in {path} cannot be read: {error}") from error
+        raise PageError(f"the file of the token {path} {error}: give a text file") from error
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise PageError(
             f"{path} holds no token: write {SHORTEST_TOKEN} or more letters and digits into it, as "

@@ -58,8 +58,11 @@ def counting(column: Column, settle_s: float, window: str | None = None) -> Colu
     return replace(column, settle_s=round(settle_s + seconds, 2), window_s=seconds)
 
 
-def no_such_column(name: str, offered: Sequence[str]) -> str:
-    """What to say of a column that is not there."""
+def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] = ()) -> str:
+    """What to say of a column that is not there, and which other models have it."""
+    if elsewhere:
+        models = ", ".join(elsewhere)
+        return f"no column is called {name!r} here: add a model that has it, {models}"
     near = difflib.get_close_matches(name, offered, n=1, cutoff=0.5)
     remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
     return f"no column is called {name!r}: {remedy}"

@@ -248,11 +248,19 @@ def choose(
         found = {name: one.matching(pattern) for name, one in readings.items()}
         if not any(found.values()):
             offered = [column.name for one in readings.values() for column in one.offered]
-            raise NoSuchColumn(no_such_column(pattern, offered))
+            raise NoSuchColumn(no_such_column(pattern, offered, _others_with(pattern, readings)))
         for name, columns in found.items():
             wanted[name] |= {column.name: column for column in columns}
     for name, one in readings.items():
         one.choose(list(wanted[name].values()))
+
+
+def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
+    """Models of the catalog, beside those of these readings, that have such a column."""
+    others = [name for name in catalog.side_by_side() if name not in readings]
+    return [
+        name for name, one in readings_of(others, 2, band=True).items() if one.matching(pattern)
+    ]
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

@@ -47,8 +47,9 @@ def channel_centers(stage: str, fc: Centers, fs: float, count: int | None = None
         centers = np.array(given, dtype=np.float64).reshape(-1)
     # A range up to fs / 2 may end above it by rounding.
     if not (centers.size and (centers > 0).all() and (centers <= fs / 2 * (1 + 1e-6)).all()):
+        above = f", or sound of {2 * centers.max():g} Hz" if (centers > fs / 2).any() else ""
         raise ValueError(
-            f"{stage}: fc is {fc}: give centers above 0 and up to fs / 2 = {fs / 2:g} Hz"
+            f"{stage}: fc is {fc}: give centers above 0 and up to fs / 2 = {fs / 2:g} Hz{above}"
         )
     return centers
 

@@ -49,7 +49,7 @@ def test_a_model_goes_on_in_another_process(tmp_path, capsys):
     assert (about["stage"], about["fs"], about["shape"]) == ("Moore2016", 48000, [1, 2, 480])
     assert about["outputs"]["stl"] == [1, 10]
     assert run_command(["export", "moore2016", str(path)]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists: say --force to overwrite it" in capsys.readouterr().err
 
 
 CHAIN = """
@@ -83,7 +83,8 @@ def test_a_chain_goes_on_too(tmp_path):
         (["GammatoneFilterbank", "p.pt2"], "a preset with a chain of it says how it is made"),
         (["noise-control", "p.pt2"], "has several models"),
         (["moore2016", "p.pt2", "-c", "3"], "cannot be exported"),
-        (["moore2016", "nowhere/p.pt2"], "cannot be written"),
+        (["moore2016", "nowhere/p.pt2"], "cannot be written: there is no folder nowhere"),
+        (["moore2016", ".", "--force"], ". exists and is a folder: name another one"),
     ],
 )
 def test_what_cannot_be_exported_is_said(tmp_path, monkeypatch, capsys, asked, said):
