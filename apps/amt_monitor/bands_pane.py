@@ -17,6 +17,7 @@ from amt_stream.metering.rolling import level_db
 from amt_stream.metering.third_octave import NAME, band_name
 
 if TYPE_CHECKING:
+    from amt_monitor.look import Look
     from amt_stream.engine import Engine
     from amt_stream.outputs import FollowedReadings
 
@@ -72,6 +73,11 @@ class BandsPane(ReadingPane):
         lines = (None, self._held.held, self._held.greatest)
         highest = lines[self.line.currentIndex()]
         self.bars.set(heights, None if highest is None else np.fmax(0.0, level_db(highest)))
+
+    def move(self, look: "Look") -> None:
+        if self.line.currentIndex():
+            self.hear(look.engine, look.readings)
+        super().move(look)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         model: Any = engine.models.get(self.model)

@@ -402,7 +402,6 @@ class MainWindow(QtWidgets.QMainWindow):
             return
         self._drawn = look.newest
         for pane in self.area.seen.values():
-            pane.hear(look.engine, look.readings)
             pane.move(look)
 
     def _read(self) -> None:

@@ -82,6 +82,8 @@ class NarrowBandPane(ReadingPane):
     def move(self, look: "Look") -> None:
         frames = look.frames.get(self.model)
         if frames is not None and frames.end_s != self._time_s:
+            if self.line.currentIndex():
+                self.hear(look.engine, look.readings)
             model: Any = look.engine.models[self.model]
             self.show_spectrum(frames.end_s, frames.values.level_db[:, -1], model.bin_hz)
 

@@ -135,7 +135,7 @@ class Pane(QtWidgets.QWidget):
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         """Take in the frames that are new, five times a second, also while it is not seen.
 
-        And before it moves. A `Follower` tells which are new.
+        A `Follower` tells which are; a pane that shows at once what they were asks before it moves.
         """
 
     def judge(self, look: "Look") -> None:

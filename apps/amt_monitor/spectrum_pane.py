@@ -99,6 +99,8 @@ class SpectrumPane(Pane):
 
     def move(self, look: "Look") -> None:
         specific = look.specific_loudness
+        if self.hold.isChecked() or self.most.isChecked():
+            self.hear(look.engine, look.readings)
         if specific is not None:
             self.draw(specific[:, -1])
 

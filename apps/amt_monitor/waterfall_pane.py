@@ -15,6 +15,7 @@ from amt_monitor.waterfall import Waterfall
 from amt_stream.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
+    from amt_monitor.look import Look
     from amt_stream.engine import Engine
     from amt_stream.outputs import FollowedReadings
 
@@ -54,6 +55,9 @@ class WaterfallPane(Pane):
             self.head.insertWidget(self.head.count() - 1, widget)
         self._set_colors()
         self.body.addWidget(self.plot, 1)
+
+    def move(self, look: "Look") -> None:
+        self.hear(look.engine, look.readings)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
