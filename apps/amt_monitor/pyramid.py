@@ -39,7 +39,10 @@ class _Level:
         self.count = np.zeros((columns, size), np.uint8 if finest else np.uint16)
         kind = np.float64 if finest else np.float32
         self.low = np.zeros((columns, size), kind)
-        self.high, self.total = (self.low,) * 2 if finest else (self.low.copy(), self.low.copy())
+        self.high = self.total = self.low
+        if not finest:
+            # Not as copies, which would write to all of it.
+            self.high, self.total = (np.zeros((columns, size), kind) for _ in range(2))
 
     def advance(self, newest: int) -> None:
         """Make room for cells up to this one."""
