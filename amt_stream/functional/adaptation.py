@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import torch
+from numba import types
+from numba.extending import overload
 from torch import Tensor
 
 from amt_stream.functional import gpu
@@ -152,7 +154,22 @@ def _series(dtype: type, terms: int) -> tuple[Any, ...]:
     return tuple(dtype((-log(2)) ** k / factorial(k)) for k in range(terms, -1, -1))
 
 
-_SERIES = {torch.float32: _series(np.float32, 7), torch.float64: _series(np.float64, 13)}
+_SERIES = {types.float32: _series(np.float32, 7), types.float64: _series(np.float64, 13)}
+
+
+def _series_of(x: Any) -> Any:
+    """That of the type of `x`."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_series_of, inline="always")
+def _series_of_type(x: Any) -> Any:
+    series = _SERIES[x.dtype]
+
+    def form(x: Any) -> Any:
+        return series
+
+    return form
 
 
 @numba.njit(inline="always")
@@ -187,12 +204,10 @@ def _forward(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
         array(x).reshape(rows),
         array(floor).reshape(-1),
         array(rates),
-        array(rates if most is None else most).reshape(-1, zi.shape[-2]),
-        most is not None,
+        array(zi.new_empty(0) if most is None else most).reshape(-1, zi.shape[-2]),
         array(corr).reshape(-1),
         array(mult).reshape(-1),
         array(zi).reshape(states),
-        _SERIES[x.dtype],
         y.numpy().reshape(rows),
         zf.numpy().reshape(states),
     )
@@ -205,15 +220,14 @@ def _adapt(
     floor: Array,
     rates: Array,
     most: Array,
-    limited: bool,
     corr: Array,
     mult: Array,
     zi: Array,
-    series: Any,
     y: Array,
     zf: Array,
 ) -> None:
-    real, loops = x.dtype.type, rates.size
+    """most: (channel or 1, loop), or (0, loop) where nothing is limited."""
+    real, loops, series, limited = x.dtype.type, rates.size, _series_of(x), most.size > 0
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
     # Whole registers: their last lanes rest at 1.
     lanes = min(ROWS, -(-x.shape[0] // LANES) * LANES)
@@ -230,8 +244,9 @@ def _adapt(
             line[1, i], line[2, i] = corr[row % corr.size], mult[row % mult.size]
             for j in range(loops):
                 states[j, i], left[j, i] = zi[row, j, 0], zi[row, j, 1]
-                m[j, i] = most[row % most.shape[0], j]
-                slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
+                if limited:
+                    m[j, i] = most[row % most.shape[0], j]
+                    slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
             load(x, first, rows, start, length, tile)
@@ -290,7 +305,6 @@ class _Loops(torch.autograd.Function):
             *(array(t) for t in (x, floor, rates, most)),
             ctx.limited,
             array(zi),
-            _SERIES[x.dtype],
             *(array(t) for t in (gy, gzf[..., 0])),
             *(t.numpy() for t in (gx, gfloor, grates, gmost, gzi)),
         )
@@ -307,7 +321,6 @@ def _adapt_backward(
     most: Array,
     limited: bool,
     zi: Array,
-    series: Any,
     gy: Array,
     gzf: Array,
     gx: Array,
@@ -316,7 +329,7 @@ def _adapt_backward(
     gmost: Array,
     gzi: Array,
 ) -> None:
-    real, loops, time = x.dtype.type, rates.size, x.shape[1]
+    real, loops, time, series = x.dtype.type, rates.size, x.shape[1], _series_of(x)
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
     lanes = min(ROWS, x.shape[0])
     states = np.ones((time + 1, loops, lanes), x.dtype)

@@ -97,6 +97,21 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Truth:
+    """Whether the integer that stands first in a row is not 0."""
+
+    row: int
+
+    def type(self, number: Any) -> Any:
+        """As of `Argument`."""
+        return types.boolean
+
+    def value(self, context: Any, builder: Any, plan: Any, number: Any) -> Any:
+        """As of `Argument`."""
+        return builder.icmp_unsigned("!=", _word(builder, plan, self.row), _WORD(0))
+
+
+@dataclass(frozen=True)
 class Indices:
     """A tuple of `count` integers, which lie where a row says."""
 

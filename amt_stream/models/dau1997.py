@@ -5,6 +5,8 @@ from typing import ClassVar
 import torch
 
 from amt_stream.models.auditory import Arguments, ModulationModel
+from amt_stream.models.by_filters import ByFilters
+from amt_stream.models.fused import FusedChain
 from amt_stream.stages.adaptation import AdaptLoop
 from amt_stream.stages.gammatone import GammatoneFilterbank
 from amt_stream.stages.hair_cell import IHCEnvelope
@@ -12,7 +14,7 @@ from amt_stream.stages.modulation import ModulationFilterbank
 from amt_stream.streaming import Stage
 
 
-class Dau1997(ModulationModel):
+class Dau1997(ModulationModel, FusedChain):
     """Sound (..., time), RMS 1 at 100 dB SPL, to modulation filters, one list entry per band.
 
     Gammatone filters, hair cells, adaptation loops with overshoot limit 10, and modulation filters
@@ -25,6 +27,8 @@ class Dau1997(ModulationModel):
     Causal, of latency 0; the group delay of its filters is part of the model. Raises ValueError for
     what a stage refuses.
     """
+
+    fused = ByFilters
 
     _shown: ClassVar = {"filterbank": "filterbank", "ihc": "ihc", "adaptation": "adaptation"}
     # Four time constants of the slowest adaptation loop.

@@ -1,11 +1,11 @@
-"""Sound to loudness in one go against the same stages one by one."""
+"""Chains in one go against the same stages one by one."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from amt_stream import Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
+from amt_stream import Dau1997, Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
 from amt_stream.compose import Chain
 from amt_stream.models import fused
 from amt_stream.streaming import fields
@@ -25,6 +25,9 @@ MODELS = [
     (Moore2016, 2, {"accuracy": "reference", "uncertainty_db": 2.0}),
     (ZwickerTimeVarying, 2, {"fs": 48000}),
     (ZwickerTimeVarying, 1, {"fs": 32000, "specific_loudness": True}),
+    (Dau1997, 2, {"fs": 48000}),
+    (Dau1997, 1, {"fs": 32000, "fhigh": 2000.0, "adaptation_kwargs": {"limit": 0}}),
+    (Dau1997, 1, {"fs": 16000, "ihc_kwargs": {"method": "breebaart2001"}, "dtype": torch.float64}),
 ]
 
 
@@ -37,7 +40,7 @@ def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
     calls = count_of_calls(model)
     with torch.no_grad():
         for length in (unit, 150 * unit, unit, 3 * unit):
-            x = sound(ears, length)
+            x = sound(ears, length).to(model.dtype)
             y, state = model.step(x, state)
             expected, apart = Chain.step(model, x, apart)
             assert all(map(torch.equal, fields(y), fields(expected)))
@@ -56,7 +59,7 @@ def test_a_stream_has_its_state_written_in_place(kind, ears, options):
     places = [value.data_ptr() for value in live.state.values()]
     with torch.no_grad():
         for length in (unit, unit, 70 * unit, 3 * unit):
-            x = sound(ears, length)
+            x = sound(ears, length).to(model.dtype)
             y, (expected, state) = live(x), Chain.step(model, x, state)
             assert all(map(torch.equal, fields(y), fields(expected)))
             assert all(torch.equal(state[key], value) for key, value in live.state.items())
@@ -142,6 +145,27 @@ def count_of_calls(model):
     calls, step = [], stage.step
     stage.__dict__["step"] = lambda x, state: (calls.append(x), step(x, state))[1]
     return calls
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"filterbank_kwargs": {"n": 3}},
+        {"modulation_kwargs": {"filter_type": "butterworth"}},
+        {"modulation_kwargs": {"preset": "jepsen2008"}},
+        {"learnable": True},
+    ],
+)
+def test_filters_that_are_not_run_together_go_by_the_stages(options):
+    model = Dau1997(16000, fhigh=1000.0, **options)
+    live, state = Stream(model, ()), model.initial_state(())
+    calls, x = count_of_calls(model), sound(1, 900)[0, 0]
+    with torch.no_grad():
+        for block in x.split(300):
+            y, (expected, state) = live(block), Chain.step(model, block, state)
+            assert torch.equal(y, expected)
+    assert len(calls) == 6
+    assert y.abs().max() > 0
 
 
 def test_a_hook_a_gradient_and_another_table_go_by_the_stages():
