@@ -38,6 +38,7 @@ KEYS = (
     Key(" ", "pause", "pause, or go on: nothing is counted meanwhile"),
     Key("s", "stop", "stop: let the input go; what was read stays"),
     Key("r", "clear", "reset readings: forget averages, maxima, percentiles"),
+    Key("u", "unclear", "undo a reset of readings, within 10 s of it"),
     Key("R", "reset", "reset filters: models go back to silence"),
     Key("f", "freeze", "freeze: hold the picture alone"),
     Key("m", "mark", "marker: keep this moment with a note"),
@@ -51,7 +52,13 @@ BY_KEY = {one.key: one.name for one in KEYS}
 WHEN_STOPPED = ("freeze", "keys", "quit")
 """Those that still do something."""
 
-WORDS = {"clear": "reset", "reset": "filters", "mark": "marker", "replay": "keep sound"}
+WORDS = {
+    "clear": "reset",
+    "unclear": "undo",
+    "reset": "filters",
+    "mark": "marker",
+    "replay": "keep sound",
+}
 """Where a word is all there is room for, and it is not the method's."""
 
 

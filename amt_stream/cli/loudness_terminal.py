@@ -1,6 +1,7 @@
 """Loudness in a terminal."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -98,32 +99,26 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         super().__init__(engine, stream)
         self._seen = 0
-        self._forget()
-        self._max_from_s = -math.inf
-
-    def _forget(self) -> None:
-        self._highest = dict.fromkeys(("ltl", *BAND_OF_LTL), 0.0)
+        self._highest = self._unreset = Highest()
 
     def read(self, row: np.record, condition: dict[str, Any]) -> LoudnessSeen:
         history = self._engine.history
         count = history.count
         rows = history.since(self._seen)
         self._seen = count
-        from_s = math.inf if self._paused else self._max_from_s
-        counted = rows[(rows.time_s > from_s) & (rows.time_s <= self._end_s)]
+        rows = rows[rows.time_s <= (-math.inf if self._paused else self._end_s)]
         banded = "ltl_low" in history.fields
-        for name in self._highest if banded else ("ltl",):
-            highest = float(counted[name].max(initial=0.0))
-            self._highest[name] = max(self._highest[name], highest)
+        for highest in (self._highest, self._unreset):
+            highest.take(rows, ("ltl", *BAND_OF_LTL) if banded else ("ltl",))
         bands: dict[str, Any] = {}
         if banded:
             bands = {
                 "stl_band": (float(row["stl_low"]), float(row["stl_high"])),
                 "ltl_band": (float(row["ltl_low"]), float(row["ltl_high"])),
-                "max_ltl_band": tuple(self._highest[name] for name in BAND_OF_LTL),
+                "max_ltl_band": tuple(self._highest.of[name] for name in BAND_OF_LTL),
             }
         stl, ltl = float(row["stl"]), float(row["ltl"])
-        return LoudnessSeen(stl=stl, ltl=ltl, max_ltl=self._highest["ltl"], **bands, **condition)
+        return LoudnessSeen(stl=stl, ltl=ltl, max_ltl=self._highest.of["ltl"], **bands, **condition)
 
     def line(self, reading: LoudnessSeen) -> str:
         return line(reading)
@@ -134,14 +129,32 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
     def clear(self) -> None:
         """The maximum is forgotten."""
         super().clear()
-        self._forget()
-        self._count_from_here()
+        self._unreset, self._highest = self._highest, Highest()
+        self._count_from_here(self._highest)
+
+    def count_again(self) -> None:
+        self._highest = self._unreset
 
     def pause(self) -> None:
         super().pause()
-        self._count_from_here()
+        for highest in (self._highest, self._unreset):
+            self._count_from_here(highest)
 
-    def _count_from_here(self) -> None:
+    def _count_from_here(self, highest: "Highest") -> None:
         latest = self._engine.history.latest
         if latest is not None:
-            self._max_from_s = float(latest.time_s[-1]) + RESET_S
+            highest.from_s = float(latest.time_s[-1]) + RESET_S
+
+
+class Highest:
+    """Long-term loudness and the edges of its band in sone, the highest after `from_s`."""
+
+    def __init__(self) -> None:
+        self.of = dict.fromkeys(("ltl", *BAND_OF_LTL), 0.0)
+        self.from_s = -math.inf
+
+    def take(self, rows: np.recarray, names: Iterable[str]) -> None:
+        """Take rows into account, each once."""
+        counted = rows[rows.time_s > self.from_s]
+        for name in names:
+            self.of[name] = max(self.of[name], float(counted[name].max(initial=0.0)))

@@ -163,6 +163,19 @@ class TerminalMeter(Generic[Shown]):
         """Forget what was counted."""
         self._engine.clear()
 
+    def unclear(self) -> None:
+        """Count again what was just forgotten."""
+        try:
+            self._engine.unclear()
+        except ValueError as error:
+            self._told = str(error)
+        else:
+            self.count_again()
+            self._told = "the reset of readings was undone"
+
+    def count_again(self) -> None:
+        """What is counted here, and not by a sink, is as if it had not been reset."""
+
     def reset(self) -> None:
         """Models back to silence."""
         self._engine.reset()
