@@ -314,8 +314,10 @@ def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:
     """The least area that has all points `(point, 2)` in it; empty where there are none."""
     if not len(points):
         return QtCore.QRect()
-    left, top = np.fmin.reduce(points).tolist()
-    right, bottom = np.fmax.reduce(points).tolist()
+    # By columns: numpy takes four times as long where they alternate.
+    x, y = np.ascontiguousarray(points.T)
+    left, top = float(np.fmin.reduce(x)), float(np.fmin.reduce(y))
+    right, bottom = float(np.fmax.reduce(x)), float(np.fmax.reduce(y))
     if top != top or left != left:
         return QtCore.QRect()
     corner = QtCore.QPoint(math.floor(left) - margin, math.floor(top) - margin)
@@ -330,8 +332,8 @@ def changed_area(
     """Where a line has to be painted anew that went through other points; empty for nowhere."""
     if before.shape == after.shape:
         # What is NaN is never alike.
-        differ = ((before != after) & ((before == before) | (after == after))).any(axis=1)
-        changed = differ.nonzero()[0]
+        differ = (before != after) & ((before == before) | (after == after))
+        changed = (differ[:, 0] | differ[:, 1]).nonzero()[0]
         if not len(changed):
             return QtCore.QRect()
         # A point moves the lines to both its neighbors.
