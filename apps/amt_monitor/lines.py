@@ -43,7 +43,8 @@ class Thresholds(Layer):
 class Markers(Layer):
     """Moments with a note each, on lines from top to bottom."""
 
-    def __init__(self) -> None:
+    def __init__(self, role: Role = "accent") -> None:
+        self.role = role
         self.markers: tuple[tuple[float, str], ...] = ()
 
     def set(self, markers: Sequence[tuple[float, str]]) -> None:
@@ -53,7 +54,7 @@ class Markers(Layer):
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, metrics = self.plot.inside, painter.fontMetrics()
-        painter.setPen(self.plot.pen("accent"))
+        painter.setPen(self.plot.pen(self.role))
         free = float(inside.left())
         for x, text in self.markers:
             ((at, _),) = self.plot.points([x], [0.0]).tolist()

@@ -11,15 +11,15 @@ from amt_monitor.bands_pane import LINES, LOWEST_PLOT
 from amt_monitor.cell import Cell
 from amt_monitor.curve import Curve
 from amt_monitor.follower import Follower
+from amt_monitor.frequency_plot import Columns, FrequencyPlot
 from amt_monitor.held import Held
-from amt_monitor.lines import Maxima, Maximum
+from amt_monitor.lines import Markers, Maxima, Maximum
 from amt_monitor.numbers import number_text
-from amt_monitor.plot import Axis, Named, Plot
+from amt_monitor.plot import Axis, Named
 from amt_monitor.reading_pane import ReadingPane
-from amt_monitor.spectrum_pane import hertz
 from amt_monitor.theme import Colors, Role, ThemedLabel
 from amt_stream.catalog import Entry
-from amt_stream.metering.spectrum import HIGHEST_HZ, LOWEST_HZ, strongest_line
+from amt_stream.metering.spectrum import strongest_line
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 Levels = NDArray[np.floating]
 
-HZ_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
-HZ_LINES = [d * 10**e for e in (1, 2, 3, 4) for d in range(1, 10)]
 STEP_DB, SPAN_DB, LEAST_TOP_DB = 20.0, 100.0, 40.0
 ROOM_DB = 6.0
 """Above the highest line, for its name."""
@@ -52,17 +50,15 @@ class NarrowBandPane(ReadingPane):
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         pairs = [[Cell(f"spectrum_{what}_{unit}") for unit in ("hz", "db")] for what in WHATS]
         super().__init__(entry, "Hann window, fast (F)", (), pairs, names)
-        self.plot = Plot("narrow_band_plot")
+        self.plot = FrequencyPlot("narrow_band_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
         self.plot.setAccessibleName("narrow-band spectrum")
-        ticks = [(float(np.log10(f)), hertz(f)) for f in HZ_TICKS]
-        lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
-        low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
-        self.plot.set_axes(Axis(low, high, ticks, lines))
+        self.plot.setAccessibleDescription("Left and Right move the cursor")
+        self.plot.pointed.connect(self.read_off)
         self.greatest = [Curve("second"), Curve("second", dashed=True)]
         self.curves = [Curve("left"), Curve("right", dashed=True)]
-        self.strongest = Maxima()
-        for layer in (*self.greatest, *self.curves, self.strongest):
+        self.strongest, self.cursor = Maxima(), Markers("ink")
+        for layer in (*self.greatest, *self.curves, self.strongest, self.cursor):
             self.plot.add(layer)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
         self._held, self._follower, self._columns = Held(), Follower(), Columns()
@@ -90,6 +86,7 @@ class NarrowBandPane(ReadingPane):
     def read(self, look: "Look") -> None:
         super().read(look)
         self.name_strongest()
+        self.read_off()
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if new := self._follower.new(engine, self.model):
@@ -103,7 +100,8 @@ class NarrowBandPane(ReadingPane):
         self._columns.fit(level_db.shape[-1], bin_hz, self.plot.inside.width())
         self._tell_sides(len(level_db) > 1)
         self._draw(self.curves, level_db)
-        highest = (None, self._held.held, self._held.greatest)[self.line.currentIndex()]
+        chosen = self.line.currentIndex()
+        highest = self._held.held if chosen == 1 else self._held.greatest if chosen else None
         if highest is None:
             self._draw(self.greatest, level_db[:0])
             highest = level_db
@@ -124,6 +122,19 @@ class NarrowBandPane(ReadingPane):
         text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
         role: Role = SIDES[channel] if len(self._now) > 1 else "ink"
         self.strongest.set([Maximum(float(np.log10(hz)), level, text, role)])
+
+    def read_off(self) -> None:
+        """Write the levels at the cursor."""
+        at = self.plot.cursor_lg
+        if at is None or not len(self.curves[0].x):
+            self.cursor.set(())
+            return
+        place = int(np.argmin(np.abs(self.curves[0].x - at)))
+        lg = float(self.curves[0].x[place])
+        levels = [number_text("_db", float(c.y[place])) for c in self.curves if len(c.y)]
+        told = levels if len(levels) < 2 else [f"L {levels[0]}", f"R {levels[1]}"]
+        text = f"{number_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
+        self.cursor.set([(lg, text)])
 
     def begin_anew(self) -> None:
         self._held.clear()
@@ -150,7 +161,8 @@ class NarrowBandPane(ReadingPane):
     def _tell_sides(self, two: bool) -> None:
         if two == self.sides.isHidden():
             self.sides.setVisible(two)
-            self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
+            named = [Named("left", False, "left"), Named("right", True, "right")]
+            self.plot.legend = named if two else []
 
     def _fit(self, highest: float) -> None:
         """A scale that is high enough, and not much too high for long."""
@@ -169,39 +181,6 @@ class NarrowBandPane(ReadingPane):
             self._top = top
             steps = np.arange(top - SPAN_DB, top + 1, STEP_DB).tolist()
             self.plot.set_axes(y=Axis(steps[0], top, [(v, f"{v:g}") for v in steps]))
-
-
-class Columns:
-    """Which bins fall into which column of pixels: of several the highest is drawn.
-
-    x: place of each column on the axis, lg of hertz; that of its bin where it has one alone
-    shown: the bins that the axis has
-    """
-
-    def __init__(self) -> None:
-        self.x = np.empty(0)
-        self.shown = slice(0)
-        self._first = np.empty(0, np.int64)
-        self._of: tuple[int, float, int] | None = None
-
-    def fit(self, bins: int, bin_hz: float, width: int) -> None:
-        """For so many bins on an axis so many pixels wide."""
-        if self._of == (bins, bin_hz, width):
-            return
-        self._of = bins, bin_hz, width
-        # One beyond each end, so that the line goes on to the edge.
-        low = max(1, int(LOWEST_HZ / bin_hz))
-        high = min(bins, int(np.ceil(HIGHEST_HZ / bin_hz)) + 1)
-        self.shown = slice(low, high)
-        place = np.log10(np.arange(low, high) * bin_hz)
-        pixel = np.floor((place - np.log10(LOWEST_HZ)) * width / np.log10(HIGHEST_HZ / LOWEST_HZ))
-        self._first = np.flatnonzero(np.diff(pixel, prepend=np.nan))
-        counts = np.diff(self._first, append=high - low)
-        self.x = np.add.reduceat(place, self._first) / counts
-
-    def highest(self, level_db: Levels) -> Levels:
-        """Of the bins of each column."""
-        return np.maximum.reduceat(level_db[self.shown], self._first)
 
 
 def _sides(colors: Colors) -> str:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from pyqtgraph.Qt import QtCore
 
-from amt_monitor.narrow_band_pane import Columns
+from amt_monitor.frequency_plot import Columns
 from amt_monitor.reading_pane import pane_of
 from amt_stream import NarrowBandSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone
@@ -81,6 +82,27 @@ def test_the_scale_rises_at_once_and_falls_after_a_while(pane):
     assert top_at(0.2, 50.0) == top_at(5.0, 50.0) == 120.0
     assert top_at(5.3, 50.0) == 60.0
     assert top_at(5.4, 5.0) == 60.0
+
+
+def test_levels_are_read_off_at_the_cursor(qtbot, pane):
+    spectra = np.stack([level_of({171: 70.0}), level_of({171: 33.0})])
+    pane.show_spectrum(1.0, spectra, STAGE.bin_hz)
+    at = pane.plot.points([np.log10(171 * STAGE.bin_hz)], [40.0])[0].round().astype(int)
+    qtbot.mouseMove(pane.plot, QtCore.QPoint(*at.tolist()))
+    qtbot.waitUntil(lambda: pane.cursor.markers != (), timeout=5000)
+    ((_, text),) = pane.cursor.markers
+    hz, told = text.split(" Hz  ")
+    assert float(hz) == pytest.approx(1002, abs=12)
+    assert told == "L 70.0  R 33.0 dB"
+    pane.show_spectrum(2.0, spectra[1:] - 1.0, STAGE.bin_hz)
+    pane.read_off()
+    assert pane.cursor.markers[0][1].endswith(" Hz  32.0 dB")
+    pane.plot.setFocus()
+    for _ in range(4):
+        qtbot.keyClick(pane.plot, QtCore.Qt.Key.Key_Right)
+    assert pane.cursor.markers[0][1].endswith(" Hz  9.0 dB")
+    qtbot.keyClick(pane.plot, QtCore.Qt.Key.Key_Escape)
+    assert not pane.cursor.markers
 
 
 def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window):
