@@ -136,20 +136,27 @@ class WallView(QtWidgets.QWidget):
         """Write what is read just now, and how far that can be trusted."""
         self.source.setText(plain(look.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
-        models = look.readings.models if look.readings is not None else ()
-        doubts = [look.doubts(model) for model in models] or [look.doubts()]
-        uncalibrated, grey = any(d.uncalibrated for d in doubts), any(d.grey for d in doubts)
-        words = dict.fromkeys(word for one in doubts for word in one.words)
+        doubts = {name: look.doubts(model) for name, model in self._models(look).items()}
+        uncalibrated = any(one.uncalibrated for one in doubts.values())
+        words = dict.fromkeys(word for one in doubts.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
             number.show_text(number_text(name, look.values.get(name)))
-            number.doubt("second" if grey else None, uncalibrated)
+            doubt = doubts[name]
+            number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:
                 number.show_note(clock(look.measured_s), "the time that it covers")
         self._show_limit(look)
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))
         self._fit()
+
+    def _models(self, look: "Look") -> dict[str, str | None]:
+        """Of each number that is shown, the model that it is of."""
+        readings = look.readings
+        models = () if readings is None else readings.models
+        of = {name: model for model in models for name in (readings.of(model) if readings else ())}
+        return {name: of.get(name) for name in self.numbers}
 
     def _show_limit(self, look: "Look") -> None:
         limits = look.readings.limits if look.readings is not None else ()

@@ -83,6 +83,29 @@ def test_it_is_dark_in_every_theme(qtbot, on_wall):
         theme.choose(before)
 
 
+def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, model):
+    def make_engine(wanted=None):
+        names = ["spl", "moore2016"]
+        table = JoinedRows(readings_of(names, 2), 100, FS)
+        source = SignalSource([Tone(1000.0, level_db=80.0)])
+        models = {"spl": level, "moore2016": model}
+        return Engine(source, models, [FollowedReadings(table)])
+
+    window = open_window(make_engine)
+    window.wall()
+    wall = window.wall_view
+    window._choose_for_wall(["laf_db", "ltl_sone"])
+
+    def only_one_settles():
+        look = window._look
+        wall.read(look)
+        return look.doubts("moore2016").settling and not look.doubts("spl").settling
+
+    qtbot.waitUntil(only_one_settles, timeout=15000)
+    tints = [number.digits.property("tint") for number in wall.numbers.values()]
+    assert tints == ["ink", "second"]
+
+
 def test_it_follows_the_state_and_keys_work_in_it(qtbot, on_wall):
     window, wall = on_wall(calibration=UNCALIBRATED, limits=())
     assert wall.light.isHidden()
