@@ -111,7 +111,7 @@ class Maxima(Layer):
                 fits = taken.right() + APART + wide < inside.right()
                 room.moveLeft(taken.right() + APART if fits else taken.left() - APART - wide)
                 room.moveTop(taken.top())
-            taken = taken.united(room)
+            taken = taken.united(room).united(QtCore.QRectF(at - 5, up - 10, 10, 8))
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, text)
 
 
