@@ -12,6 +12,7 @@ from amt_monitor.bar import Bar, BarScale
 from amt_monitor.calibration_list import CalibrationList, state_of
 from amt_monitor.correction_plot import CorrectionPlot
 from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.message_line import begun
 from amt_monitor.theme import tint
 from amt_stream.calibration import LARGEST_UNCERTAINTY_DB, LONGEST_VALID_DAYS, Calibration
 from amt_stream.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, Verdict
@@ -66,8 +67,7 @@ class Page(QtWidgets.QWizardPage):
 
     def refuse(self, sentence: str) -> None:
         """Say what is wrong; nothing, where nothing is."""
-        if sentence != self.problem.text():
-            self.problem.setText(plain(sentence))
+        self.problem.setText(begun(plain(sentence)))
 
 
 class MicrophonePage(Page):
@@ -341,7 +341,7 @@ class CorrectionPage(Page):
         choose = QtWidgets.QPushButton("C&hoose...")
         choose.setObjectName("choose")
         choose.clicked.connect(self._choose)
-        self.none = QtWidgets.QPushButton("&None")
+        self.none = QtWidgets.QPushButton("N&one")
         self.none.setObjectName("none")
         self.none.clicked.connect(self._clear)
         file = QtWidgets.QWidget()

@@ -11,6 +11,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.background import Background
 from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Threshold, Thresholds
+from amt_monitor.message_line import begun
 from amt_monitor.plot import Axis, Named
 from amt_monitor.report_dialog import asked_path, writing
 from amt_monitor.shown import FIRST, Scale, ticks_of
@@ -65,7 +66,7 @@ class CompareWindow(QtWidgets.QDialog):
         a, b = self._results
         names = ThemedLabel(partial(_names, plain(a.name), plain(b.name)))
         names.setObjectName("names")
-        self.place = QtWidgets.QCheckBox("&Same microphone at the same place, spectra alike")
+        self.place = QtWidgets.QCheckBox("Same &microphone at the same place, spectra alike")
         self.place.setObjectName("same_place")
         self.place.setChecked(self.found.same_place)
         self.place.setToolTip("Its error is common to both then, and cancels")
@@ -81,6 +82,7 @@ class CompareWindow(QtWidgets.QDialog):
         self.table.setHorizontalHeaderLabels(list(HEADS))
         self.table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setStretchLastSection(True)
         self.table.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
         left = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(left)
@@ -149,7 +151,9 @@ class CompareWindow(QtWidgets.QDialog):
         self.found = Comparison(
             self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
         )
-        self.why.setText("; ".join([f"{self.found.why} (k = 2)", *map(plain, self.found.notes)]))
+        self.why.setText(
+            begun("; ".join([f"{self.found.why} (k = 2)", *map(plain, self.found.notes)]))
+        )
         rows = self.found.differences
         self.table.setRowCount(len(rows))
         for at, one in enumerate(rows):

@@ -151,6 +151,7 @@ class HistoryPane(Pane):
     def _view(self) -> None:
         self.live.setEnabled(not self.plot.follows)
         span = next((name for name, s in SPANS.items() if s == self.plot.span_s), "")
+        self.span.setPlaceholderText(clock(round(self.plot.span_s, 1)))
         self.span.setCurrentText(span) if span else self.span.setCurrentIndex(-1)
         self.layers.scale.anew()
         self.draw(again=True)

@@ -60,7 +60,7 @@ class MessageLine(QtWidgets.QWidget):
         self._show()
 
     def _show(self) -> None:
-        text = "\n".join(_begun(one) for one in self._said if one not in self._dismissed)
+        text = "\n".join(begun(one) for one in self._said if one not in self._dismissed)
         if text != self.label.text():
             self.label.setText(text)
             self.setAccessibleName(text)
@@ -73,7 +73,7 @@ class MessageLine(QtWidgets.QWidget):
         painter.fillRect(0, 0, MARK, self.height(), QtGui.QColor(colors.ink))
 
 
-def _begun(sentence: str) -> str:
+def begun(sentence: str) -> str:
     """With a capital letter, where it does not begin with a name or a path."""
     word = sentence.partition(" ")[0].rstrip(",:")
     return sentence[:1].upper() + sentence[1:] if word.isalpha() else sentence

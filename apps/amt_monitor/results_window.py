@@ -91,7 +91,7 @@ class ResultsWindow(QtWidgets.QDialog):
         tabs.setObjectName("tabs")
         tabs.addTab(self.history, "&History")
         self.table = _table(results)
-        tabs.addTab(self.table, "&Readings")
+        tabs.addTab(self.table, "Rea&dings")
         tabs.addTab(_lines(_happened(results), "events"), "&Events and limits")
         told = {"header": results.header, **results.settings}
         tabs.addTab(_lines(json.dumps(told, indent=1, default=str), "settings"), "&Settings")
@@ -137,7 +137,7 @@ def _table(results: Results) -> QtWidgets.QTableWidget:
     table = QtWidgets.QTableWidget(len(every), 5)
     table.setObjectName("readings")
     table.setAccessibleName("readings of the whole sound")
-    table.setHorizontalHeaderLabels(["Reading", "", "Unit", "What it is", "Model"])
+    table.setHorizontalHeaderLabels(["Reading", "Value", "Unit", "What it is", "Model"])
     table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QtWidgets.QAbstractItemView.SelectionBehavior.SelectRows)
     table.verticalHeader().hide()

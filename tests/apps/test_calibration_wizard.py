@@ -138,7 +138,7 @@ def test_what_is_no_calibrator_is_not_accepted(qtbot, open_wizard, playing, fold
 def test_an_input_that_is_not_there_is_told_with_a_line(qtbot, open_wizard, virtual_mic, folder):
     wizard = open_wizard(device="no such microphone")
     page = wizard.microphone
-    qtbot.waitUntil(lambda: "there is no input device" in page.problem.text(), timeout=15000)
+    qtbot.waitUntil(lambda: "here is no input device" in page.problem.text(), timeout=15000)
     assert not wizard.button(QtWidgets.QWizard.WizardButton.NextButton).isEnabled()
 
 

@@ -109,6 +109,18 @@ def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
     assert shown(ResultsWindow(read_results(bare))).badge.text == "uncalibrated"
 
 
+def test_no_two_controls_of_a_window_share_a_letter(shown, log):
+    results = read_results(log)
+    for window in (ResultsWindow(results), CompareWindow(results, results), ReportDialog(results)):
+        shown(window)
+        texts = [one.text() for one in window.findChildren(QtWidgets.QAbstractButton)]
+        texts += [label.text() for label in window.findChildren(QtWidgets.QLabel) if label.buddy()]
+        for bar in window.findChildren(QtWidgets.QTabBar):
+            texts += [bar.tabText(place) for place in range(bar.count())]
+        letters = [text.partition("&")[2][:1].lower() for text in texts if "&" in text]
+        assert len(set(letters)) == len(letters), texts
+
+
 def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tmp_path):
     softer = read_results(measure_into(tmp_path / "softer", gain=0.0095))
     window = shown(CompareWindow(read_results(log), softer))
