@@ -14,20 +14,22 @@ class Waterfall(Layer):
     Of several curves at one time the greatest is shown; times without any are left blank. Nothing
     is painted before somebody looks.
 
+    kinds: of curves, of which one can be chosen; None stands for the greatest of all
     rows, columns: as many values as a column has, and columns as there are
     column_s: how long each is
     """
 
-    def __init__(self, rows: int, columns: int, column_s: float) -> None:
+    def __init__(self, kinds: int, rows: int, columns: int, column_s: float) -> None:
         self.column_s, self.low, self.high = column_s, 0.0, 1.0
-        self._values = np.full((rows, columns), np.nan, np.float32)
+        self.kind: int | None = None
+        self._values = np.full((kinds, rows, columns), np.nan, np.float32)
         self._newest = -1
         self._image: QtGui.QImage | None = None
         self._painted = -1
 
     @property
     def seconds(self) -> float:
-        return self._values.shape[1] * self.column_s
+        return self._values.shape[-1] * self.column_s
 
     def clear(self) -> None:
         self._values[:] = np.nan
@@ -40,29 +42,40 @@ class Waterfall(Layer):
             self.low, self.high = low, high
             self.place()
 
+    def choose(self, kind: int | None) -> None:
+        """Show another kind, all of its past too."""
+        if kind != self.kind:
+            self.kind = kind
+            self.place()
+
     def show(self, time_s: float, values: NDArray[np.floating]) -> None:
-        """Take in values `(row,)`, the first below, at a time that only grows."""
+        """Take in values `(kind, row)`, the first below, at a time that only grows."""
         column = int(time_s / self.column_s)
         if column < self._newest:
             self.clear()
-        ring = self._values.shape[1]
+        ring = self._values.shape[-1]
         at = column % ring
         if column == self._newest:
-            self._values[:, at] = np.fmax(self._values[:, at], values)
+            self._values[..., at] = np.fmax(self._values[..., at], values)
             return
         skipped = range(max(self._newest + 1, column - ring + 1), column)
         for blank in skipped if self._newest >= 0 else ():
-            self._values[:, blank % ring] = np.nan
-        self._values[:, at] = values
+            self._values[..., blank % ring] = np.nan
+        self._values[..., at] = values
         self._newest = column
         self.plot.update(self.plot.inside)
 
     def curve(self, time_s: float) -> NDArray[np.float32]:
         """The values `(row,)` of a time; NaN where there are none, or not any more."""
-        column, ring = int(time_s / self.column_s), self._values.shape[1]
+        column, ring = int(time_s / self.column_s), self._values.shape[-1]
         if not max(0, self._newest - ring + 1) <= column <= self._newest:
-            return np.full(len(self._values), np.nan, np.float32)
-        return self._values[:, column % ring].copy()
+            return np.full(self._values.shape[1], np.nan, np.float32)
+        return self._shown(column % ring, 1)[:, 0].copy()
+
+    def _shown(self, first: int, count: int) -> NDArray[np.float32]:
+        """Columns `(row, column)` as they are shown."""
+        values = self._values[..., first : first + count]
+        return np.asarray(np.fmax.reduce(values) if self.kind is None else values[self.kind])
 
     def place(self) -> None:
         """Make the picture anew when it is next painted: another size, or other colors."""
@@ -73,7 +86,7 @@ class Waterfall(Layer):
         if self._newest < 0:
             return
         image = self._brought_up()
-        ring, wide = self._values.shape[1], image.width()
+        ring, wide = self._values.shape[-1], image.width()
         area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
         # The newest column is still growing, and is painted when it is whole.
         oldest = self._newest % ring * wide / ring
@@ -89,7 +102,7 @@ class Waterfall(Layer):
 
     def _brought_up(self) -> QtGui.QImage:
         """The picture, in the size that it is shown in, with all columns that are whole."""
-        ring = self._values.shape[1]
+        ring = self._values.shape[-1]
         if self._image is None:
             size = self.plot.inside.size() * self.plot.devicePixelRatioF()
             self._wide = max(1, round(size.width() / ring))
@@ -109,7 +122,7 @@ class Waterfall(Layer):
         return self._image
 
     def _paint_columns(self, image: QtGui.QImage, first: int, count: int) -> None:
-        numbers = numbers_of(self._values[::-1, first : first + count], self.low, self.high)
+        numbers = numbers_of(self._shown(first, count)[::-1], self.low, self.high)
         painter = QtGui.QPainter(image)
         painter.setCompositionMode(QtGui.QPainter.CompositionMode.CompositionMode_Source)
         left, wide = first * self._wide, count * self._wide

@@ -40,12 +40,12 @@ class WaterfallPane(Pane):
         cams = [(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS]
         self.plot.set_axes(Axis(-span, 0.0, times, ()), Axis(CAM_LOW, CAM_HIGH, cams, ()))
         self._follower = Follower()
-        self.colors = Waterfall(CHANNELS, COLUMNS, COLUMN_S)
+        self.colors = Waterfall(2, CHANNELS, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
         self.ear, self.top = QtWidgets.QComboBox(), QtWidgets.QComboBox()
         self.ear.setAccessibleName("ear")
         self.ear.addItems(EARS)
-        self.ear.currentIndexChanged.connect(lambda _: self.colors.clear())
+        self.ear.currentIndexChanged.connect(lambda k: self.colors.choose(k - 1 if k else None))
         self.top.setAccessibleName("top of the scale of colors")
         for top in TOPS:
             self.top.addItem(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top)
@@ -72,9 +72,7 @@ class WaterfallPane(Pane):
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         """Show `(ear, channel)` in sone/Cam."""
-        ear = self.ear.currentIndex()
-        shown = specific_loudness[ear - 1] if ear else specific_loudness.max(axis=0)
-        self.colors.show(time_s, np.log10(np.maximum(shown, 1e-6)))
+        self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))
 
     def begin_anew(self) -> None:
         self.colors.clear()

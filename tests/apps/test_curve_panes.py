@@ -74,6 +74,17 @@ def test_the_waterfall_moves_to_the_left(shown):
     assert color_at(pane, 29.0, 20.0) not in (table[254], blank)
 
 
+def test_another_ear_is_shown_with_all_its_past(shown):
+    pane, table = shown(WaterfallPane()), color_table()
+    left_alone = np.stack((np.full(150, 1.0), np.zeros(150)))
+    for k in range(200):
+        pane.draw((k + 0.5) * COLUMN_S, left_alone)
+    for ear, color in (("right ear", 0), ("left ear", 254), ("louder ear", 254), ("right ear", 0)):
+        pane.ear.setCurrentText(ear)
+        for age_s in (1.0, 10.0, 19.0):
+            assert color_at(pane, age_s, 20.0) == table[color], (ear, age_s)
+
+
 def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
     def engine(wanted):
         return Engine(SignalSource([Tone(1000.0, level_db=60.0)]), model)
