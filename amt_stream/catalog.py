@@ -240,7 +240,7 @@ SHIPPED = (
     Entry(
         name="spectrum",
         title="Spectrum",
-        method="levels in narrow bands, the strongest line: FFT, Hann window, 6 Hz or less, fast",
+        method="levels of lines 6 Hz apart, fast: the Fourier transform under a Hann window",
         model="amt_stream.stages:NarrowBandSpectrum",
         readings="amt_stream.rows.spectrum:SpectrumReadings",
         readings_take=("model",),

@@ -5,6 +5,7 @@ import re
 _LEVEL = re.compile(r"l([acz]?)(f|s|i)?(eq|e|peak|max|min)?(max|min)?")
 _SHORT = {"integrated": "I", "momentary": "M", "short_term": "S", "lra": "LRA"}
 _SHORT |= {"true_peak": "true peak", "sample_peak": "sample peak"}
+_SHORT |= {"spectrum_peak": "strongest line", "spectrum_max": "strongest line max"}
 
 
 def symbol(name: str) -> str:

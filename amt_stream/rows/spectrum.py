@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.frames import Frames
 from amt_stream.metering.spectrum import COLUMNS, Line, SpectrumMeter, strongest_line
 from amt_stream.rows.column import Column, counting
-from amt_stream.rows.readings import SIDES, Readings, Summary, heard, higher, place_of
+from amt_stream.rows.readings import SIDES, Readings, Summary, heard, place_of
 
 NAME = re.compile(r"spectrum_(?P<what>peak|max)(?P<side>_left|_right)?_(?P<unit>hz|db)")
 UNITS = {"hz": "Hz", "db": "dB"}
@@ -17,6 +17,7 @@ QUANTITIES = {
     "hz": "frequency of the strongest line of the spectrum",
     "db": "level of the strongest line of the spectrum, fast (F)",
 }
+STRONGER = ", of the channel where it is stronger"
 STATISTICS = {"peak": "instantaneous", "max": "maximum"}
 ORDER = [f"{what}_{unit}" for what in STATISTICS for unit in UNITS]
 
@@ -101,7 +102,7 @@ def _by_sides(lines: Line) -> list[Line]:
 def _column(name: str, channels: int, settle_s: float) -> Column:
     found = NAME.fullmatch(name)
     assert found is not None
-    side = f", {found['side'][1:]} channel" if found["side"] else higher(channels)
+    side = f", {found['side'][1:]} channel" if found["side"] else STRONGER * (channels == 2)
     quantity, unit = QUANTITIES[found["unit"]] + side, UNITS[found["unit"]]
     statistic = STATISTICS[found["what"]]
     column = Column(name, unit, quantity, "spectrum", statistic, settle_s=settle_s)
