@@ -55,7 +55,7 @@ class Checkup:
         error = self._course.error
         listeners = [listener for one in all_of_them for listener in one.listeners]
         return Health(
-            device_state=self._device_state(),
+            device_state=self.device_state,
             note=self._note(measurement.silent),
             samples=measurement.samples - lost,
             frames=measurement.frames,
@@ -111,7 +111,9 @@ class Checkup:
         """Seconds without a block from a live source."""
         return self._arrivals.silent_for_s(self._intake.began_at) if self._source.live else 0.0
 
-    def _device_state(self) -> str:
+    @property
+    def device_state(self) -> str:
+        """That of `Health`, which takes much longer to make."""
         course = self._course
         if isinstance(course.error, DeviceLost):
             return "lost"

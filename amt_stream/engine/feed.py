@@ -154,6 +154,8 @@ class RowMaker:
     end_s: seconds of the whole sound once it has ended by itself, else None
     """
 
+    only_reads = True
+
     def __init__(self, table: EngineRows, taker: Taker, end_s: Callable[[], float | None]) -> None:
         self._table, self._taker, self._end_s = table, taker, end_s
 

@@ -76,7 +76,7 @@ class Outlet:
     nor another sink. When its queue is full a live stream goes on without it: the rows are counted,
     and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
     wait (a file read as fast as it goes) is made to wait instead: `lossy=False`. The arrays of
-    the frames are the sink's own: it may change them.
+    the frames are the sink's own: it may change them, unless it says that it `only_reads` them.
 
     finish: called last, in the sink's thread, and told whether the sink was still wanted
     failed: told in a sentence of the first failure of the sink, and when it is dropped
@@ -99,6 +99,7 @@ class Outlet:
         self._event = sink.event if isinstance(sink, HearsEvents) else None
         self._sound = sink.sound if isinstance(sink, HearsSound) else None
         self._snapshot = sink.snapshot if isinstance(sink, HearsSnapshots) else None
+        self._only_reads = getattr(sink, "only_reads", False)
         self._noted = sink if isinstance(sink, HasNote) else None
         # Sound comes beside frames, about as often.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
@@ -115,7 +116,7 @@ class Outlet:
     def replay(self, past: Iterable[Frames]) -> None:
         """Call the sink with what came before it was there; only before `start` [any-thread]."""
         for frames in past:
-            self._sink(frames.copy())
+            self._hand_on(frames)
 
     def put(self, frames: Frames) -> None:
         """Hand on rows; never waits when lossy [engine-thread]."""
@@ -239,7 +240,7 @@ class Outlet:
 
     def _hand_on(self, given: Handed) -> None:
         if isinstance(given, Frames):
-            self._sink(given.copy())
+            self._sink(given if self._only_reads else given.copy())
         elif isinstance(given, Event):
             assert self._event is not None
             self._event(given)

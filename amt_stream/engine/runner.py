@@ -630,6 +630,11 @@ class Engine:
         """How it is doing just now [any-thread]."""
         return self._checkup.health()
 
+    @property
+    def device_state(self) -> str:
+        """That of `health` alone, for whoever asks often [any-thread]."""
+        return self._checkup.device_state
+
     def _made(self) -> dict[str, Made]:
         return {
             name: Made(one.ready.model, one.ready.fields, tuple(map(_heard, one.listeners)))

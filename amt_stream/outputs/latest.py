@@ -24,6 +24,8 @@ class LatestReadings:
     accumulates can be paused and reset; no filter is touched by that.
     """
 
+    only_reads = True
+
     def __init__(self, rows: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
         self.totals: Summary = {}

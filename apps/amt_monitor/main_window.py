@@ -520,5 +520,5 @@ class MainWindow(QtWidgets.QMainWindow):
         error, engine = self.measurement.error, self.measurement.engine
         if error is None:
             return 0
-        lost = engine is not None and engine.error is error and engine.health.device_state == "lost"
+        lost = engine is not None and engine.error is error and engine.device_state == "lost"
         return LOST if lost else FAILED

@@ -91,7 +91,7 @@ class Measurement:
             return "stopped" if self.error else "idle"
         if not self.measuring:
             return "stopped"
-        told = self.engine.health.device_state
+        told = self.engine.device_state
         return "paused" if self.paused and told == "running" else told
 
     @property
@@ -214,4 +214,4 @@ def readings_in(engine: "Engine") -> FollowedReadings | None:
 
 def _has_ended(engine: "Engine") -> bool:
     """Whether by itself; one whose device is lost waits for it."""
-    return engine.error is not None or engine.health.device_state in ENDED
+    return engine.error is not None or engine.device_state in ENDED

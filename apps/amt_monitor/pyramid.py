@@ -34,15 +34,14 @@ class _Level:
 
     def __init__(self, columns: int, size: int, finest: bool) -> None:
         self.size, self.newest = size, -1
-        # The system gives memory as it is written to: an hour takes that of an hour.
+        # The system gives memory as it is written to, 2 MB at once: an hour takes that of an hour
+        # where the columns of a cell lie together, and nothing is made as a copy.
         self.marks = np.zeros(size, np.uint16)
-        self.count = np.zeros((columns, size), np.uint8 if finest else np.uint16)
         kind = np.float64 if finest else np.float32
-        self.low = np.zeros((columns, size), kind)
-        self.high = self.total = self.low
+        self.count = np.zeros((size, columns), np.uint8 if finest else np.uint16).T
+        self.low = self.high = self.total = np.zeros((size, columns), kind).T
         if not finest:
-            # Not as copies, which would write to all of it.
-            self.high, self.total = (np.zeros((columns, size), kind) for _ in range(2))
+            self.high, self.total = (np.zeros((size, columns), kind).T for _ in range(2))
 
     def advance(self, newest: int) -> None:
         """Make room for cells up to this one."""

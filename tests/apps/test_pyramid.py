@@ -1,5 +1,9 @@
 """What is drawn of hours is the least, the mean and the greatest of the rows, at every scale."""
 
+import os
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -88,3 +92,17 @@ def test_what_comes_twice_changes_nothing():
     pyramid.add(np.arange(50, 100), np.zeros((1, 50)), np.ones(50, np.uint16))
     for part, now in zip(before, pyramid.cells(1, 0, 25), strict=True):
         np.testing.assert_array_equal(part, now)
+
+
+def resident_mb():
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of memory this way")
+def test_a_day_that_is_not_measured_yet_takes_no_memory():
+    before = resident_mb()
+    pyramid = Pyramid(32, 288_000, 864_000)
+    pyramid.add(np.arange(600), np.ones((32, 600)), np.zeros(600, np.uint16))
+    pyramid.cells(1, 0, 150)
+    assert resident_mb() - before < 20

@@ -483,6 +483,20 @@ def test_a_sink_may_change_its_frames_and_no_other_hears_of_it(speech, power_met
     assert (engine.history.latest.values.ears >= 0).all()
 
 
+def test_a_sink_that_only_reads_is_handed_the_frames_themselves(speech, power_meter):
+    class Reading(list):
+        only_reads = True
+        __call__ = list.append
+
+    reading, other = Reading(), []
+    sinks = [reading, other.append]
+    with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
+        assert engine.wait(30)
+    assert reading[-1].values.stl is engine.history.latest.values.stl
+    assert other[-1].values.stl is not engine.history.latest.values.stl
+    np.testing.assert_array_equal(other[-1].values.stl, reading[-1].values.stl)
+
+
 def test_an_exit_in_the_callback_ends_the_engine_and_says_why(power_meter):
     class Leaving(type(power_meter())):
         armed = False
@@ -623,9 +637,9 @@ def test_stopping_in_the_middle_joins_everything(power_meter, collector):
     before = threading.active_count()
     with Engine(SignalSource([Noise(level_db=60.0)]), power_meter(), [collector]) as engine:
         assert not engine.wait(0.3)
-        assert engine.health.device_state == "running"
+        assert engine.health.device_state == engine.device_state == "running"
     assert threading.active_count() == before
-    assert engine.health.device_state == "stopped"
+    assert engine.health.device_state == engine.device_state == "stopped"
     assert not engine.wait(0)
     assert collector.all[0].calibrated
     with pytest.raises(RuntimeError, match="runs once"):
