@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
+from amt_monitor.models_menu import swap_models
 from amt_monitor.theme import theme
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.models import Moore2016
+from amt_stream.presets import Preset
+from amt_stream.session import SessionLog
+from amt_stream.table import Sound, Table
 
 Key = QtCore.Qt.Key
 FS = 48000
@@ -86,14 +90,23 @@ def test_a_model_set_otherwise(qtbot, window, heard):
     assert window.measurement.wanted.settings == {"field": "diffuse"}
 
 
+def test_a_log_says_how_models_were_set(tmp_path):
+    preset, source = Preset(("moore2016",)), SignalSource([Tone(1000.0, level_db=60.0)], FS)
+    models = preset.models(FS, 2)
+    sound = Sound(source.name, FS, (1, 2), [source.calibration], None)
+    with SessionLog(tmp_path / "log", Table(preset, models, sound, 100)) as log:
+        with Engine(source, models, [log]) as engine:
+            assert log.table.header()["models"][0]["field"] == "free"
+            swap_models(engine, "field", "diffuse")
+        assert log.table.header()["models"][0]["field"] == "diffuse"
+
+
 def test_other_models_have_other_panes(qtbot, open_window, heard):
     asked = []
 
     def make(wanted):
         asked.append(wanted.models)
         names = wanted.models or ("moore2016",)
-        from amt_stream.presets import Preset
-
         return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), Preset(names).models(FS, 2))
 
     window = open_window(make)
