@@ -88,6 +88,10 @@ COMMANDS = {
             "row": _ROW,
         },
     ),
+    "undo": Command(
+        "count again what was forgotten by the last reset of readings, within 10 s of it",
+        {"row": _ROW},
+    ),
     "mark": Command(
         "an event with words of one's own, at this place of the sound",
         {"text": Argument("the words", needed=True), "row": _ROW},

@@ -249,6 +249,8 @@ class Station:
             self._running().reset(row)
         elif asked.command == "reset":
             self._running().clear(row)
+        elif asked.command == "undo":
+            self._running().unclear(row)
         elif asked.command == "mark":
             self._running().mark(given["text"], row)
         elif asked.command == "calibrate":

@@ -187,6 +187,8 @@ ASKED = [
     ({"command": "pause"}, "paused"),
     ({"command": "resume"}, "continued"),
     ({"command": "reset"}, "cleared"),
+    ({"command": "undo"}, "restored"),
+    ({"command": "undo"}, None),
     ({"command": "reset", "what": "models"}, "reset"),
     ({"command": "calibrate", "full_scale_db": 101}, "calibrated"),
     ({"command": "swap", "settings": {"field": "diffuse"}}, "swapped"),
@@ -217,7 +219,7 @@ def test_a_command_does_the_same_over_each(all_of_them, way):
         if kind:
             event = served.until(lambda m, kind=kind: m.get("event", {}).get("kind") == kind)
             assert event["event"]["text"] or kind in ("paused", "continued", "cleared")
-    assert [done for _, done, *_ in replies].count(False) == 4
+    assert [done for _, done, *_ in replies].count(False) == 5
     assert replies == REPLIES.setdefault("first", replies)
 
 
