@@ -31,6 +31,7 @@ CLI_RANK = [
     "progress",
     "watch",
     "complaints",
+    "compiling",
     "keys",
     "terminal",
     "loudness_terminal",

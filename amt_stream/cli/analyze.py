@@ -236,6 +236,9 @@ _models: dict[tuple[str, int, int], Any] = {}
 
 
 def _models_for(preset: Preset, fs: int, channels: int) -> Any:
+    from amt_stream.cli.compiling import say_when_compiling  # numba takes its time
+
+    say_when_compiling()
     key = repr(preset), fs, channels
     if key not in _models:
         while len(_models) >= 4:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Print the difference of each reading that both have, or write it as a page."""
+    from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.comparing import compare
 
+    say_when_compiling()
     out = None if args.out is None else page_target(args.out, args.force)
     calibration = None
     if args.full_scale_db is not None:

@@ -83,6 +83,9 @@ def make_models(
 
     asks: what they are to give besides, those that can
     """
+    from amt_stream.cli.compiling import say_when_compiling  # numba takes its time
+
+    say_when_compiling()
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
         return preset.models(given.source.fs, given.ears, **(asks or {}))

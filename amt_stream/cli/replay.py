@@ -10,8 +10,10 @@ DIFFERENT = 1
 
 def run_replay(args: argparse.Namespace) -> int:
     """Say whether the same rows come again; 1 where they do not."""
+    from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.session.replay import replay_session
 
+    say_when_compiling()
     found = replay_session(args.session, args.run)
     for note in found.notes:
         say(f"{args.session}: {note}")

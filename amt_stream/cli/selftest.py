@@ -31,6 +31,7 @@ def run_selftest(args: argparse.Namespace) -> int:
 
 def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     from amt_stream import selftest
+    from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.functional.threads import work_alone
     from amt_stream.selftest.report import (
         COLUMNS,
@@ -44,6 +45,7 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     )
 
     work_alone()
+    say_when_compiling()
     widths = column_widths(selftest.trials(models))
     print(row(COLUMNS, widths))
     results = []
