@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from amt_stream.rows import Rows
 
 
+LEAST_ENDS = 4
+"""Pixels that are hatched at each end of a badge, at least."""
+
+
 class Badge(QtWidgets.QWidget):
     """Words in a frame with hatched ends: hatching is seen where color is not.
 
@@ -52,7 +56,9 @@ class Badge(QtWidgets.QWidget):
         color = colors.amber if self._uncalibrated else colors.second
         painter = QtGui.QPainter(self)
         frame = self.rect().adjusted(0, 0, -1, -1)
-        inset = self.fontMetrics().height()
+        # Where there is little room, words have it before the hatching.
+        spare = (frame.width() - self.fontMetrics().horizontalAdvance(self.text)) // 2 - 2
+        inset = max(LEAST_ENDS, min(self.fontMetrics().height(), spare))
         painter.fillRect(frame, hatching(color))
         painter.fillRect(frame.adjusted(inset, 0, -inset, 0), QtGui.QColor(colors.paper))
         painter.setPen(QtGui.QPen(QtGui.QColor(color), 1))

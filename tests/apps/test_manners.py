@@ -1,9 +1,10 @@
 """All of the window by keyboard, in words for a screen reader, and nothing cut."""
 
 import pytest
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.message_line import MessageLine
+from amt_monitor.pane import LEAST_ENDS, Badge
 from amt_monitor.theme import theme
 from tests.apps.sizes import cut
 
@@ -89,6 +90,20 @@ def test_menus_open_by_alt(qtbot, open_window, tone_engine):
         texts = [action.text() for action in menu.actions() if action.text()]
         letters = [text.partition("&")[2][:1].lower() for text in texts]
         assert len(set(letters)) == len(letters), f"two of one letter, or of none: {texts}"
+
+
+def test_a_narrow_badge_keeps_its_word(qtbot):
+    badge = Badge()
+    qtbot.addWidget(badge)
+    badge.show_words(["lost"], False)
+    wide = badge.fontMetrics().horizontalAdvance("lost")
+    badge.resize(wide + 14, badge.sizeHint().height())
+    picture = badge.grab().toImage()
+    dark = QtGui.QColor(theme.colors.second).lightness() - 20
+    inside = range(LEAST_ENDS + 2, badge.width() - LEAST_ENDS - 2)
+    lines = range(2, badge.height() - 2)
+    written = [x for x in inside if any(picture.pixelColor(x, y).lightness() < dark for y in lines)]
+    assert written[-1] - written[0] > 0.7 * wide
 
 
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
