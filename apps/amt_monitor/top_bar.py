@@ -46,7 +46,7 @@ class TopBar(QtWidgets.QWidget):
         label = QtWidgets.QLabel("&Input")
         label.setBuddy(self.device)
         row.addWidget(label)
-        row.addWidget(self.device, 3)
+        row.addWidget(self.device, 30)
         row.addWidget(self.calibration)
         row.addWidget(self.calibrated)
         row.addStretch(1)
