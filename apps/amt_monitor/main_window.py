@@ -49,6 +49,9 @@ STARTING = (
     "The first time after an installation they are compiled, which takes about a minute."
 )
 
+TOO_SLOW = "; measure with fewer models, or close other programs"
+"""What to do where the engine's own remedies are told."""
+
 ROOMY = 700
 """Pixels from which on a window has room for a message and for the first steps."""
 
@@ -436,6 +439,8 @@ class MainWindow(QtWidgets.QMainWindow):
         engine = measurement.engine
         health = engine.health if engine is not None else None
         note = health.note if health is not None and measurement.measuring else ""
+        if note and health is not None and health.overloaded:
+            note += TOO_SLOW
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
         undone = UNDONE if measurement.can_unclear else ""
