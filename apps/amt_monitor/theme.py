@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QRadioButton")
+FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QPlainTextEdit", "QRadioButton")
 """Controls whose ground is their own: of the window's they show the frame alone."""
 
 Choice = Literal["system", "light", "dark", "contrast"]
