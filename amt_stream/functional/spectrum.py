@@ -67,6 +67,7 @@ def _running_spectrum(
     rows: Array, cosine: Array, sine: Array, halves: Sizes, bins: Sizes, hop: int, power: Array
 ) -> None:
     half, components = max(halves), power.shape[2]
+    none = np.int64(0)  # no literal, for which `sums_of_products` would be compiled once more
     even, odd = np.empty((ROWS, half), power.dtype), np.empty((ROWS, half), power.dtype)
     re, im = np.empty((ROWS, components), power.dtype), np.empty((ROWS, components), power.dtype)
     frames, end = power.shape[1], power.shape[0] * power.shape[1]
@@ -89,8 +90,8 @@ def _running_spectrum(
             c = cosine[at : at + h * many].reshape((h, many))
             s = sine[at : at + h * many].reshape((h, many))
             for column in range(0, many, LANES):
-                sums_of_products(even, count, 0, h, c, 0, column, re, bin + column)
-                sums_of_products(odd, count, 0, h, s, 0, column, im, bin + column)
+                sums_of_products(even, count, none, h, c, none, column, re, bin + column)
+                sums_of_products(odd, count, none, h, s, none, column, im, bin + column)
             at += h * many
             bin += many
         for i in range(count):

@@ -33,7 +33,7 @@ FIGURES = {
     "ZwickerTimeVarying, 10 ms": (lambda: test_zwicker.shares(10), 0.4),
     "BS1770 and its meter, stereo, 10 ms": (lambda: test_bs1770.shares()[1], 0.65),
     "SoundLevel and its meter, 10 ms": (lambda: test_sound_level.shares(10, metered=True), 0.54),
-    "Dau1997, 10 ms": (lambda: test_chains.shares(test_chains.Dau1997(fs=48000)), 1.7),
+    "Dau1997, 10 ms": (lambda: test_chains.shares(test_chains.Dau1997(fs=48000)), 0.8),
     "gammatone, 32 bands, 10 ms": (
         lambda: test_front_end.shares(test_front_end.gammatone(32), seconds=2),
         0.25,
