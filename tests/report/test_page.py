@@ -146,6 +146,7 @@ def test_a_picture_keeps_peaks_and_holes_whatever_its_size(log):
         ("zwicker_nmax_sone", "Nmax"),
         ("integrated_lufs", "I"),
         ("lra_lu", "LRA"),
+        ("spectrum_max_hz", "strongest line max"),
     ],
 )
 def test_readings_have_short_names(name, short):
