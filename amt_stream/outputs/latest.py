@@ -14,6 +14,8 @@ SUMMARY_S = 0.5
 UNTAKEN = 6000
 """Rows, ten minutes of the usual ones, that wait for a screen which does not look."""
 EVENTS = 1000
+COUNTING = ("paused", "continued", "cleared", "restored")
+"""Kinds of events that tell which part of the sound is counted."""
 
 
 class LatestReadings:
@@ -130,16 +132,16 @@ class FollowedReadings(LatestReadings):
         self.standing: Snapshot | None = None
         self._new: deque[Rows] = deque()
         self._waiting = 0
-        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self.events: tuple[Event, ...] = ()
+        """What happened, the oldest first: the last 1000 of it, and all that tells what counts."""
 
     def event(self, event: Event) -> None:
         super().event(event)
-        self._events.append(event)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What happened so far, the last 1000 of it, the oldest first [any-thread]."""
-        return tuple(self._events.copy())
+        kept = [*self.events, event]
+        if len(kept) > EVENTS:
+            del kept[next((k for k, one in enumerate(kept) if one.kind not in COUNTING), 0)]
+        # Replaced, never changed: whoever draws takes it without a lock.
+        self.events = tuple(kept)
 
     def snapshot(self, snapshot: Snapshot) -> None:
         """[sink-thread]"""

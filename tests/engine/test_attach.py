@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.frames import Event
 from amt_stream.outputs import FollowedReadings
 from amt_stream.rows import JoinedRows, Rows, readings_of
 from amt_stream.stages import SoundLevel
@@ -129,3 +130,12 @@ def test_only_the_last_seconds_are_there_to_be_followed():
     times = np.concatenate([one.time_s for one in engine.recent("spl")])
     assert times[-1] == pytest.approx(12.0, abs=0.02)
     assert 3.9 < times[-1] - times[0] < 4.1
+
+
+def test_what_counts_is_known_however_much_happens():
+    sink = followed()
+    sink.event(Event("cleared", 0, 1.0, 0.0))
+    for second in range(1500):
+        sink.event(Event("limit", 0, float(second), 0.0))
+    assert len(sink.events) == 1000
+    assert [sink.events[k].time_s for k in (0, 1, -1)] == [1.0, 501.0, 1499.0]
