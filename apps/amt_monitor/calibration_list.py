@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.buttons import Buttons
 from amt_monitor.theme import tint
 from amt_stream.calibration import Kept, kept_channels
 from amt_stream.plain import plain
@@ -41,7 +42,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.message.setWordWrap(True)
         self.message.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         tint(self.message, "second")
-        buttons = QtWidgets.QDialogButtonBox(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        buttons = Buttons(QtWidgets.QDialogButtonBox.StandardButton.Close)
         self.forget = buttons.addButton(
             "&Forget", QtWidgets.QDialogButtonBox.ButtonRole.DestructiveRole
         )

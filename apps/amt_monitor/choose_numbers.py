@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.buttons import Buttons
 from amt_monitor.captions import caption_of
 from amt_stream.plain import plain
 
@@ -45,7 +46,7 @@ class ChooseNumbers(QtWidgets.QDialog):
         self.about.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
         self.list.currentItemChanged.connect(self._describe)
         button = QtWidgets.QDialogButtonBox.StandardButton
-        self.buttons = QtWidgets.QDialogButtonBox(button.Ok | button.Cancel)
+        self.buttons = Buttons(button.Ok | button.Cancel)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         down = QtGui.QShortcut(QtGui.QKeySequence("Down"), self.search)

@@ -9,6 +9,7 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background import Background
+from amt_monitor.buttons import Buttons
 from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Threshold, Thresholds
 from amt_monitor.message_line import begun
@@ -94,7 +95,7 @@ class CompareWindow(QtWidgets.QDialog):
         split.addWidget(left)
         split.addWidget(self._pictures())
         split.setSizes([430, 570])
-        box = QtWidgets.QDialogButtonBox(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        box = Buttons(QtWidgets.QDialogButtonBox.StandardButton.Close)
         box.rejected.connect(self.reject)
         save = box.addButton("&Save as a page...", QtWidgets.QDialogButtonBox.ButtonRole.ActionRole)
         save.setObjectName("save")

@@ -2,6 +2,7 @@
 
 from pyqtgraph.Qt import QtWidgets
 
+from amt_monitor.buttons import Buttons
 from amt_monitor.commands import COMMANDS
 
 
@@ -18,6 +19,6 @@ class KeysSheet(QtWidgets.QDialog):
             texts = f"<b>{command.key}</b>", command.text.replace("&", ""), command.about
             for column, text in enumerate(texts):
                 grid.addWidget(QtWidgets.QLabel(text), row, column)
-        buttons = QtWidgets.QDialogButtonBox(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        buttons = Buttons(QtWidgets.QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
         grid.addWidget(buttons, len(COMMANDS), 0, 1, 3)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.buttons import Buttons
 from amt_monitor.file_analysis import FileAnalysis
 from amt_monitor.theme import tint
 from amt_stream.plain import plain
@@ -53,9 +54,9 @@ class OpenDialog(QtWidgets.QDialog):
         column.addWidget(self.bar)
         column.addWidget(self._buttons())
 
-    def _buttons(self) -> QtWidgets.QDialogButtonBox:
+    def _buttons(self) -> Buttons:
         role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = QtWidgets.QDialogButtonBox()
+        box = Buttons()
         self.play = box.addButton("&Play it", role.ActionRole)
         self.analyze = box.addButton("&Analyze it", role.ActionRole)
         self.play.setObjectName("play")

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background import Background
+from amt_monitor.buttons import Buttons
 from amt_monitor.report_pdf import pdf_of
 from amt_monitor.theme import tint
 from amt_stream.files import whole_text_file
@@ -74,9 +75,9 @@ class ReportDialog(QtWidgets.QDialog):
         column.addWidget(self.told)
         column.addWidget(self._buttons())
 
-    def _buttons(self) -> QtWidgets.QDialogButtonBox:
+    def _buttons(self) -> Buttons:
         role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = QtWidgets.QDialogButtonBox()
+        box = Buttons()
         self.save = box.addButton("&Save...", role.ActionRole)
         self.save.setObjectName("save")
         self.save.setDefault(True)

@@ -8,6 +8,7 @@ from typing import Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background import Background
+from amt_monitor.buttons import Buttons
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.pane import Badge
 from amt_monitor.past import Past
@@ -117,9 +118,9 @@ class ResultsWindow(QtWidgets.QDialog):
         row.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignTop)
         return row
 
-    def _buttons(self) -> QtWidgets.QDialogButtonBox:
+    def _buttons(self) -> Buttons:
         role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = QtWidgets.QDialogButtonBox()
+        box = Buttons()
         for name, text in (("report", "&Report..."), ("compare", "&Compare with...")):
             button = box.addButton(text, role.ActionRole)
             button.setObjectName(name)

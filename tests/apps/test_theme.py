@@ -4,6 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
+from amt_monitor.buttons import Buttons
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
 
@@ -100,3 +101,12 @@ def test_the_theme_of_the_desktop_is_followed(qtbot):
 def test_a_theme_that_there_is_not_is_refused(qapp):
     with pytest.raises(ValueError, match="no theme 'blue': choose one of system, light, dark"):
         theme.choose("blue")
+
+
+def test_buttons_of_dialogs_have_no_icons_that_dark_hides(qtbot):
+    names = QtWidgets.QDialogButtonBox.StandardButton
+    box = Buttons(names.Ok | names.Close)
+    qtbot.addWidget(box)
+    box.show()
+    assert len(box.buttons()) == 2
+    assert all(button.icon().isNull() for button in box.buttons())
