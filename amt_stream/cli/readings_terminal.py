@@ -22,7 +22,7 @@ from amt_stream.rows import limit_words, reading_text
 if TYPE_CHECKING:
     from amt_stream.engine.runner import Engine
 
-NAME, CELL, STATE = 13, 30, 14
+NAME, CELL, NUMBER, STATE = 13, 30, 10, 14
 COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"}
 """Of a state's word; of those that are none, as of other warnings."""
 
@@ -49,18 +49,26 @@ def line(reading: ReadingsSeen) -> str:
 
 
 def screen(reading: ReadingsSeen, width: int) -> list[str]:
-    """A reading as lines for a terminal `width` characters wide: a block for each model."""
-    across = max(1, (width - NAME) // CELL)
+    """A reading as lines for a terminal `width` characters wide: a block for each model.
+
+    Where its name has no room beside the readings it stands above them: numbers are never cut.
+    """
+    beside = width >= NAME + CELL
+    indent = NAME if beside else 0
+    across = max(1, (width - indent) // CELL)
+    name_width = max(1, min(CELL, width + 2) - NUMBER)
     lines = [heading(reading, width), ""]
     for model, readings in reading.readings.items():
         cells = [
-            f"{name:<{CELL - 10}}{reading_text(name, value):>8}  "
+            f"{cut(name, name_width):<{name_width}}{reading_text(name, value):>{NUMBER - 2}}  "
             for name, value in readings.items()
         ]
+        if not beside:
+            lines.append(f"{BOLD}{cut(model, width)}{PLAIN}")
         for at in range(0, len(cells), across):
-            label = "" if at else model
-            text = cut("".join(cells[at : at + across]), max(1, width - NAME))
-            lines.append(f"{BOLD}{label:<{NAME}}{PLAIN}{text}")
+            label = "" if at or not beside else model
+            text = "".join(cells[at : at + across]).rstrip()
+            lines.append(f"{BOLD}{label:<{indent}}{PLAIN}{text}")
         lines.append("")
     if reading.limits:
         lines += [*(_limit(*limit, width) for limit in reading.limits), ""]

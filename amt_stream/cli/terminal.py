@@ -107,6 +107,14 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
 
 
+def shortened(lines: list[str], width: int, height: int) -> list[str]:
+    """Lines of a screen in no more than `height`: the last one, the keys, stays in sight."""
+    if len(lines) <= height or height < 3:
+        return lines[:height]
+    hidden = cut(f"... {len(lines) - height + 1} lines more: a higher window shows them", width)
+    return [*lines[: height - 2], hidden, lines[-1]]
+
+
 def fitted(line: str, width: int) -> str:
     """A line in no more than `width` characters, not counting what sets their look."""
     parts, left = [], width
@@ -362,7 +370,7 @@ class TerminalMeter(Generic[Shown]):
             # On the last line of the screen, whatever is above it.
             asked = f"{BOLD}note{PLAIN} {plain(self._note)}_   (enter keeps it, escape does not)"
             lines = [*lines[: size.lines - 2], asked]
-        lines = lines[: size.lines - 1]
+        lines = shortened(lines, size.columns, size.lines - 1)
         text = "".join(f"{fitted(line, size.columns)}{CLEAR_LINE}\r\n" for line in lines)
         self._stream.write(HOME + text + CLEAR_BELOW)
         self._stream.flush()

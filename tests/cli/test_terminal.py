@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import time
 from types import SimpleNamespace
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.cli import readings_terminal
 from amt_stream.cli.keys import keys_line
 from amt_stream.cli.loudness_terminal import LoudnessSeen, line, screen
-from amt_stream.rows import fault_words, phon_text
+from amt_stream.cli.terminal import Condition, fitted, shortened
+from amt_stream.rows import fault_words, phon_text, reading_text
 from amt_stream.scales import phon_to_sone
 
+LOOK = re.compile(r"\x1b\[[0-9;]*m")
 HEALTH = SimpleNamespace(
     device_state="running",
     note="",
@@ -69,6 +73,33 @@ def test_a_screen_tells_all_and_fits():
     for code in ("\x1b[1m", "\x1b[1;7m", "\x1b[0m"):
         lines = [text.replace(code, "") for text in lines]
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 43, 60, 80, 200])
+def test_no_terminal_is_so_narrow_that_a_number_is_cut(width):
+    values = {"laf_db": 40.25, "laeq_15min_left_db": 71.5, "lcpeak_right_db": 104.75}
+    condition = {name: getattr(READING, name) for name in Condition.__dataclass_fields__}
+    seen = readings_terminal.ReadingsSeen(**condition, readings={"noise_meter": values})
+    shown = [fitted(one, width) for one in readings_terminal.screen(seen, width)]
+    text = "\n".join(shown)
+    for name, value in values.items():
+        assert f" {reading_text(name, value)}" in text
+    assert "noise_meter" in text
+    assert max(len(LOOK.sub("", one)) for one in shown) <= width
+
+
+def test_what_has_no_room_is_counted_and_the_keys_stay():
+    lines = [str(number) for number in range(30)]
+    assert shortened(lines, 80, 30) == lines
+    assert shortened(lines, 80, 5) == [
+        "0",
+        "1",
+        "2",
+        "... 26 lines more: a higher window shows them",
+        "29",
+    ]
+    assert shortened(lines, 9, 5)[3] == "... 26 l~"
+    assert shortened(lines, 80, 2) == ["0", "1"]
 
 
 def test_a_line_tells_the_same():
