@@ -95,6 +95,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.measurement = Measurement(make_engine)
         self._log_watch = LogWatch()
         self.frozen = False
+        self._frozen_of = 0
         self.shown: Shown | None = None
         self._look: Look | None = None
         self._drawn: Frames | None = None
@@ -236,7 +237,7 @@ class MainWindow(QtWidgets.QMainWindow):
 
     def freeze(self) -> None:
         """Hold the picture; the measurement goes on behind it."""
-        self.frozen = not self.frozen
+        self.frozen, self._frozen_of = not self.frozen, self.measurement.begun
         self.actions_by_name["freeze"].setChecked(self.frozen)
         self._judge()
 
@@ -408,12 +409,12 @@ class MainWindow(QtWidgets.QMainWindow):
             pane.move(look)
 
     def _read(self) -> None:
+        look = self._look_again()  # first: what is new is for the panes of this measurement
         engine, readings = self.measurement.engine, self.measurement.readings
         if readings is not None and (rows := readings.take()):
             self.area.hand_on(rows)
         if engine is not None:
             self.area.hear(engine, readings)
-        look = self._look_again()
         if look is None:
             return
         seen = self.area.seen
@@ -435,6 +436,8 @@ class MainWindow(QtWidgets.QMainWindow):
         """Also while hidden: an engine that has ended by itself must be put away."""
         measurement = self.measurement
         measurement.poll()
+        if self.frozen and measurement.begun != self._frozen_of:
+            self.freeze()  # what was held is of a measurement that is no more
         self._name_actions()
         engine = measurement.engine
         health = engine.health if engine is not None else None

@@ -175,6 +175,21 @@ def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, to
     assert not any("frozen" in words for words in badges(window))
 
 
+def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(
+    qtbot, open_window, tone_engine
+):
+    window = open_window(tone_engine)
+    qtbot.keyClick(window, Key.Key_F)
+    assert window.frozen
+    qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: window.measurement.begun == 2 and not window.frozen, timeout=15000)
+    past = pane_in(window, "history").past
+    qtbot.waitUntil(lambda: window.measurement.measured_s > 1.0, timeout=15000)
+    qtbot.waitUntil(lambda: past.now_s > 1.0, timeout=5000)
+    assert not window.actions_by_name["freeze"].isChecked()
+    np.testing.assert_allclose(past.rows(["ltl_phon"], 0.0, 1.0)["time_s"][:3], [0.0, 0.1, 0.2])
+
+
 def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine):
     window = open_window(lambda device: tone_engine(calibration=UNCALIBRATED))
     window._show_state()
