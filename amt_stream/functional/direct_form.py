@@ -6,10 +6,13 @@ from torch import Tensor
 
 from amt_stream.functional import gpu
 from amt_stream.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.functional.lanes import LANES, lanes_of, put
 from amt_stream.functional.operators import alike, operator
 from amt_stream.functional.sections import Sections, cascade, plain_cascade
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.functional.tiles import LANES, SPAN, load, store
+from amt_stream.functional.tiles import SPAN, load, store
+
+_lanes = lanes_of(LANES)
 
 
 @operator(alike)
@@ -62,11 +65,9 @@ def _forward(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tenso
 def _direct_form(x: Array, b: Array, a: Array, states: Array, y: Array) -> None:
     """`states` (row, section, order) become the last ones."""
     sections, order = states.shape[1], states.shape[2]
-    lanes = min(LANES, x.shape[0])  # unknown to the compiler, or it would unroll, not vectorize
-    tile, out = np.zeros((SPAN, lanes), x.dtype), np.zeros(lanes, x.dtype)
-    z = np.zeros((order + 1, lanes), x.dtype)  # the last row stays 0
-    for first in range(0, x.shape[0], lanes):
-        rows = min(lanes, x.shape[0] - first)
+    tile, z = np.zeros((SPAN, LANES), x.dtype), np.zeros((order + 1, LANES), x.dtype)
+    for first in range(0, x.shape[0], LANES):
+        rows = min(LANES, x.shape[0] - first)
         for start in range(0, x.shape[1], SPAN):
             length = min(SPAN, x.shape[1] - start)
             load(x, first, rows, start, length, tile)
@@ -76,15 +77,11 @@ def _direct_form(x: Array, b: Array, a: Array, states: Array, y: Array) -> None:
                     for i in range(rows):
                         z[k, i] = states[first + i, section, k]
                 for t in range(length):
-                    v, head = tile[t], z[0]
-                    for i in range(v.size):
-                        out[i] = p[0] * v[i] + head[i]
-                    for k in range(order):
-                        now, after = z[k], z[k + 1]
-                        for i in range(v.size):
-                            now[i] = after[i] + p[k + 1] * v[i] - q[k + 1] * out[i]
-                    for i in range(v.size):
-                        v[i] = out[i]
+                    v = _lanes(tile, t, 0)
+                    out = p[0] * v + _lanes(z, 0, 0)
+                    for k in range(order):  # the last row of z stays 0
+                        put(_lanes(z, k + 1, 0) + p[k + 1] * v - q[k + 1] * out, z, k, 0)
+                    put(out, tile, t, 0)
                 for k in range(order):
                     for i in range(rows):
                         states[first + i, section, k] = z[k, i]
