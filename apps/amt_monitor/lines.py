@@ -69,8 +69,8 @@ class Markers(Layer):
                 free = left + wide + 3
 
 
-APART = 6
-"""Pixels between the values of maxima beside each other."""
+APART = 4
+"""Pixels between the values of maxima and what stands beside them."""
 
 
 class Maximum(NamedTuple):
@@ -94,25 +94,36 @@ class Maxima(Layer):
             self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        inside, metrics = self.plot.inside, painter.fontMetrics()
-        line, taken = metrics.height(), QtCore.QRectF()
-        for x, y, text, role in self.maxima:
-            ((at, up),) = self.plot.points([x], [y]).tolist()
-            color = QtGui.QColor(getattr(self.plot.colors, role))
+        metrics = painter.fontMetrics()
+        points = self.plot.points([one.x for one in self.maxima], [one.y for one in self.maxima])
+        marks = [QtCore.QRectF(at - 4, up - 10, 8, 7) for at, up in points.tolist()]
+        sizes = [(metrics.horizontalAdvance(one.text), metrics.height()) for one in self.maxima]
+        rooms = rooms_beside(marks, sizes, self.plot.inside)
+        for one, mark, room in zip(self.maxima, marks, rooms, strict=True):
+            color = QtGui.QColor(getattr(self.plot.colors, one.role))
             painter.setPen(color)
             painter.setBrush(color)
-            corners = [QtCore.QPointF(at + dx, up - 3 - dy) for dx, dy in ((0, 0), (-4, 7), (4, 7))]
-            painter.drawPolygon(QtGui.QPolygonF(corners))
-            wide = metrics.horizontalAdvance(text)
-            left = at + 7 if at + 7 + wide < inside.right() else at - 7 - wide
-            room = QtCore.QRectF(left, max(inside.top(), up - 5 - line), wide, line)
-            if room.intersects(taken):
-                # Beside the others: below them is the curve.
-                fits = taken.right() + APART + wide < inside.right()
-                room.moveLeft(taken.right() + APART if fits else taken.left() - APART - wide)
-                room.moveTop(taken.top())
-            taken = taken.united(room).united(QtCore.QRectF(at - 5, up - 10, 10, 8))
-            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, text)
+            foot = QtCore.QPointF(mark.center().x(), mark.bottom())
+            painter.drawPolygon(QtGui.QPolygonF([foot, mark.topLeft(), mark.topRight()]))
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, one.text)
+
+
+def rooms_beside(
+    marks: Sequence[QtCore.QRectF], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
+) -> list[QtCore.QRectF]:
+    """Where the text of each mark stands: near it, on no mark and on no other text."""
+    rooms: list[QtCore.QRectF] = []
+    for mark, (wide, high) in zip(marks, sizes, strict=True):
+        taken = [*marks, *rooms]
+        lefts = [one.right() + APART for one in taken]
+        lefts += [one.left() - APART - wide for one in taken]
+        top, middle = max(float(inside.top()), mark.bottom() - 2 - high), mark.center().x()
+        near = sorted(lefts, key=lambda left: abs(left + wide / 2 - middle))
+        within = [left for left in near if inside.left() <= left <= inside.right() - wide]
+        found = (QtCore.QRectF(left, top, wide, high) for left in within)
+        free = (room for room in found if not any(map(room.intersects, taken)))
+        rooms.append(next(free, QtCore.QRectF(mark.right() + APART, top, wide, high)))
+    return rooms
 
 
 class Cursor(Layer):

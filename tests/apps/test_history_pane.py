@@ -10,6 +10,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
+from amt_monitor.lines import rooms_beside
 from amt_monitor.past import Past
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.stretches import Stretch, Stretches, stretches
@@ -290,6 +291,17 @@ def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
     assert not written()
     marks.set([Stretch(0, 97.0, 100.0, "settling")])
     assert written() > 20
+
+
+@pytest.mark.parametrize("places", [(50, 52), (50, 75), (190, 196), (100, 104, 130), (8, 9)])
+def test_values_of_maxima_lie_on_nothing(places):
+    inside = QtCore.QRect(0, 0, 200, 100)
+    marks = [QtCore.QRectF(at - 4, 20 + k, 8, 7) for k, at in enumerate(places)]
+    rooms = rooms_beside(marks, [(26, 14)] * len(marks), inside)
+    for place, room in enumerate(rooms):
+        others = [*marks, *rooms[:place], *rooms[place + 1 :]]
+        assert not any(room.intersects(other) for other in others)
+        assert QtCore.QRectF(inside).contains(room)
 
 
 def test_stretches_join_what_is_close():
