@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -123,6 +124,16 @@ def topic(text: str) -> str:
     if not text.isprintable() or set("+#") & set(text) or not all(text.split("/")):
         raise argparse.ArgumentTypeError(f"{text!r}: give words with / between, without + and #")
     return text
+
+
+def origin(text: str) -> str:
+    """Where a page is from, as a browser tells it in its header Origin."""
+    if not re.fullmatch(r"https?://[^/?#@\s]+|null", text.removesuffix("/")):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give scheme and name of the page's site, as https://example.org, or null, "
+            "that of a file"
+        )
+    return text.removesuffix("/").lower()
 
 
 EACH = "each"
@@ -248,6 +259,7 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--allow-origin",
+        type=origin,
         action="append",
         metavar="ORIGIN",
         help="a page from there may connect too, as https://example.org; may be given again",

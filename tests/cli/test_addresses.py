@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from amt_stream.cli.options import address
+from amt_stream.cli.options import address, origin
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,22 @@ def test_what_is_none_is_said(text):
 def test_there_is_no_such_port(port):
     with pytest.raises(argparse.ArgumentTypeError, match="is a number from 1 to 65535"):
         address(f"host:{port}")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("https://Example.org/", "https://example.org"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("null", "null"),
+    ],
+)
+def test_an_origin_as_a_browser_tells_it(text, meant):
+    assert origin(text) == meant
+
+
+@pytest.mark.parametrize("text", ["", "*", "example.org", "https://example.org/page", "ftp://a"])
+def test_what_no_browser_would_tell_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="give scheme and name of the page's site"):
+        origin(text)
