@@ -18,8 +18,8 @@ for await (const line of createInterface({ input: meter.stdout })) {
     if (rows === 10) tell({ command: "mark", text: "ten rows", id: 1 });
   } else if (message.event) {
     console.log(`${message.event.kind}: ${message.event.text}`);
+    if (message.event.kind === "mark") meter.stdin.end(); // its end ends the measurement
   } else if (message.reply && message.reply.id === 1) {
     console.log(message.reply.done ? "marked" : message.reply.error);
-    meter.stdin.end(); // its end ends the measurement
   }
 }

@@ -39,13 +39,13 @@ def test_examples_of_docstrings(module):
     assert not result.failed
 
 
-def test_no_text_names_what_is_not_there(docs):
-    assert docs.broken() == []
-
-
 @pytest.fixture(scope="module")
 def references(docs):
     return docs.References()
+
+
+def test_no_text_names_what_is_not_there(docs, references):
+    assert docs.broken(references) == []
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_a_broken_reference_is_seen(references, text, broken):
     assert [word for _, word in references.broken(text, "amt_stream.engine")] == broken
 
 
-def test_a_broken_link_is_seen(docs, tmp_path, monkeypatch):
+def test_a_broken_link_is_seen(docs, references, tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("# One title\n\n[good](#one-title) [bad](#another) [gone](gone.md)\n")
     monkeypatch.setattr(docs, "ROOT", tmp_path)
     monkeypatch.setattr(docs, "sources", list)
     monkeypatch.setattr(docs, "pages", lambda: [page])
     monkeypatch.setattr(docs, "WORDS", ())
-    assert docs.broken() == ["page.md:3 links #another", "page.md:3 links gone.md"]
+    assert docs.broken(references) == ["page.md:3 links #another", "page.md:3 links gone.md"]
 
 
 def test_arguments_become_a_list(docs):

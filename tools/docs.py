@@ -173,9 +173,9 @@ class References:
         return bool(found) or (is_key and {first, *rest} <= self.names)
 
 
-def broken() -> list[str]:
+def broken(references: References) -> list[str]:
     """Everything that a text names and that is not there, as "file:line names ..."."""
-    references, found = References(), []
+    found = []
     for path in sources():
         place = path.relative_to(ROOT)
         if place.parts[0] not in ("amt_stream", "apps"):
@@ -230,7 +230,7 @@ def write_pages() -> None:
 
 
 def main() -> int:
-    found = broken()
+    found = broken(References())
     for reference in found:
         print(reference, file=sys.stderr)
     if found:

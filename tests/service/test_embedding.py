@@ -52,8 +52,9 @@ def test_another_language_talks_over_standard_input_and_output():
     here = str(Path(sys.executable).parent)
     path = f"{here}{os.pathsep}{os.environ['PATH']}"
     is_short("meter.mjs")
+    demo = ["--source", "demo", "--preset", "low-power", "--step-ms", "100"]
     done = subprocess.run(
-        ["node", ROOT / "apps" / "meter.mjs", "--source", "demo"],
+        ["node", ROOT / "apps" / "meter.mjs", *demo],
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
         env={**os.environ, "PATH": path},
     )  # fmt: skip
