@@ -115,6 +115,15 @@ def start(qtbot, tmp_path):
         window.close_now()
 
 
+@pytest.fixture
+def light(qapp):
+    """In the colors of a desktop that is light, as the program chooses them when it starts."""
+    before = theme.choice
+    theme.choose("light")
+    yield
+    theme.choose(before)
+
+
 def reading(window, name):
     return (window.measurement.readings.row or {}).get(name) or 0.0
 
@@ -151,7 +160,7 @@ def calibrate(person, channel):
     person.sees(lambda: person.found(CalibrationWizard) is None)
 
 
-def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, start, monkeypatch):
+def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, start, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     sounds = tmp_path / "sounds"
