@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-ENDS_WITHIN_S = 4.0  # 2 s, and as much for a busy machine
+ENDS_WITHIN_S = 10.0  # 2 s, and the rest for a busy machine
 TOLD = "still ran when the program ended and was stopped for it"
 
 # Each program is a fork of one that has torch already, and ends as any program does.
