@@ -50,8 +50,8 @@ def measured(path, names=METERS, step_ms=10):
     """Rows and summary of a file whose full scale is 100 dB SPL."""
     recording = Recording(path, most=6)
     channels = len(recording.channels)
-    table = JoinedRows(readings_of(names, channels), step_ms, recording.fs)
     models = Preset(tuple(names)).models(recording.fs, channels)
+    table = JoinedRows(readings_of(names, channels, models=models), step_ms, recording.fs)
     parts = [table(frames) for frames in analyze(recording, models, Calibration(100.0))]
     rows = Rows.concatenated([*parts, table.rest(recording.duration_s)], table.names)
     return {name: rows[name] for name in rows.columns if name != "utc"}, table.summary()
