@@ -39,10 +39,10 @@ class Look:
 
     @classmethod
     def at(cls, engine: "Engine", readings: "FollowedReadings | None") -> "Look | None":
-        """The newest; None before there is any."""
+        """The newest; None before each model has one: by them panes are chosen."""
         newest = {name: history.latest for name, history in engine.histories.items()}
         frames = {name: latest for name, latest in newest.items() if latest is not None}
-        if not frames:
+        if not frames or len(frames) < len(newest):
             return None
         row = {} if readings is None else (readings.row or {}) | readings.totals
         return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
