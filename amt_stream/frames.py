@@ -61,13 +61,6 @@ UNDO_S = 10.0
 """So much sound after a reset of readings, it can be undone."""
 
 
-def last_reset(events: "Sequence[Event]", row: str = "") -> Event | None:
-    """The newest "cleared", of one row or of all, where no "restored" has undone it."""
-    kinds = "cleared", "restored"
-    found = next((one for one in reversed(events) if one.kind in kinds and one.row == row), None)
-    return None if found is None or found.kind == "restored" else found
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """Samples as the engine let them in, before any calibration: what a recording keeps.

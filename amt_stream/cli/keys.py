@@ -38,7 +38,7 @@ KEYS = (
     Key(" ", "pause", "pause, or go on: nothing is counted meanwhile"),
     Key("s", "stop", "stop: let the input go; what was read stays"),
     Key("r", "clear", "reset readings: forget averages, maxima, percentiles"),
-    Key("u", "unclear", "undo a reset of readings, within 10 s of it"),
+    Key("u", "undo_clear", "undo a reset of readings, within 10 s of it"),
     Key("R", "reset", "reset filters: models go back to silence"),
     Key("f", "freeze", "freeze: hold the picture alone"),
     Key("m", "mark", "marker: keep this moment with a note"),
@@ -54,7 +54,7 @@ WHEN_STOPPED = ("freeze", "keys", "quit")
 
 WORDS = {
     "clear": "reset",
-    "unclear": "undo",
+    "undo_clear": "undo",
     "reset": "filters",
     "mark": "marker",
     "replay": "keep sound",

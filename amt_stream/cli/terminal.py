@@ -171,10 +171,10 @@ class TerminalMeter(Generic[Shown]):
         """Forget what was counted."""
         self._engine.clear()
 
-    def unclear(self) -> None:
+    def undo_clear(self) -> None:
         """Count again what was just forgotten."""
         try:
-            self._engine.unclear()
+            self._engine.undo_clear()
         except ValueError as error:
             self._told = str(error)
         else:

@@ -49,7 +49,7 @@ from amt_stream.engine.sources import (
 from amt_stream.engine.telling import Telling
 from amt_stream.engine.together import Together
 from amt_stream.engine.work import Work
-from amt_stream.frames import UNDO_S, Event, Frames, last_reset
+from amt_stream.frames import UNDO_S, Event, Frames
 from amt_stream.functional.threads import work_alone
 from amt_stream.limits import Limit
 from amt_stream.rows import JoinedRows
@@ -272,6 +272,8 @@ class Engine:
         source, arrivals, outlets = self.source, self._arrivals, self._outlets
         in_callback = self._run_in == "callback"
         backlog = Backlog(source, ring)
+        # Where readings were reset, by row, as long as it is not undone.
+        self._cleared: dict[str, int] = {}
         self._ladder = Ladder(ladder, self._measurements, self._telling.here)
         self._keeping = Keeping(self._standing, arrivals, self._epoch, outlets)
         self._work = Work(
@@ -426,9 +428,15 @@ class Engine:
         row: the name of one, where several are heard
         """
         self._index_of(row)
+        self._cleared[row or ""] = self._measurement.position
         self._tell_once_done("cleared", "what was counted is forgotten", row)
 
-    def unclear(self, row: str | None = None) -> None:
+    def can_undo_clear(self, row: str | None = None) -> bool:
+        """Whether readings were reset, and that not undone, in the last 10 s [any-thread]."""
+        at = self._cleared.get(row or "")
+        return at is not None and self._measurement.position <= at + UNDO_S * self.source.fs
+
+    def undo_clear(self, row: str | None = None) -> None:
         """Count again what `clear` has let be forgotten; event "restored" [any-thread].
 
         That is the last one, within 10 s of sound. What came since counts too, as if it had never
@@ -439,9 +447,9 @@ class Engine:
         Raises ValueError where nothing was forgotten, or too long ago.
         """
         self._index_of(row)
-        cleared = last_reset(self.events, row or "")
-        if cleared is None or self._measurement.samples / self.source.fs > cleared.time_s + UNDO_S:
+        if not self.can_undo_clear(row):
             raise ValueError(f"no readings were reset in the last {UNDO_S:g} s: nothing to undo")
+        del self._cleared[row or ""]
         self._tell_once_done("restored", "what was forgotten is counted again", row)
 
     def mark(self, text: str, row: str | None = None) -> None:

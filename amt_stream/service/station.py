@@ -250,7 +250,7 @@ class Station:
         elif asked.command == "reset":
             self._running().clear(row)
         elif asked.command == "undo":
-            self._running().unclear(row)
+            self._running().undo_clear(row)
         elif asked.command == "mark":
             self._running().mark(given["text"], row)
         elif asked.command == "calibrate":

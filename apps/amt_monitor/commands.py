@@ -42,7 +42,7 @@ COMMANDS = (
     Command("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
     Command("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),
     Command("clear", "&Reset readings", "R", "Measure", "forgets averages, maxima, percentiles"),
-    Command("unclear", "&Undo reset", "Ctrl+Z, U", "Measure", "counts readings again, for 10 s"),
+    Command("undo_clear", "&Undo reset", "Ctrl+Z, U", "Measure", "counts readings again, for 10 s"),
     Command("reset", "Reset &filters", "Shift+R", "Measure", "models go back to silence"),
     Command("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
     Command("log", "&Log", "L", "Measure", "keeps rows and events in a folder", checked=True),

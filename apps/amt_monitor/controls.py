@@ -110,11 +110,11 @@ class Controls(QtCore.QObject):
         if engine is not None and self.measurement.measuring:
             self.unless_lost("Reset the readings?", "Reset", engine.clear)
 
-    def unclear(self) -> None:
+    def undo_clear(self) -> None:
         """Count again what was just forgotten."""
-        if self.measurement.can_unclear and self.measurement.engine is not None:
+        if self.measurement.can_undo_clear and self.measurement.engine is not None:
             with suppress(ValueError):  # just too late: that is no longer offered
-                self.measurement.engine.unclear()
+                self.measurement.engine.undo_clear()
         self.changed.emit()
 
     def reset(self) -> None:

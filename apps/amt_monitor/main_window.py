@@ -151,7 +151,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.controls.told.connect(self._tell)
         self.device.chosen.connect(self.controls.change_input)
         self.message, self.status = MessageLine(), plain_label("status")
-        self.message.undo.clicked.connect(lambda _: self.controls.unclear())
+        self.message.undo.clicked.connect(lambda _: self.controls.undo_clear())
         head = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(head)
         column.setContentsMargins(0, 0, 0, 0)
@@ -446,7 +446,7 @@ class MainWindow(QtWidgets.QMainWindow):
             note += TOO_SLOW
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
-        undone = UNDONE if measurement.can_unclear else ""
+        undone = UNDONE if measurement.can_undo_clear else ""
         self.message.say((note, self._told, self.settings.trouble), undone)
         self.first_start.give_way(bool(self.message.text) and self.height() < ROOMY)
         self._show_wall()
@@ -495,7 +495,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.device.setEnabled(not busy)
         for name in ("clear", "reset", "mark"):
             actions[name].setEnabled(measuring)
-        actions["unclear"].setEnabled(measurement.can_unclear)
+        actions["undo_clear"].setEnabled(measurement.can_undo_clear)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         if not self._sure:

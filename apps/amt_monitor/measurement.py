@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_monitor.log_watch import log_in
-from amt_stream.frames import UNDO_S, last_reset
 from amt_stream.outputs import FollowedReadings
 from amt_stream.plain import plain
 
@@ -112,13 +111,10 @@ class Measurement:
         return readings.standing is not None and (engine.source.live or engine.source.seekable)
 
     @property
-    def can_unclear(self) -> bool:
+    def can_undo_clear(self) -> bool:
         """Whether readings were reset so short a time ago that it can be undone."""
-        engine, readings = self.engine, self.readings
-        if not self.measuring or engine is None or readings is None or readings.row is None:
-            return False
-        cleared = last_reset(engine.events)
-        return cleared is not None and readings.row["time_s"] <= cleared.time_s + UNDO_S
+        engine = self.engine
+        return self.measuring and engine is not None and engine.can_undo_clear()
 
     def begin(self, wanted: Wanted) -> None:
         """Measure anew; an engine that is measuring stops first."""

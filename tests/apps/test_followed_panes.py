@@ -150,7 +150,7 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] > 5.0, timeout=10000)
     loudest = readings.totals["max_stl_sone"]
     assert undo.isHidden()
-    assert not window.actions_by_name["unclear"].isEnabled()
+    assert not window.actions_by_name["undo_clear"].isEnabled()
 
     def press():
         undo.setFocus()

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream.engine import Engine, Noise, SignalSource, Tone
-from amt_stream.frames import Event, last_reset
+from amt_stream.engine import Engine, Noise, Row, SignalSource, Tone
+from amt_stream.frames import Event
 from amt_stream.limits import Limit
 from amt_stream.outputs import FollowedReadings
 from amt_stream.rows import JoinedRows, readings_of
@@ -88,12 +88,13 @@ def test_what_is_too_long_ago_is_not_kept(frames):
     assert told == cleared
 
 
-def test_the_newest_reset_is_that_of_its_row_that_nothing_has_undone():
-    one, other = at("cleared", 1.0), Event("cleared", 0, 2.0, 0.0, row="front")
-    assert last_reset([one, other, at("mark", 3.0)]) is one
-    assert last_reset([one, other], "front") is other
-    assert last_reset([one, other, at("restored", 3.0)]) is None
-    assert last_reset(()) is None
+def test_a_row_is_undone_by_itself_and_at_once():
+    source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
+    with Engine(source, SoundLevel(FS), rows=[Row((1,), "front"), Row((2,), "back")]) as engine:
+        engine.clear("front")
+        assert [engine.can_undo_clear(row) for row in (None, "front", "back")] == [0, 1, 0]
+        engine.undo_clear("front")
+        assert not engine.can_undo_clear("front")
 
 
 def test_an_engine_undoes_a_reset_and_counts_what_came_since():
@@ -113,13 +114,13 @@ def test_an_engine_undoes_a_reset_and_counts_what_came_since():
         engine.attach(readings)
         wait(lambda: readings.measured_s > 2.2)
         with pytest.raises(ValueError, match="in the last 10 s"):
-            engine.unclear()
+            engine.undo_clear()
         engine.clear()
         wait(lambda: (readings.totals.get("lafmax_db") or 99) < 80 and readings.measured_s > 0.5)
         assert readings.measured_s < 2.0
-        engine.unclear()
+        engine.undo_clear()
         wait(lambda: readings.measured_s > 2.7)
         wait(lambda: readings.totals["lafmax_db"] > 85)
         with pytest.raises(ValueError, match="nothing to undo"):
-            engine.unclear()
+            engine.undo_clear()
     assert [event.kind for event in readings.events] == ["cleared", "restored"]
