@@ -211,7 +211,10 @@ def test_a_chain_takes_a_range_of_centers_and_the_rate_where_a_stage_stands(pres
     ("text", "said"),
     [
         (PRELU + 'num_parameters = "x"\n', 'cannot be made with num_parameters = "x": empty'),
-        ('[[model.stages]]\ntype = "Delay"\nsamples = -1\n', "samples = -1: Delay takes 0 or more"),
+        (
+            '[[model.stages]]\ntype = "Delay"\nsamples = -1\n',
+            "samples = -1: Delay takes a whole",
+        ),
         ('[[model.stages]]\ntype = "Resample"\n', "cannot be made with no arguments: .*missing"),
         (
             PRELU + PRELU.replace("PReLU", "Flatten"),

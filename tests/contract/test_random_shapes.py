@@ -32,6 +32,7 @@ ONE_FORM = {
         "group_delay",
         "held_maximum",
         "in_bands",
+        "lanes_of",
         "last_axes",
         "let_in_plain",
         "of_type",

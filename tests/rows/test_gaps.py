@@ -10,6 +10,9 @@ from amt_stream.engine.outlet import Outlet
 from amt_stream.frames import Event, Fault
 from tests.rows.threadless import FS, MODELS, Meters
 
+LONGEST_FRAME = 1920
+"""Samples, of a spectrum: a row tells of all models, so none stands after the last frame of one."""
+
 
 @pytest.fixture
 def noise():
@@ -32,7 +35,7 @@ def test_no_row_stands_in_a_gap_and_the_next_one_tells_it(noise, lost):
     after = np.flatnonzero(sample >= stop)[0]
     assert sample[after] < stop + 2 * 480
     assert rows["fault"][after] & Fault.GAP
-    assert sample[after - 1] >= start - 480 - 48
+    assert sample[after - 1] >= start - LONGEST_FRAME - 48
     assert not rows["fault"][sample < start - 0.2 * FS].any()
 
 
