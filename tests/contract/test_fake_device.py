@@ -14,7 +14,7 @@ from tests.contract.fake_device import BUDGETS, DEFECTS, ROOT
 from tests.contract.test_module_contract import CASES, shape_of
 from tests.recorder import Recorder
 
-PARTS = 4
+PARTS = 6
 
 
 def said(names):
