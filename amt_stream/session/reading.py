@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ class Session:
         stem, _, number = name.partition(".")[0].partition("Z-")
         return stem.rstrip("Z"), int(number) if number.isdigit() else 1, name
 
-    def rows(self, run: int | None = None) -> Iterator[dict[str, Any]]:
+    def rows(self, run: int | None = None) -> Generator[dict[str, Any]]:
         """The rows of a run, of the last one by default, each as a dict by column."""
         run = max(self.runs) if run is None else run
         if (self.path / DATABASE).exists():
@@ -186,7 +186,8 @@ class opened:
             self.connection = self._connected(f"{uri}?immutable=1")
 
     def _connected(self, uri: str) -> sqlite3.Connection:
-        return sqlite3.connect(uri, uri=True, timeout=2.0)
+        # Rows that are given up half read are collected by any thread, which closes this.
+        return sqlite3.connect(uri, uri=True, timeout=2.0, check_same_thread=False)
 
     def _look(self) -> None:
         self.connection.execute("PRAGMA trusted_schema = OFF")

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,10 @@ def replay_session(path: str | Path, run: int | None = None) -> Replayed:
         told = ", ".join(map(str, session.runs))
         raise SessionError(f"{session.path} has no run {run}: there are {told}")
     sound = _Heard(session, run)
-    comparison = _Comparison(session.rows(run))
-    for rows in _measured(session, run, sound):
-        comparison.add(rows)
+    with closing(session.rows(run)) as logged:
+        comparison = _Comparison(logged)
+        for rows in _measured(session, run, sound):
+            comparison.add(rows)
     otherwise = _otherwise(session.path, session.descriptions[run])
     return comparison.result(run, (*sound.notes, *otherwise))
 

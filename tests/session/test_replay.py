@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
@@ -81,6 +82,15 @@ def test_the_same_rows_come_again(tmp_path, format):
     assert found.rows > 25
     assert found.logged == found.again
     assert len({row["fault"] for row in logged}) > 3
+
+
+def test_rows_given_up_half_read_are_closed_by_any_thread(tmp_path):
+    """As the garbage collector does it."""
+    rows = Session(kept(tmp_path / "hall", blocks_of(0.5), ("spl",), format="sqlite")).rows()
+    next(rows)
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(rows.close).result()
+    assert list(rows) == []
 
 
 def test_flac_holds_what_came_in_24_bits(tmp_path):
