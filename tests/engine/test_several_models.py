@@ -73,7 +73,8 @@ def test_a_reset_a_calibration_and_a_gap_reach_all(scripted, power_meter, noise,
         deliver(x)
 
     models = {"a": power_meter(), "b": power_meter(delay=96)}
-    with Engine(scripted(script, live=False), models, [sink]) as engine:
+    engine = Engine(scripted(script, live=False), models, [sink])
+    with engine:
         assert engine.wait(30), engine.error
     for name in models:
         frames = sink.frames[name]
@@ -95,7 +96,8 @@ def test_one_of_them_can_be_swapped(scripted, power_meter, noise, until):
         engine.swap(new, "b")
         deliver(noise(4800))
 
-    with Engine(scripted(script, live=False), models, [sink]) as engine:
+    engine = Engine(scripted(script, live=False), models, [sink])
+    with engine:
         assert engine.wait(30), engine.error
     assert engine.models == {"a": models["a"], "b": new}
     assert sink.frames["a"][-1].stretch == 0
@@ -121,7 +123,8 @@ def test_on_one_channel_a_meter_of_channels_and_one_of_ears_take_turns(
 
     source = scripted(script, channels=1, live=False)
     both = [Calibration(100.0), Calibration(106.0)]
-    with Engine(source, models[0], [sink], calibration=both) as engine:
+    engine = Engine(source, models[0], [sink], calibration=both)
+    with engine:
         assert engine.wait(30), engine.error
     frames = sink.frames[""]
     assert [frames[k].stretch for k in (0, -1)] == [0, 2]
