@@ -17,10 +17,12 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "amt_stream.stamp"
 CONSTRAINTS = ROOT / "constraints.txt"
+UNTIMED = ["-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout=false"]
+"""Long runs say after a while where they are, and go on."""
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "3"]),
-    "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", "-o", "faulthandler_timeout=900"]),
+    "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", *UNTIMED]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),
     "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),
