@@ -240,7 +240,7 @@ SHIPPED = (
     Entry(
         name="spectrum",
         title="Spectrum",
-        method="levels of lines 6 Hz apart, fast: the Fourier transform under a Hann window",
+        method="levels of lines at most 6 Hz apart, fast: Fourier transform, Hann window",
         model="amt_stream.stages:NarrowBandSpectrum",
         readings="amt_stream.rows.spectrum:SpectrumReadings",
         readings_take=("model",),

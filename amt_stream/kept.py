@@ -1,4 +1,4 @@
-"""What is kept of the user's devices: files of JSON lines, one for each channel of each device."""
+"""What is kept of the user's devices: files with a line of JSON for each channel of each device."""
 
 import errno
 import json

@@ -1,5 +1,7 @@
 import json
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,6 +20,7 @@ from amt_stream.presets import (
     shipped_presets,
 )
 
+ROOT = Path(__file__).parents[1]
 GOOD = '[model]\nname = "moore2016"\n'
 CHAIN = '[model]\nname = "chain"\n'
 PRELU = '[[model.stages]]\ntype = "torch.nn.PReLU"\n'
@@ -47,6 +50,11 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
         # They know of no microphones, and of no place.
         settings -= {"meter.rows", "limits", "events", "run"}
         assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
+
+
+def test_the_document_tells_every_key():
+    told = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z_.]+)` \|", told, re.MULTILINE) == list(rules())
 
 
 def test_events_are_tables_or_lines(tmp_path):
