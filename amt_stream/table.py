@@ -145,15 +145,20 @@ class Table:
         """Tell of another level from here on, of all channels or of those of one row.
 
         Each channel keeps its correction.
+
+        Raises ValueError for a row that there is not.
         """
         sound = self.sound
-        of_row = dict(sound.rows).get(row or "", sound.channels)
-        before = sound.calibration
-        each = [*before] * (len(sound.channels) if len(before) == 1 else 1)
-        pairs = zip(sound.channels, each, strict=True)
+        rows = dict(sound.rows)
+        if row is not None and row not in rows:
+            raise ValueError(f"no row is called {row!r}: there are {', '.join(rows) or 'none'}")
+        of_row = sound.channels if row is None else rows[row]
+        each = [*sound.calibration]
+        if len(each) == 1 and not set(of_row).issuperset(sound.channels):
+            each *= len(sound.channels)
         now = [
             calibration.with_correction(one.correction) if channel in of_row else one
-            for channel, one in pairs
+            for channel, one in zip(sound.channels, each, strict=False)  # one may be of all
         ]
         self.sound = replace(sound, calibration=now)
 

@@ -91,7 +91,8 @@ class SessionLog:
 
     path: of the folder, new or a session's
     table: makes the rows; this log's own, since it counts. `done` is set at the end of the part of
-        the sound that it covers
+        the sound that it covers. Its header is that of the files: before the engine is told to
+        calibrate or swap, call `table.calibrate` or `table.swap`
     format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
         by the hour; or "parquet": the same, of JSON lines, each made Parquet when it is closed
     settings: what else is needed to measure the same again, as data for JSON
@@ -427,13 +428,26 @@ class SoundLog(SessionLog):
     ) -> None:
         self.unrecorded = 0
         self._chunks: deque[Chunk] = deque()
+        self._fs = fs
+        self._noted: list[tuple[int, dict[str, Any]]] = []
         self._bytes = 0
         self._recording: Recording | None = None
         refuse_sound(sound, fs, channels)
         settings = {**(settings or {}), "sound": sound}
         super().__init__(path, table, format=format, settings=settings, resume=resume)
-        notes = {"fs": fs, "calibration": table.settings["calibration"]}
-        self._recording = Recording(self.folder, sound, fs, channels, notes, table.sound.name)
+        self._recording = Recording(self.folder, sound, fs, channels, self._notes, table.sound.name)
+
+    @property
+    def _notes(self) -> dict[str, Any]:
+        """What files of sound say of this moment besides."""
+        return {"fs": self._fs, "calibration": self.table.settings["calibration"]}
+
+    def event(self, event: Event) -> None:
+        """Keep what happened [sink-thread]."""
+        super().event(event)
+        if event.kind == "calibrated":
+            with self._changed:
+                self._noted.append((event.sample, self._notes))
 
     def sound(self, chunk: Chunk) -> None:
         """Keep what was heard [sink-thread]."""
@@ -463,8 +477,9 @@ class SoundLog(SessionLog):
         self._recording.flush()
         with self._changed:
             chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
+            noted, self._noted = self._noted, []
             self._changed.notify_all()
-        self._recording.write(chunks)
+        self._recording.write(chunks, noted)
 
     def _sum_up(self) -> None:
         if self._recording is not None:

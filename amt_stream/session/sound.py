@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class Recording:
     `lost` before it, `flags`, and how many were `missed` by this recording. The last line of a part
     says whether it holds the samples `exact`ly as they were let in.
 
-    notes: for the comments of each file, as data for JSON
+    notes: for the comments of each file, as data for JSON, until others are given
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Recording:
     ) -> None:
         self._cut = False
         self._folder, self._format = folder, format
-        self._fs, self._channels, self._notes, self._name = fs, channels, dict(notes), name
+        self._fs, self._channels, self._notes, self._name = fs, channels, notes, name
         self._hours = Hours()
-        self._waiting: deque[tuple[str, Chunk]] = deque()
+        self._waiting: deque[tuple[str, Mapping[str, Any], Chunk]] = deque()
+        self._changes: deque[tuple[int, Mapping[str, Any]]] = deque()
         self._hour = ""
         self._part: _Part | None = None
         self._finished: _Part | None = None
@@ -75,26 +77,45 @@ class Recording:
         sound = None if part is None else part.sound
         return self._cut or (isinstance(sound, FlacFile) and sound.cut + sound.invalid > 0)
 
-    def write(self, chunks: Sequence[Chunk]) -> None:
-        """Put them on the disk; raises OSError, and goes on with the next `flush`."""
+    def write(
+        self, chunks: Sequence[Chunk], changes: Sequence[tuple[int, Mapping[str, Any]]] = ()
+    ) -> None:
+        """Put them on the disk; raises OSError, and goes on with the next `flush`.
+
+        changes: samples from which on other notes hold, in their order: a new part begins there, or
+            with the first chunk that comes afterwards
+        """
+        self._changes.extend(changes)
         for chunk in chunks:
-            utc = in_utc(np.array([chunk.utc]))[0]
-            begins = self._hours.turns(utc, chunk.sample / self._fs)
-            self._waiting.append((self._hours.name if begins else "", chunk))
+            for piece in self._pieces(chunk):
+                utc = in_utc(np.array([piece.utc]))[0]
+                begins = self._hours.turns(utc, piece.sample / self._fs)
+                self._waiting.append((self._hours.name if begins else "", self._notes, piece))
         self.flush()
+
+    def _pieces(self, chunk: Chunk) -> Iterator[Chunk]:
+        """A chunk, in two where other notes begin within it."""
+        while self._changes and self._changes[0][0] < chunk.sample + len(chunk):
+            sample, notes = self._changes.popleft()
+            if sample > chunk.sample:
+                before, chunk = _parted(chunk, sample - chunk.sample, self._fs)
+                yield before
+            self._notes = notes
+            self._hours.end()
+        yield chunk
 
     def flush(self) -> None:
         self._close_finished()
         while self._waiting:
-            hour, first = self._waiting[0]
+            hour, notes, first = self._waiting[0]
             if hour or self._part is None:
                 self._finish_part()
                 self._close_finished()
                 self._hour = hour or self._hour
-                self._part = self._new(first)
-                self._waiting[0] = "", first
+                self._part = self._new(first, notes)
+                self._waiting[0] = "", notes, first
             together = [first]
-            for hour, chunk in list(self._waiting)[1:]:
+            for hour, _, chunk in list(self._waiting)[1:]:
                 if hour:
                     break
                 together.append(chunk)
@@ -125,15 +146,15 @@ class Recording:
         self._finish_part()
         self._close_finished()
 
-    def _new(self, first: Chunk) -> "_Part":
+    def _new(self, first: Chunk, notes: Mapping[str, Any]) -> "_Part":
         utc = np.datetime_as_string(in_utc(np.array([first.utc]))[0], unit="ms", timezone="UTC")
-        about = {**self._notes, "run": self._folder.run, "sample": first.sample, "utc": utc}
-        notes = {"comment": json.dumps(about), "date": str(utc), "software": "amt_stream"}
+        about = {**notes, "run": self._folder.run, "sample": first.sample, "utc": utc}
+        told = {"comment": json.dumps(about), "date": str(utc), "software": "amt_stream"}
         lines = new_name(self._folder.path, f"sound-{self._hour}", ".jsonl")
         path = lines.with_suffix(f".{self._format}")
         if self._name.isprintable():
-            notes["title"] = self._name
-        return _Part(FILES[self._format](path, self._fs, self._channels, notes), lines)
+            told["title"] = self._name
+        return _Part(FILES[self._format](path, self._fs, self._channels, told), lines)
 
     def _finish_part(self) -> None:
         if self._part is not None:
@@ -149,6 +170,13 @@ class Recording:
             if name not in self._folder.closed:
                 self._folder.chain.add(self._folder.run, name, **told)
         self._finished = None
+
+
+def _parted(chunk: Chunk, count: int, fs: int) -> tuple[Chunk, Chunk]:
+    """The first samples of a chunk, and the rest; what it is marked with is told of the first."""
+    before, after = chunk.samples[:count], chunk.samples[count:]
+    rest = Chunk(after, chunk.sample + count, chunk.utc + count / fs)
+    return replace(chunk, samples=before), rest
 
 
 class _Part:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.frames import Chunk
-from amt_stream.session import Session, SessionError, SoundLog, verify
+from amt_stream.calibration import Calibration
+from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.frames import Chunk, Event
+from amt_stream.session import Session, SessionError, SoundLog, log, verify
 from tests.session.conftest import FS, HOUR
 
 
@@ -75,6 +77,37 @@ def test_what_is_recorded_is_what_was_heard(new_log, chunks, tmp_path, sound):
     data[len(data) // 2] ^= 1
     (log.path / names[1]).write_bytes(data)
     assert verify(log.path).edited == [f"{names[1]} was edited"]
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("sound", ["flac", "wav"])
+def test_sound_after_a_calibration_says_so(
+    new_log, chunks, tmp_path, sound, written, until, monkeypatch
+):
+    """In a part that begins there, or behind what was written already; and in the next hour."""
+    monkeypatch.setattr(log, "FLUSH_S", 0.05 if written else 60.0)
+    changed = Event("calibrated", 9700, 9700 / FS, HOUR, 0, "read from here on with another")
+    with new_log(tmp_path / "night", sound) as kept:
+        for chunk in chunks[:21]:
+            kept.sound(chunk)
+        until(lambda: not (written and (kept._chunks or kept._writing_since)))
+        kept.table.calibrate(Calibration(94.0, "a test"))
+        kept.event(changed)
+        for chunk in chunks[21:]:
+            kept.sound(chunk)
+    session = Session(kept.path)
+    found = []
+    for path in session.files(1, "sound"):
+        if path.suffix != ".jsonl":
+            with soundfile.SoundFile(path) as file:
+                sample = json.loads(file.comment)["sample"]
+            found.append((sample, calibrations_in(path)[None].full_scale_db_spl))
+    assert found == [(0, 100.0), (10080 if written else 9700, 94.0), (24576, 94.0)]
+    samples, told = joined(list(session.sound()))
+    expected, losses = joined(chunks)
+    np.testing.assert_array_equal(samples, expected)
+    assert told == losses
+    assert verify(kept.path).word == "intact"
 
 
 @pytest.mark.parametrize("sound", ["flac", "wav"])
