@@ -16,7 +16,7 @@ from amt_stream.frames import Event
 from amt_stream.rows import Rows
 from amt_stream.session.files import SessionError, new_name
 from amt_stream.session.folder import DATABASE, Folder
-from amt_stream.session.parts import Hours, MakeHeader, Told, stretches
+from amt_stream.session.parts import Headers, Hours, MakeHeader, Told
 
 BUSY_S = 1.0
 EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "row")
@@ -50,6 +50,7 @@ class Database:
 
     def __init__(self, folder: Folder, header: MakeHeader) -> None:
         self._folder, self._header = folder, header
+        self._headers = Headers()
         self._hours = Hours()
         self._steps: deque[Callable[[], None]] = deque()
         self._columns: tuple[str, ...] = ()
@@ -73,16 +74,16 @@ class Database:
         return self._connection is not None and same_name(self.path, self._inode)
 
     def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
-        for some, events, header in stretches(rows, told):
-            if events:  # first: rows with a hole in them are never without what tells of it
-                self._steps.append(partial(self._put_events, events))
+        if told:  # first: rows with a hole in them are never without what tells of it
+            self._steps.append(partial(self._put_events, [event for event, _ in told]))
+        for header, some in self._headers.pieces(rows, told):
+            if header is not None:
+                self._steps.append(partial(self._change, header))
             for begins, piece in self._hours.pieces(some):
                 if begins and self._began:
                     self._steps.append(self._close_parts)
                 self._began = True
                 self._steps.append(partial(self._put_rows, piece, self._hours.name))
-            if header is not None:
-                self._steps.append(partial(self._change, header))
         self.flush()
 
     def flush(self) -> None:

@@ -53,21 +53,34 @@ class Store(Protocol):
         """Close the parts that are open."""
 
 
-def stretches(
-    rows: Rows | None, told: Sequence[Told]
-) -> Iterator[tuple[Rows | None, list[Event], MakeHeader | None]]:
-    """Rows and events up to another header, and that one; it is None after the last of them."""
-    events: list[Event] = []
-    for event, header in told:
-        events.append(event)
-        if header is not None:
-            before = None
-            if rows is not None:
-                sooner = rows["sample"] <= event.sample
-                before, rows = rows.where(sooner), rows.where(~sooner)
-            yield before, events, header
-            events = []
-    yield rows, events, None
+class Headers:
+    """Under which header rows stand: another one begins with the first row after its event.
+
+    That may come much later, since rows lag behind what is told.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, MakeHeader]] = deque()
+
+    def pieces(
+        self, rows: Rows | None, told: Sequence[Told]
+    ) -> Iterator[tuple[MakeHeader | None, Rows]]:
+        """Rows under one header each, and that one where it begins with them, else None."""
+        self._waiting += [(event.sample, made) for event, made in told if made is not None]
+        if rows is None:
+            return
+        header: MakeHeader | None = None
+        while self._waiting and len(rows):
+            sample, following = self._waiting[0]
+            sooner = rows["sample"] <= sample
+            if sooner.any():
+                yield header, rows.where(sooner)
+                header, rows = None, rows.where(~sooner)
+            if len(rows):
+                header = following
+                self._waiting.popleft()
+        if len(rows):
+            yield header, rows
 
 
 def hour_of(utc: np.datetime64) -> str:
@@ -119,6 +132,7 @@ class TextParts:
 
     def __init__(self, folder: Folder, format: str, header: MakeHeader) -> None:
         self._folder, self._format, self._header = folder, format, header
+        self._headers = Headers()
         self._hours = Hours()
         self._steps: deque[Callable[[], None]] = deque()
         self._text = io.StringIO()
@@ -132,17 +146,17 @@ class TextParts:
         return all(file.there for file in (self._rows, self._events) if file is not None)
 
     def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
-        for some, events, header in stretches(rows, told):
-            self._take(some, events)
+        if told:  # first: rows with a hole in them are never without what tells of it
+            lines = "".join(event_line(event) for event, _ in told).encode()
+            self._steps.append(partial(self._put_events, lines))
+        for header, some in self._headers.pieces(rows, told):
             if header is not None:
                 self._header = header
                 self._hours.end()
+            self._take(some)
         self.flush()
 
-    def _take(self, rows: Rows | None, events: Sequence[Event]) -> None:
-        if events:  # first: rows with a hole in them are never without what tells of it
-            lines = "".join(map(event_line, events)).encode()
-            self._steps.append(partial(self._put_events, lines))
+    def _take(self, rows: Rows) -> None:
         for begins, piece in self._hours.pieces(rows):
             if begins:
                 if self._writer is not None:

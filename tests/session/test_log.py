@@ -10,6 +10,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.frames import Event
 from amt_stream.results import read_results
 from amt_stream.session import Session, SessionError, SessionLog, verify
+from amt_stream.session import log as sessions
 from tests.session.conftest import HOUR, LOUD
 
 FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
@@ -51,18 +52,25 @@ def test_parts_are_of_an_hour(written, tmp_path, format):
     assert head.startswith(HEADS[format])
 
 
+@pytest.mark.parametrize("told_at_s", [2.5, 2.25])
 @pytest.mark.parametrize("format", FORMATS)
-def test_rows_stand_under_a_header_with_their_own_calibration(new_log, at, tmp_path, format):
+def test_rows_stand_under_a_header_with_their_own_calibration(
+    new_log, at, tmp_path, format, told_at_s, until, monkeypatch
+):
+    """The last rows before it come after it, and after it was written, since frames lag."""
+    monkeypatch.setattr(sessions, "FLUSH_S", 0.05)
     folder = tmp_path / "night"
     changed = Event("calibrated", 120_000, 2.5, HOUR, 0, "read from here on with another")
     with new_log(folder, format) as log:
         for one in at(lambda time_s: HOUR + time_s):
-            if one.time_s[-1] > changed.time_s and log.table.sound.calibration == [LOUD]:
+            if one.time_s[-1] > told_at_s and log.table.sound.calibration == [LOUD]:
                 log.table.calibrate(Calibration(94.0))
                 log.event(changed)
+                until(lambda: not (log._waiting.count or log._writing_since))
             log(one)
     session = Session(folder)
     assert [row["sample"] for row in session.rows()] == [4800 * n for n in range(51)]
+    assert session.events() == [changed]
     assert [(level, samples[0]) for level, samples in headed(session, format)] == [
         (100.0, 0),
         (94.0, 124_800),
