@@ -167,7 +167,7 @@ def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
     chunks = iter(sound)
     first = next(chunks, None)
     if first is None:
-        raise SessionError(f"{session.path} has no sound of run {run}: it was not recorded")
+        raise SessionError(_why_none(session, run, sound.notes))
     try:
         engine, source, maker = _made(session.path, session.descriptions[run], first)
     except (LookupError, TypeError, AttributeError, ValueError, SourceError) as error:
@@ -185,6 +185,13 @@ def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
         if not engine.wait() or engine.health.sink_errors:
             raise engine.error or RuntimeError(f"run {run} of {session.path} came to no end")
     yield from maker.rows
+
+
+def _why_none(session: Session, run: int, notes: list[str]) -> str:
+    """Why there is nothing to begin with."""
+    if next(session.sound(run), None) is None:
+        return f"{session.path} has no sound of run {run}: it was not recorded"
+    return f"run {run} of {session.path} cannot be measured again: {'; '.join(notes)}"
 
 
 def _made(

@@ -147,17 +147,27 @@ def test_it_ends_where_sound_is_missing(tmp_path):
     assert 5 < found.rows < 12
 
 
+def add_event(folder, event):
+    """As if a log of CSV had been told of it."""
+    (path,) = folder.glob("rows-*.csv")
+    lines = path.with_name(path.name.replace("rows", "events")).with_suffix(".jsonl")
+    lines.write_text(json.dumps(asdict(event)) + "\n")
+
+
 def test_it_ends_where_the_models_changed(tmp_path):
     folder = kept(tmp_path / "hall", blocks_of(1.0), ("spl",), format="csv")
-    (path,) = folder.glob("rows-*.csv")
-    event = Event("overload", FS // 2, 0.5, 0.0, 0, "fewer models")
-    path.with_name(path.name.replace("rows", "events")).with_suffix(".jsonl").write_text(
-        json.dumps(asdict(event)) + "\n"
-    )
+    add_event(folder, Event("overload", FS // 2, 0.5, 0.0, 0, "fewer models"))
     found = replay_session(folder)
     assert found.same
     assert "before sample 24000" in found.notes[0]
     assert 5 < found.rows < 12
+
+
+def test_a_reset_in_the_first_instant_is_why_nothing_is_measured_again(tmp_path):
+    folder = kept(tmp_path / "hall", blocks_of(0.2), ("spl",), format="csv")
+    add_event(folder, Event("reset", 0, 0.0, 0.0, 0, "all models are back to silence"))
+    with pytest.raises(SessionError, match=r"cannot be measured again: .*before sample 0 .*reset"):
+        replay_session(folder)
 
 
 HOSTILE = [{"preset": None}, {"preset": {"model": {"name": "spl", "x": 1}}}, {"rows": []}]
