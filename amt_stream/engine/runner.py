@@ -389,6 +389,9 @@ class Engine:
 
         The band of a model that gives one stays that of the uncertainty it was made with.
 
+        Headers of files, as of a `SessionLog`, are those of its own table, which does not know of
+        this: call `log.table.calibrate` first.
+
         row: the name of one, where several are heard, by default all of them
         keep_corrections: whether the response of each microphone is taken off as before, whatever
             the calibration has
@@ -492,13 +495,31 @@ class Engine:
         It takes the place of the first model, or of the one called `name`. A model that cannot run
         there raises here, and the stream goes on as it was.
         """
-        if name is None:
-            measurement = self._measurement
-        elif name in self._measurements:
-            measurement = self._measurements[name]
-        else:
+        first = next(iter(self._measurements))
+        self.prepared({first if name is None else name: model})()
+
+    def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
+        """Other models by name, built and warmed here; what is given swaps them [any-thread].
+
+        By then whoever hears of it by the event "swapped" can know what to tell of it, as the table
+        of a `SessionLog` by `log.table.swap`; and where one is refused none is swapped.
+
+        Raises as `swap` does.
+        """
+        ready = {name: self._ready_for(name, model) for name, model in models.items()}
+
+        def swap() -> None:
+            for name, one in ready.items():
+                measurement = self._measurements[name]
+                measurement.commands.put(partial(measurement.swap, one))
+
+        return swap
+
+    def _ready_for(self, name: str, model: Stage) -> ReadyModel:
+        """A model in the place of the one of that name, warmed."""
+        if name not in self._measurements:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.models)}")
-        present = measurement.ready
+        present = self._measurements[name].ready
         fs, heard, batch = self.source.fs, present.heard, present.shape[0]
         ready = ReadyModel(model, fs, self._block_ms, heard, self._place, batch)
         if ready.in_pascal != present.in_pascal:
@@ -508,7 +529,7 @@ class Engine:
                 f"{type(present.model).__name__} {units[present.in_pascal]}: make a new Engine"
             )
         ready.warm()
-        measurement.commands.put(partial(measurement.swap, ready))
+        return ready
 
     def _tell_once_done(self, kind: str, text: str, row: str | None = None) -> None:
         """Tell of what models were commanded to do, when the first one does it."""

@@ -353,10 +353,10 @@ class Station:
 
         def swap() -> None:
             models = table.models_with(settings)
-            for name, model in models.items():
-                engine.swap(model, name)
+            begin = engine.prepared(models)
             for one in (table, *tables_of_files(engine.sinks)):
                 one.swap(settings, models)
+            begin()  # after the tables, whose headers its events call for
 
         await asyncio.to_thread(swap)
         self._preset = preset

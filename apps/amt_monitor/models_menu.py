@@ -95,6 +95,8 @@ def swap_models(engine: "Engine", setting: str, word: str) -> None:
             continue
         if model.arguments().get(setting) != word:
             swapped[name] = model.with_arguments(**{setting: word})
-            engine.swap(swapped[name], name)
-    for table in tables_of_files(engine.sinks) if swapped else ():
-        table.swap({setting: word}, swapped)
+    if swapped:
+        begin = engine.prepared(swapped)
+        for table in tables_of_files(engine.sinks):
+            table.swap({setting: word}, swapped)
+        begin()  # after the tables, whose headers its events call for

@@ -90,15 +90,31 @@ def test_a_model_set_otherwise(qtbot, window, heard):
     assert window.measurement.wanted.settings == {"field": "diffuse"}
 
 
-def test_a_log_says_how_models_were_set(tmp_path):
-    preset, source = Preset(("moore2016",)), SignalSource([Tone(1000.0, level_db=60.0)], FS)
+class Told(Heard):
+    """A sink that hears of swaps, and notes what the header of a log says by then."""
+
+    def __init__(self, log):
+        super().__init__()
+        self.fields, self._log = [], log
+
+    def event(self, event):
+        if event.kind == "swapped":
+            self.fields.append([model["field"] for model in self._log.table.header()["models"]])
+
+
+def test_a_log_says_how_models_were_set(qtbot, tmp_path):
+    preset = Preset(("moore2016", "zwicker"))
+    source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     models = preset.models(FS, 2)
     sound = Sound(source.name, FS, (1, 2), [source.calibration], None)
     with SessionLog(tmp_path / "log", Table(preset, models, sound, 100)) as log:
-        with Engine(source, models, [log]) as engine:
-            assert log.table.header()["models"][0]["field"] == "free"
+        told = Told(log)
+        assert log.table.header()["models"][0]["field"] == "free"
+        with Engine(source, models, [log, told]) as engine:
+            pass_some(qtbot, told)
             swap_models(engine, "field", "diffuse")
-        assert log.table.header()["models"][0]["field"] == "diffuse"
+            qtbot.waitUntil(lambda: len(told.fields) == 2, timeout=15000)
+    assert told.fields == [["diffuse"] * 2] * 2
 
 
 def test_other_models_have_other_panes(qtbot, open_window, heard):

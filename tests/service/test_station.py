@@ -5,7 +5,7 @@ import itertools
 import time
 
 from amt_stream.engine import Engine, am_tone_source
-from amt_stream.presets import load_preset
+from amt_stream.presets import Preset, load_preset
 from amt_stream.service import Station
 from amt_stream.service.station import MOST_ON_WAY
 from amt_stream.service.transport import Unhindered
@@ -49,14 +49,38 @@ class Halting(Keeping):
         super().send(message)
 
 
-def station(transports, step_ms):
-    preset = load_preset("noise-control").with_names(("spl",))
+class Asking(Keeping):
+    """Gives a command once there is a row, and keeps the reply."""
+
+    name = "asking"
+
+    def __init__(self, command, **arguments):
+        super().__init__()
+        self.command, self.asked = {"command": command, **arguments}, None
+
+    @property
+    def reply(self):
+        done = self.asked is not None and self.asked.done()
+        return self.asked.result().content if done else None
+
+    @property
+    def headers(self):
+        return [one.content for one in self.messages if one.kind == "header"]
+
+    def send(self, message):
+        super().send(message)
+        if self.asked is None and message.kind == "row":
+            self.asked = asyncio.ensure_future(self.wire.answer(self.command))
+
+
+def station(transports, step_ms, preset=None, columns="laf_db"):
+    preset = preset or load_preset("noise-control").with_names(("spl",))
 
     def make(preset, sink_of):
         source = am_tone_source()
         models = preset.models(source.fs, 2)
         sound = Sound(source.name, source.fs, (1, 2), [source.calibration], None)
-        table = Table(preset, models, sound, step_ms, columns="laf_db")
+        table = Table(preset, models, sound, step_ms, columns=columns)
         return Engine(source, models, [sink_of(table)]), table
 
     return Station(make, preset, transports)
@@ -69,6 +93,23 @@ def test_a_transport_that_fails_stops_no_other(caplog):
     assert state["transports"]["failing"]["note"] == "failing cannot send: the line is cut"
     assert state["transports"]["keeping"]["note"] == ""
     assert caplog.text.count("failing cannot send") == 1  # once, not with each message
+
+
+def test_headers_after_a_swap_tell_of_it():
+    """One for each model that is set otherwise; the first of them too."""
+    asking = Asking("swap", settings={"field": "diffuse"})
+    served = station([asking], 100, Preset(("moore2016", "zwicker")), None)
+    asyncio.run(served.serve(lambda: len(asking.headers) > 2))
+    fields = [[model["field"] for model in one["models"]] for one in asking.headers]
+    assert fields == [["free"] * 2, ["diffuse"] * 2, ["diffuse"] * 2]
+
+
+def test_a_calibration_of_a_row_that_there_is_not_changes_no_header():
+    asking = Asking("calibrate", full_scale_db=50, row="door")
+    served = station([asking], 100)
+    asyncio.run(served.serve(lambda: asking.reply is not None))
+    assert "no row is called 'door'" in asking.reply["error"]
+    assert served.table.sound.calibration == [am_tone_source().calibration]
 
 
 def test_rows_that_the_loop_is_too_slow_for_are_left_out_and_told():
