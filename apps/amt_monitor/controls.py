@@ -58,6 +58,7 @@ class Controls(QtCore.QObject):
         self.measurement, self._settings, self._device = measurement, settings, device
         self._over, self._make_log = over, make_log
         self._front = front
+        self._unlogged_s: dict[Path, float] = {}
         self._swapping, self._replaying = Background(self), Background(self)
         for work in (self._swapping, self._replaying):
             work.refused.connect(self.told)
@@ -153,10 +154,22 @@ class Controls(QtCore.QObject):
             except (Refusal, OSError) as error:
                 self.told.emit(str(error))
             else:
-                engine.attach(log, log.table.rows.begin)
+                self._unlogged_s[log.path] = 0.0
+                engine.attach(log, partial(self._begin_late, log))
                 self.measurement.wanted = replace(self.measurement.wanted, log=log.path)
                 self._settings.add_recent(log.path)
         self.changed.emit()
+
+    def _begin_late(self, log: "SessionLog", time_s: float) -> None:
+        """A log begins in the midst of a measurement."""
+        log.table.rows.begin(time_s)
+        self._unlogged_s[log.path] = self.measurement.measured_s
+
+    @property
+    def log_of_all(self) -> Path | None:
+        """The folder of the log that has all that was measured, from its beginning."""
+        log = log_in(self.measurement.engine)
+        return None if log is None or self._unlogged_s.get(log.path) else log.path
 
     def replay(self) -> None:
         """Have the last of the sound written; the event of it tells where."""
@@ -234,10 +247,17 @@ class Controls(QtCore.QObject):
         self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
 
     def begin(self, wanted: Wanted) -> None:
-        """Measure, as settings say."""
+        """Measure, as settings say; where there is a log, what begins has one of its own."""
         keep_s = float(self._settings.get("keep_s", 0))
+        logged = log_in(self.measurement.engine) is not None
         self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
+        if logged:
+            self._once_free(self._log_too)
         self.changed.emit()
+
+    def _log_too(self) -> None:
+        if self.measurement.measuring and log_in(self.measurement.engine) is None:
+            self.log()
 
     def unless_lost(
         self,
@@ -247,20 +267,28 @@ class Controls(QtCore.QObject):
         otherwise: Callable[[], object] = lambda: None,
     ) -> None:
         """Do what throws readings away; ask first where these are many, and in no log."""
-        measured_s = self.measurement.measured_s
-        if measured_s < ASK_S or log_in(self.measurement.engine) is not None:
+        lost_s = self._lost_s
+        if lost_s < ASK_S:
             action()
             return
         box = QtWidgets.QMessageBox(self._front())
         box.setObjectName("question")
         box.setText(question)
-        box.setInformativeText(f"The readings of {clock(measured_s)} are in no log: they are lost.")
+        box.setInformativeText(f"The readings of {clock(lost_s)} are in no log: they are lost.")
         role = QtWidgets.QMessageBox.ButtonRole
         yes = box.addButton(verb, role.DestructiveRole)
         # Enter, pressed in haste, throws nothing away.
         box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
         box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
         box.open()
+
+    @property
+    def _lost_s(self) -> float:
+        """Seconds of readings that are in no log."""
+        measured_s, log = self.measurement.measured_s, log_in(self.measurement.engine)
+        if log is None or measured_s < ASK_S:
+            return measured_s
+        return self._unlogged_s.get(log.path, 0.0)
 
     @property
     def _folder(self) -> Path | None:

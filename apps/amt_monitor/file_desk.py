@@ -28,7 +28,7 @@ class FileDesk(QtCore.QObject):
     over: the window; files may be dropped onto it
     play: measures a sound file as it sounds
     now: what was measured so far, or None
-    logged: the folder of the log that is written, or None: what is in a log is saved already
+    logged: the folder of the log that has all of it, or None: what is in a log is saved already
     options: of `amt-stream analyze`, for the models and the calibration of files
     tell: says a sentence
     """
@@ -88,7 +88,7 @@ class FileDesk(QtCore.QObject):
             _open(dialog)
 
     def save_session(self) -> None:
-        """Keep what was measured; what is in a log is kept already."""
+        """Keep what was measured; what is in a log from its beginning is kept already."""
         log = self._logged()
         if log is not None:
             self._tell(f"it is kept already, in the log {log}")

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -179,7 +178,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self.settings,
             play=self.controls.play,
             now=self._results,
-            logged=self._logged,
+            logged=lambda: self.controls.log_of_all,
             options=self._options,
             tell=self._tell,
         )
@@ -290,10 +289,6 @@ class MainWindow(QtWidgets.QMainWindow):
         if rows := readings.take():
             self.area.hand_on(rows)
         return results_of(engine, readings, dock.pane.past)
-
-    def _logged(self) -> Path | None:
-        log = log_in(self.measurement.engine)
-        return None if log is None else log.path
 
     def _options(self) -> list[str]:
         """Of `amt-stream analyze`, for a file: the models that run here."""
