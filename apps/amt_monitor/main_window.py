@@ -37,7 +37,7 @@ from amt_stream.contract import takes_pascal
 from amt_stream.plain import plain
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine, Frames
+    from amt_stream.engine import Engine, Event, Frames
     from amt_stream.results import Results
 
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
@@ -99,6 +99,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._look: Look | None = None
         self._drawn: Frames | None = None
         self._told = ""
+        self._cleared: Event | None = None
         self._sure = False
         self._alarm = LimitAlarm(QtWidgets.QApplication.beep)
         self._tray = Tray(self)
@@ -317,6 +318,7 @@ class MainWindow(QtWidgets.QMainWindow):
     def _tell(self, sentence: str) -> None:
         """Say something until the next is said."""
         self._told = sentence
+        self.message.say_again(sentence)
         self._show_state()
 
     def _look_again(self) -> Look | None:
@@ -442,6 +444,9 @@ class MainWindow(QtWidgets.QMainWindow):
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
         undone = UNDONE if measurement.can_undo_clear else ""
+        if engine is not None and (cleared := _last_cleared(engine)) is not self._cleared:
+            self._cleared = cleared
+            self.message.say_again(UNDONE)
         self.message.say((note, self._told, self.settings.trouble), undone)
         self.first_start.give_way(bool(self.message.text) and self.height() < ROOMY)
         self._show_wall()
@@ -525,3 +530,7 @@ class MainWindow(QtWidgets.QMainWindow):
             return 0
         lost = engine is not None and engine.error is error and engine.device_state == "lost"
         return LOST if lost else FAILED
+
+
+def _last_cleared(engine: "Engine") -> "Event | None":
+    return next((one for one in reversed(engine.events) if one.kind == "cleared"), None)

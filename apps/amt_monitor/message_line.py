@@ -15,7 +15,7 @@ class MessageLine(QtWidgets.QWidget):
     """Sentences below each other, and a button that takes them away.
 
     `undo` is another button, beside a sentence on what can be undone. One that was dismissed is not
-    said again until it has gone by itself and comes back.
+    said again until it has gone by itself and comes back, or it happens once more (`say_again`).
     """
 
     def __init__(self) -> None:
@@ -53,6 +53,10 @@ class MessageLine(QtWidgets.QWidget):
         self._undone = plain(undone)
         self._dismissed &= set(self._said)
         self._show()
+
+    def say_again(self, sentence: str) -> None:
+        """What a sentence tells has happened once more: it is said although it was dismissed."""
+        self._dismissed.discard(plain(sentence))
 
     def dismiss(self) -> None:
         """Take away what is said just now."""

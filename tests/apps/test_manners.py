@@ -129,6 +129,26 @@ def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
     assert not {theme.colors.red, theme.colors.amber, theme.colors.green} & found
 
 
+def test_what_happens_again_is_said_again(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    said = lambda: window.message.text  # noqa: E731
+    for _ in range(2):
+        qtbot.keyClick(window, Key.Key_I)
+        assert "o sound is kept:" in said()
+        window.message.dismiss()
+        window._show_state()
+        assert "o sound is kept:" not in said()
+    for _ in range(2):
+        qtbot.keyClick(window, Key.Key_R)
+        qtbot.waitUntil(window.message.undo.isVisible, timeout=5000)
+        assert "Readings were reset" in said()
+        qtbot.wait(200)
+        window._show_state()
+        window.message.dismiss()
+        qtbot.wait(500)
+        assert "Readings were reset" not in said()
+
+
 def test_the_first_steps_give_way_to_a_message_where_there_is_no_room_for_both(
     qtbot, open_window, tone_engine
 ):
