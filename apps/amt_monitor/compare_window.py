@@ -14,7 +14,7 @@ from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Threshold, Thresholds
 from amt_monitor.message_line import begun
 from amt_monitor.plot import Axis, Named
-from amt_monitor.report_dialog import asked_path, writing
+from amt_monitor.report_dialog import asked_page, writing
 from amt_monitor.shown import FIRST, Scale, ticks_of
 from amt_monitor.theme import Colors, ThemedLabel, tint
 from amt_monitor.time_plot import TimePlot
@@ -103,21 +103,28 @@ class CompareWindow(QtWidgets.QDialog):
         save.clicked.connect(self._save)
         self._background = Background(self)
         self._background.done.connect(lambda path: self._tell(f"Written: {path}"))
-        self._background.refused.connect(lambda why: self._tell(f"Not written: {why}"))
+        self._background.refused.connect(self._refused)
         whole = QtWidgets.QVBoxLayout(self)
         whole.addWidget(split, 1)
         whole.addWidget(box)
 
     def _save(self) -> None:
-        path = asked_path(self, f"{self.found.b.name}-against-{self.found.a.name}")
-        if path is not None:
-            self.write(path)
+        try:
+            path = asked_page(self, f"{self.found.b.name}-against-{self.found.a.name}")
+        except OSError as error:
+            self._refused(str(error))
+        else:
+            if path is not None:
+                self.write(path)
 
     def write(self, path: Path) -> None:
         """Write it as a page to a file that ends in .html or .pdf."""
         from amt_stream.comparing import comparison_page
 
         self._background.run(writing(path, comparison_page(self.found)))
+
+    def _refused(self, why: str) -> None:
+        self._tell(f"Not written: {why}")
 
     def _tell(self, words: str) -> None:
         self.why.setText(plain(words))

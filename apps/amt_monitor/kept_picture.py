@@ -10,6 +10,7 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtSvg, QtWidgets
 
+from amt_monitor.asked_file import asked_file
 from amt_monitor.plot import Plot
 from amt_monitor.theme import LIGHT
 from amt_monitor.time_plot import clock
@@ -44,9 +45,10 @@ def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
 
 def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
     """Write a file as its name ends: .csv, .png or .svg. Raises OSError."""
-    if path.suffix == ".csv":
+    ending = path.suffix.lower()
+    if ending == ".csv":
         data = csv_of(rows(), about).encode()
-    elif path.suffix == ".svg":
+    elif ending == ".svg":
         data = svg_of(plot, about)
     else:
         buffer = QtCore.QBuffer()
@@ -65,18 +67,7 @@ def asked(name: str, plot: Plot) -> Path | None:
     """
     ending = ENDINGS[name]
     stem = plot.objectName().removesuffix("_plot")
-    chosen, _ = QtWidgets.QFileDialog.getSaveFileName(
-        plot, name.rstrip("."), f"{stem}.{ending}", f"{ending.upper()} (*.{ending})"
-    )
-    if not chosen:
-        return None
-    path = Path(chosen)
-    if path.suffix == f".{ending}":
-        return path
-    path = path.with_name(f"{path.name}.{ending}")
-    if path.exists():
-        raise FileExistsError(f"{path} is there already: choose it by its whole name")
-    return path
+    return asked_file(plot, name.rstrip("."), stem, {ending.upper(): f".{ending}"})
 
 
 class Keeper(QtCore.QObject):

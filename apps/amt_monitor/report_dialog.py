@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.asked_file import asked_file
 from amt_monitor.background import Background
 from amt_monitor.buttons import Buttons
 from amt_monitor.report_pdf import pdf_of
@@ -22,7 +23,7 @@ FIELDS = {
     "client": ("&Client", "for whom"),
     "engineer": ("&Engineer", "by whom"),
 }
-PDF, HTML = "PDF, one page in A4 (*.pdf)", "HTML, whole in itself (*.html)"
+PAGES = {"PDF, one page in A4": ".pdf", "HTML, whole in itself": ".html"}
 
 
 class ReportDialog(QtWidgets.QDialog):
@@ -97,9 +98,13 @@ class ReportDialog(QtWidgets.QDialog):
         return found | {"note": self._note.toPlainText().strip()}
 
     def _choose(self) -> None:
-        path = asked_path(self, f"{self.results.name}-report")
-        if path is not None:
-            self.write(path)
+        try:
+            path = asked_page(self, f"{self.results.name}-report")
+        except OSError as error:
+            self._refused(str(error))
+        else:
+            if path is not None:
+                self.write(path)
 
     def write(self, path: Path) -> None:
         """Write the page to a file that ends in .html or .pdf; the old one of that name goes."""
@@ -135,20 +140,14 @@ def make_room(dialog: QtWidgets.QDialog) -> None:
         dialog.resize(dialog.width(), max(dialog.height(), least))
 
 
-def asked_path(over: QtWidgets.QWidget, usual: str) -> Path | None:
-    """The file that a person chooses for a page, with its ending; None for none."""
-    name, kind = QtWidgets.QFileDialog.getSaveFileName(
-        over, "Save the page", f"{usual}.pdf", f"{PDF};;{HTML}"
-    )
-    if not name:
-        return None
-    ending = ".html" if kind == HTML else ".pdf"
-    return Path(name) if Path(name).suffix in (".html", ".pdf") else Path(f"{name}{ending}")
+def asked_page(over: QtWidgets.QWidget, stem: str) -> Path | None:
+    """The file that a person chooses for a page, with its ending; as `asked_file`."""
+    return asked_file(over, "Save the page", stem, PAGES)
 
 
 def writing(path: Path, page: str) -> Callable[[], Path]:
     """What is left to be done where a disk may be waited for: Qt lays out text here alone."""
-    return partial(_written, path, pdf_of(page) if path.suffix == ".pdf" else page)
+    return partial(_written, path, pdf_of(page) if path.suffix.lower() == ".pdf" else page)
 
 
 def _written(path: Path, made: str | bytes) -> Path:

@@ -249,6 +249,7 @@ def test_rows_are_written_behind_the_window(qtbot, open_history, levels, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["kept.csv"]
     choose(tmp_path / "kept", f"not saved: {written} is there already")
     choose(written, f"saved as {written}")
+    choose(tmp_path / "kept.CSV", f"saved as {tmp_path / 'kept.CSV'}")
     choose("/no such folder/history.csv", "not saved: ")
 
 

@@ -15,7 +15,7 @@ from amt_monitor.drops import KEPT, SOUND, Drops
 from amt_monitor.file_desk import FileDesk
 from amt_monitor.open_dialog import OpenDialog
 from amt_monitor.recent_menu import RecentMenu
-from amt_monitor.report_dialog import ReportDialog
+from amt_monitor.report_dialog import ReportDialog, asked_page
 from amt_monitor.results_window import OpenedResults, ResultsWindow
 from amt_monitor.settings import Settings
 from amt_stream.results import read_results
@@ -100,6 +100,51 @@ def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
     qtbot.waitUntil(
         lambda: dialog.told.geometry().top() > note.geometry().bottom(), timeout=WAIT_MS
     )
+
+
+@pytest.mark.parametrize("kind", [ReportDialog, lambda results: CompareWindow(results, results)])
+def test_no_page_overwrites_what_a_person_was_not_asked_about(
+    qtbot, shown, log, tmp_path, monkeypatch, kind
+):
+    dialog = shown(kind(read_results(log)))
+    precious = tmp_path / "hall.pdf"
+    precious.write_text("precious")
+
+    def choose(name):
+        chosen = str(tmp_path / name), "PDF, one page in A4 (*.pdf)"
+        monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: chosen)
+        dialog.findChild(QtWidgets.QPushButton, "save").click()
+
+    said = lambda: " ".join(one.text() for one in dialog.findChildren(QtWidgets.QLabel))  # noqa: E731
+    choose("hall")
+    assert "hall.pdf is there already" in said()
+    choose("room")
+    qtbot.waitUntil(lambda: "room.pdf" in said(), timeout=WAIT_MS)
+    assert (tmp_path / "room.pdf").read_bytes().startswith(b"%PDF")
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "wanted"),
+    [
+        ("hall", "PDF", "hall.pdf"),
+        ("hall", "HTML", "hall.html"),
+        ("hall", "", "hall.pdf"),
+        ("hall.pdf", "HTML", "hall.html"),
+        ("hall.html", "PDF", "hall.html"),
+        ("hall.PDF", "PDF", "hall.PDF"),
+        ("hall.Html", "HTML", "hall.Html"),
+        ("hall 1.5", "HTML", "hall 1.5.html"),
+    ],
+)
+def test_a_page_is_what_was_chosen(tmp_path, monkeypatch, name, kind, wanted):
+    def choose(over, title, usual, filters):
+        assert usual == "night.pdf"
+        told = next((one for one in filters.split(";;") if kind and one.startswith(kind)), "")
+        return str(tmp_path / name), told
+
+    monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", choose)
+    assert asked_page(None, "night") == tmp_path / wanted
 
 
 def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
