@@ -291,6 +291,10 @@ class Frames:
             return float(self.utc[-1])
         return self.later.epoch + self.later.ends_s[1]
 
+    def moment(self, kind: str, text: str = "") -> Event:
+        """An event at the last of these."""
+        return Event(kind, int(self.sample[-1]), self.end_s, self.end_utc, text=text)
+
     def copy(self) -> "Frames":
         """The same rows in arrays of their own."""
         values = self.values

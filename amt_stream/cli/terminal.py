@@ -27,6 +27,7 @@ from amt_stream.session import SessionLog
 if TYPE_CHECKING:
     from amt_stream.engine.health import Health
     from amt_stream.engine.runner import Engine
+    from amt_stream.frames import Frames
 
 DRAW_S = 0.1
 LINE_S = 1.0
@@ -145,6 +146,7 @@ class TerminalMeter(Generic[Shown]):
         self._paused = self._stopped = self._quit = self._listed = False
         self._frozen: Shown | None = None
         self._note: str | None = None
+        self._marked: Frames | None = None
         self._keeper = keeper_in(engine.sinks)
         self._told = ""
         self.make_log: Callable[[], SessionLog] | None = None
@@ -203,7 +205,8 @@ class TerminalMeter(Generic[Shown]):
         self._frozen = self.reading() if self._frozen is None else None
 
     def mark(self) -> None:
-        """Ask for a note: keys go to it until it is entered."""
+        """Keep this moment, and ask for a note of it: keys go to it until it is entered."""
+        self._marked = self._engine.history.latest
         count = sum(event.kind == "mark" for event in self._engine.events) + 1
         self._note = f"mark {count}"
 
@@ -335,7 +338,10 @@ class TerminalMeter(Generic[Shown]):
 
     def _write_note(self, key: str, note: str) -> None:
         if key in "\r\n":
-            self._engine.mark(note)
+            if self._marked is None:
+                self._engine.mark(note)
+            else:
+                self._engine.tell_event(self._marked.moment("mark", note))
             self._told = f"marked: {note}"
         if key in ("\r", "\n", ESCAPE):
             self._note = None

@@ -472,7 +472,7 @@ class Engine:
         self._measurement.commands.put(self._telling.notes)
 
     def tell_event(self, event: Event) -> None:
-        """Tell what a sink has found in the sound, within 0.2 s [any-thread]."""
+        """Tell what was found in the sound, by a sink or a person, within 0.2 s [any-thread]."""
         self._telling.by_sink(event)
 
     def _index_of(self, row: str | None) -> int | None:

@@ -18,6 +18,8 @@ from amt_monitor.models_menu import swap_models
 from amt_monitor.settings import Settings
 from amt_monitor.top_bar import clock
 from amt_stream.events import keeper_in
+from amt_stream.frames import Event
+from amt_stream.outputs import FollowedReadings
 from amt_stream.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -124,19 +126,39 @@ class Controls(QtCore.QObject):
             self.measurement.engine.reset()
 
     def mark(self) -> None:
-        """Ask for a note, and keep it with the moment at which it is given."""
-        engine = self.measurement.engine
+        """Keep this moment with a note, which is asked for."""
+        engine, readings = self.measurement.engine, self.measurement.readings
         if engine is None or not self.measurement.measuring:
             return
-        readings = self.measurement.readings
+        latest = engine.history.latest
         events = engine.events if readings is None else readings.events
         count = sum(event.kind == "mark" for event in events) + 1
         dialog = QtWidgets.QInputDialog(self._front())
         dialog.setWindowTitle("Marker")
         dialog.setLabelText("Note")
         dialog.setTextValue(f"mark {count}")
-        dialog.textValueSelected.connect(engine.mark)
+
+        def keep(text: str) -> None:
+            if latest is None:
+                engine.mark(text)  # before there are readings one moment is as good as another
+                return
+            event = latest.moment("mark", text)
+            self._once_free(lambda: self._keep_mark(event, readings))
+
+        dialog.textValueSelected.connect(keep)
         dialog.open()
+
+    def _keep_mark(self, event: Event, readings: FollowedReadings | None) -> None:
+        """Tell it where its measurement still runs; else keep it with what was read."""
+        engine, same = self.measurement.engine, self.measurement.readings is readings
+        if engine is not None and same and self.measurement.measuring:
+            engine.tell_event(event)
+        elif readings is None or not same:
+            self.told.emit(f"the marker was not kept, its measurement is no more: {event.text}")
+        else:
+            readings.event(event)
+            if log_in(engine) is not None:
+                self.told.emit(f"the marker is not in the log, which had ended: {event.text}")
 
     def log(self) -> None:
         """Log from here on, or no more."""

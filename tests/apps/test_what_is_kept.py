@@ -11,6 +11,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
 from amt_stream.presets import Preset
 from amt_stream.session import SessionLog
+from amt_stream.session.reading import Session
 from amt_stream.table import Sound, Table
 
 FS = 48000
@@ -99,3 +100,57 @@ def test_a_log_from_the_beginning_has_all_and_is_followed_by_another(qtbot, meas
     qtbot.waitUntil(lambda: window.measurement.begun == 3, timeout=15000)
     qtbot.wait(200)
     assert log_in(window.measurement.engine) is None
+
+
+def asked_note(qtbot, window):
+    qtbot.keyClick(window, Key.Key_M)
+    shown = (one for one in window.findChildren(QtWidgets.QInputDialog) if one.isVisible())
+    return next(shown)
+
+
+def marks(events):
+    return [(event.text, event.time_s) for event in events if event.kind == "mark"]
+
+
+def test_a_marker_is_of_the_moment_at_which_its_key_was_pressed(qtbot, measured):
+    window = measured.window
+    measured.hear(1)
+    qtbot.keyClick(window, Key.Key_L)
+    note = asked_note(qtbot, window)
+    measured.hear(3)
+    note.setTextValue("door opens")
+    note.accept()
+    readings = window.measurement.readings
+    qtbot.waitUntil(lambda: marks(readings.events) != [], timeout=5000)
+    window.measurement.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
+    events = marks(Session(measured.logs[0].path).events())
+    assert events == marks(readings.events) == [("door opens", pytest.approx(1.0, abs=0.1))]
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_a_note_of_a_sound_that_has_ended_meanwhile_is_kept(qtbot, measured, logged):
+    window = measured.window
+    measured.hear(1)
+    if logged:
+        qtbot.keyClick(window, Key.Key_L)
+    note = asked_note(qtbot, window)
+    window.measurement.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
+    note.setTextValue("crash")
+    note.accept()
+    events = window.measurement.readings.events
+    assert marks(events) == [("crash", pytest.approx(1.0, abs=0.1))]
+    assert ("not in the log, which had ended: crash" in window.message.text) == logged
+
+
+def test_a_note_of_a_measurement_that_is_no_more_is_told(qtbot, measured):
+    window = measured.window
+    measured.hear(1)
+    note = asked_note(qtbot, window)
+    window.controls.anew()
+    qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
+    note.setTextValue("crash")
+    note.accept()
+    assert "was not kept" in window.message.text
+    assert "crash" in window.message.text
