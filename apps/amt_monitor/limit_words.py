@@ -1,6 +1,6 @@
 """Limits in the words of the window."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from amt_monitor.captions import caption_of
@@ -17,17 +17,27 @@ WORDS = {
 }
 """Of each state."""
 
+HEARD = ("paused", "frozen")
+"""Why readings stand still while limits are judged all the same."""
+
 WORST = ("red", "amber", "uncalibrated", "unknown", "green")
 
 
-def state_of(limit: Limit, values: Mapping[str, Any]) -> str:
-    """How it stands in a row; "unknown" in one that does not say."""
-    state = str(values.get(limit.state, ""))
+def silence(held: Collection[str]) -> str:
+    """Why nothing is measured, of all the words for why readings stand still; "" while it is."""
+    return next((why for why in held if why not in HEARD), "")
+
+
+def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """How it stands in a row; "unknown" in one that does not say, and while nothing is measured."""
+    state = "" if silence(held) else str(values.get(limit.state, ""))
     return state if state in STATES else "unknown"
 
 
-def state_words(limit: Limit, values: Mapping[str, Any]) -> str:
+def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """As "over the limit"; of what is not to be below, "below the limit"."""
+    if why := silence(held):
+        return f"not known: {why}"
     state = state_of(limit, values)
     return "below the limit" if limit.below and state == "red" else WORDS[state]
 
@@ -41,8 +51,10 @@ def value_words(limit: Limit, values: Mapping[str, Any]) -> str:
     return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"
 
 
-def forecast_words(limit: Limit, values: Mapping[str, Any]) -> str:
+def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """What reaches the limit, and what does not; "" of one that has no forecast."""
+    if silence(held):
+        return ""
     allowed, until = forecast(limit, values)
     told = []
     if until is not None:
@@ -60,6 +72,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def worst(limits: Iterable[Limit], values: Mapping[str, Any]) -> Limit | None:
+def worst(
+    limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
+) -> Limit | None:
     """The one that asks for something first; None where there is none."""
-    return min(limits, key=lambda limit: WORST.index(state_of(limit, values)), default=None)
+    return min(limits, key=lambda limit: WORST.index(state_of(limit, values, held)), default=None)

@@ -104,13 +104,14 @@ class LimitsPane(Pane):
             self.words.append((state, words))
         self.body.addWidget(self._room, 1)
 
-    def read(self, look: "Look") -> None:
-        values = look.values
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        values, held = look.values, look.held
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
-            light.show_state(state_of(limit, values))
-            text = state_words(limit, values)
+            light.show_state(state_of(limit, values, held))
+            text = state_words(limit, values, held)
             state.setText(text[:1].upper() + text[1:])
-            told = value_words(limit, values), forecast_words(limit, values)
+            told = value_words(limit, values), forecast_words(limit, values, held)
             words.setText("\n".join(filter(None, told)))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:

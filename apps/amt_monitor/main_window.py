@@ -389,11 +389,14 @@ class MainWindow(QtWidgets.QMainWindow):
         values = {} if readings is None else readings.row or {}
         if self.measurement.measuring:
             self._alarm.look(limits, values, self.settings.get("limit_sound", False))
-        of = worst(limits, values)
+        held = self._held
+        of = worst(limits, values, held)
         told = [self.windowTitle()]
         if of is not None:
-            told += [state_words(of, values), value_words(of, values), forecast_words(of, values)]
-        self._tray.tell("" if of is None else state_of(of, values), "\n".join(filter(None, told)))
+            told += [state_words(of, values, held), value_words(of, values)]
+            told.append(forecast_words(of, values, held))
+        state = "" if of is None else state_of(of, values, held)
+        self._tray.tell(state, "\n".join(filter(None, told)))
 
     def _move(self) -> None:
         if self.docks and not self.area.is_seen:
@@ -417,9 +420,9 @@ class MainWindow(QtWidgets.QMainWindow):
         seen = self.area.seen
         for pane in seen.values():
             pane.read(look)
+        self._judge()
         if seen:
             self.shown = Shown(look, {name: pane.texts() for name, pane in seen.items()})
-        self._judge()
         self._show_wall()
 
     def _judge(self) -> None:

@@ -160,14 +160,15 @@ class WallView(QtWidgets.QWidget):
 
     def _show_limit(self, look: "Look") -> None:
         limits = look.readings.limits if look.readings is not None else ()
-        of = worst(limits, look.values)
+        values, held = look.values, look.held
+        of = worst(limits, values, held)
         for widget in (self.light, self.state, self.limit):
             widget.setVisible(of is not None)
         if of is not None:
-            self.light.show_state(state_of(of, look.values))
-            words = state_words(of, look.values)
+            self.light.show_state(state_of(of, values, held))
+            words = state_words(of, values, held)
             self.state.setText(words[:1].upper() + words[1:])
-            told = value_words(of, look.values), forecast_words(of, look.values)
+            told = value_words(of, values), forecast_words(of, values, held)
             self.limit.setText(". ".join(filter(None, told)))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:

@@ -408,6 +408,26 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
     assert theme.colors.red not in pixels(pane.lights[0])
 
 
+def test_a_limit_is_not_known_while_nothing_is_measured(qtbot, engine_of, open_readings):
+    limits = [Limit("laf_db", 80.0, name="loud")]
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=limits))
+    pane = window.docks["limits"].pane
+    light, badge = pane.lights[0], pane.badge
+    wait_until(qtbot, window, lambda: light.state == "green")
+    qtbot.keyClick(window, Key.Key_Space)
+    wait_until(qtbot, window, lambda: "paused" in badge.text)
+    assert light.state == "green"
+    qtbot.keyClick(window, Key.Key_Space)
+    wait_until(qtbot, window, lambda: not badge.text)
+    qtbot.keyClick(window, Key.Key_S)
+    wait_until(qtbot, window, lambda: "stopped" in badge.text)
+    assert light.state == "unknown"
+    assert pane.texts()[0].startswith("Not known: stopped\nLAF ")
+    assert window.shown.texts["limits"] == pane.texts()
+    qtbot.keyClick(window, Key.Key_S)
+    wait_until(qtbot, window, lambda: light.state == "green" and not badge.text)
+
+
 def pixels(widget):
     picture = widget.grab().toImage()
     size = picture.width(), picture.height()

@@ -66,6 +66,9 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     for label in (wall.limit, wall.source):
         label.setText("many words " * 40)
     assert wall.minimumSizeHint().width() < wall.width()
+    qtbot.keyClick(wall, Key.Key_S)
+    qtbot.waitUntil(lambda: wall.state.text() == "Not known: stopped", timeout=10000)
+    assert wall.light.state == "unknown"
 
 
 def test_it_is_dark_in_every_theme(qtbot, on_wall):
