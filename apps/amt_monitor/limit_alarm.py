@@ -12,6 +12,10 @@ class LimitAlarm:
 
     def __init__(self, sound: Callable[[], object]) -> None:
         self._sound = sound
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget how limits stood: another measurement begins."""
         self._red: set[str] = set()
 
     def look(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:

@@ -101,7 +101,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._told = ""
         self._cleared: Event | None = None
         self._sure = False
-        self._alarm = LimitAlarm(QtWidgets.QApplication.beep)
+        self._alarm, self._alarm_of = LimitAlarm(QtWidgets.QApplication.beep), 0
         self._tray = Tray(self)
         self._tray.asked.connect(self._come_back)
         self._build(make_log)
@@ -387,6 +387,9 @@ class MainWindow(QtWidgets.QMainWindow):
         readings = self.measurement.readings
         limits = () if readings is None else readings.limits
         values = {} if readings is None else readings.row or {}
+        if self._alarm_of != self.measurement.begun:
+            self._alarm_of = self.measurement.begun
+            self._alarm.begin_anew()
         if self.measurement.measuring:
             self._alarm.look(limits, values, self.settings.get("limit_sound", False))
         held = self._held

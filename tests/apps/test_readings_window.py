@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor import run_window
 from amt_monitor.docks import AREA, Dock
 from amt_monitor.kinds import Kind
+from amt_monitor.limit_alarm import LimitAlarm
 from amt_monitor.model_panes import lu_text
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import theme
@@ -426,6 +427,16 @@ def test_a_limit_is_not_known_while_nothing_is_measured(qtbot, engine_of, open_r
     assert window.shown.texts["limits"] == pane.texts()
     qtbot.keyClick(window, Key.Key_S)
     wait_until(qtbot, window, lambda: light.state == "green" and not badge.text)
+
+
+def test_a_limit_sounds_again_in_another_measurement(qtbot, engine_of, open_readings):
+    limits, sounds = [Limit("laeq_1s_db", 20.0, name="soft")], []
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=limits))
+    window.settings.put(limit_sound=True)
+    window._alarm = LimitAlarm(lambda: sounds.append(window.measurement.begun))
+    wait_until(qtbot, window, lambda: sounds == [1])
+    qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
+    wait_until(qtbot, window, lambda: sounds == [1, 2])
 
 
 def pixels(widget):
