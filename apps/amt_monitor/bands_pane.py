@@ -94,6 +94,10 @@ class BandsPane(ReadingPane):
             curves = np.concatenate(highest, axis=1)
             self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        self._held.stand_still("frozen" in look.held)
+
     def begin_anew(self) -> None:
         self._held.clear()
         self._follower.clear()

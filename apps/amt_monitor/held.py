@@ -19,8 +19,8 @@ class Held:
 
     def clear(self) -> None:
         """Forget all."""
-        self.greatest: Curves | None = None
-        """Of all that counts; None before there is any."""
+        self._greatest: Curves | None = None
+        self._still: tuple[Curves | None, Curves | None] | None = None
         self._from_s = 0.0
         self._before: tuple[float, Curves | None] = 0.0, None
         self._slots: list[tuple[int, Curves]] = []
@@ -41,8 +41,8 @@ class Held:
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
         if from_s > self._from_s:
-            self._before = self._from_s, self.greatest
-            self.greatest = None
+            self._before = self._from_s, self._greatest
+            self._greatest = None
         elif from_s == self._before[0] < self._from_s and self._before[1] is not None:
             self._count(self._before[1])
         self._from_s = from_s
@@ -63,14 +63,28 @@ class Held:
             slots.pop(0)
 
     def _count(self, curves: Curves) -> None:
-        if self.greatest is None or self.greatest.shape != curves.shape:
-            self.greatest = curves
+        if self._greatest is None or self._greatest.shape != curves.shape:
+            self._greatest = curves
         else:
-            self.greatest = np.fmax(self.greatest, curves)
+            self._greatest = np.fmax(self._greatest, curves)
+
+    def stand_still(self, still: bool) -> None:
+        """Give what there is now until this is told False; what is new is taken in."""
+        if not still:
+            self._still = None
+        elif self._still is None:
+            self._still = self.held, self.greatest
+
+    @property
+    def greatest(self) -> Curves | None:
+        """Of all that counts; None before there is any."""
+        return self._greatest if self._still is None else self._still[1]
 
     @property
     def held(self) -> Curves | None:
         """The greatest of the last two seconds; None before there is any."""
+        if self._still is not None:
+            return self._still[0]
         if not self._slots:
             return None
         return np.asarray(np.fmax.reduce([curves for _, curves in self._slots]))

@@ -239,7 +239,10 @@ class MainWindow(QtWidgets.QMainWindow):
         """Hold the picture; the measurement goes on behind it."""
         self.frozen, self._frozen_of = not self.frozen, self.measurement.begun
         self.actions_by_name["freeze"].setChecked(self.frozen)
-        self._judge()
+        if self.frozen and self.measurement.engine is not None:
+            # A maximum that is asked for later is not below the curve that is held.
+            self.area.hear(self.measurement.engine, self.measurement.readings)
+        self._judge(hidden=True)
 
     def wall(self) -> None:
         """Two or three numbers on all of the screen; again, as before."""
@@ -428,12 +431,13 @@ class MainWindow(QtWidgets.QMainWindow):
             self.shown = Shown(look, {name: pane.texts() for name, pane in seen.items()})
         self._show_wall()
 
-    def _judge(self) -> None:
+    def _judge(self, hidden: bool = False) -> None:
         if self._look is None:
             return
         look = replace(self._look, held=self._held)
-        for pane in self.area.seen.values():
-            pane.judge(look)
+        for dock in self.docks.values():
+            if dock.pane is not None and (hidden or dock.is_seen):
+                dock.pane.judge(look)
 
     def _show_state(self) -> None:
         """Also while hidden: an engine that has ended by itself must be put away."""

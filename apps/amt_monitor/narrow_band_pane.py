@@ -136,6 +136,10 @@ class NarrowBandPane(ReadingPane):
         text = f"{number_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
         self.cursor.set([(lg, text)])
 
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        self._held.stand_still("frozen" in look.held)
+
     def begin_anew(self) -> None:
         self._held.clear()
         self._follower.clear()

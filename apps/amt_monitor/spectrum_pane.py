@@ -104,6 +104,10 @@ class SpectrumPane(Pane):
         if specific is not None:
             self.draw(specific[:, -1])
 
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        self._held.stand_still("frozen" in look.held)
+
     def begin_anew(self) -> None:
         self._held.clear()
         self._follower.clear()

@@ -24,6 +24,7 @@ class Waterfall(Layer):
         self.kind: int | None = None
         self._values = np.full((kinds, rows, columns), np.nan, np.float32)
         self._newest = -1
+        self._held: tuple[NDArray[np.float32], int] | None = None
         self._image: QtGui.QImage | None = None
         self._painted = -1
 
@@ -35,6 +36,19 @@ class Waterfall(Layer):
         self._values[:] = np.nan
         self._newest = -1
         self.place()
+
+    def hold(self, held: bool) -> None:
+        """Show nothing newer than now until this is told False; what is new is taken in."""
+        if not held and self._held is not None:
+            self._held = None
+            self.place()
+        elif held and self._held is None:
+            self._held = self._values.copy(), self._newest
+
+    @property
+    def _looked_at(self) -> tuple[NDArray[np.float32], int]:
+        """The values that are shown, and the newest column of them."""
+        return self._held or (self._values, self._newest)
 
     def set_colors(self, low: float, high: float) -> None:
         """What the first and the last color stand for."""
@@ -63,18 +77,20 @@ class Waterfall(Layer):
             self._values[..., blank % ring] = np.nan
         self._values[..., at] = values
         self._newest = column
-        self.plot.update(self.plot.inside)
+        if self._held is None:
+            self.plot.update(self.plot.inside)
 
     def curve(self, time_s: float) -> NDArray[np.float32]:
         """The values `(row,)` of a time; NaN where there are none, or not any more."""
         column, ring = int(time_s / self.column_s), self._values.shape[-1]
-        if not max(0, self._newest - ring + 1) <= column <= self._newest:
+        newest = self._looked_at[1]
+        if not max(0, newest - ring + 1) <= column <= newest:
             return np.full(self._values.shape[1], np.nan, np.float32)
         return self._shown(column % ring, 1)[:, 0].copy()
 
     def _shown(self, first: int, count: int) -> NDArray[np.float32]:
         """Columns `(row, column)` as they are shown."""
-        values = self._values[..., first : first + count]
+        values = self._looked_at[0][..., first : first + count]
         return np.asarray(np.fmax.reduce(values) if self.kind is None else values[self.kind])
 
     def place(self) -> None:
@@ -83,13 +99,14 @@ class Waterfall(Layer):
         self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        if self._newest < 0:
+        newest = self._looked_at[1]
+        if newest < 0:
             return
-        image = self._brought_up()
+        image = self._brought_up(newest)
         ring, wide = self._values.shape[-1], image.width()
         area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
         # The newest column is still growing, and is painted when it is whole.
-        oldest = self._newest % ring * wide / ring
+        oldest = newest % ring * wide / ring
         left = area.width() * (1 - oldest / wide)
         high = image.height()
         for source, target in (
@@ -100,7 +117,7 @@ class Waterfall(Layer):
             target.translate(area.topLeft())
             painter.drawImage(target, image, source)
 
-    def _brought_up(self) -> QtGui.QImage:
+    def _brought_up(self, newest: int) -> QtGui.QImage:
         """The picture, in the size that it is shown in, with all columns that are whole."""
         ring = self._values.shape[-1]
         if self._image is None:
@@ -113,12 +130,12 @@ class Waterfall(Layer):
             )
             self._image.fill(0)
             self._painted = -1
-        first = max(self._painted, self._newest - ring + 1, 0)
-        while first < self._newest:
-            count = min(self._newest - first, ring - first % ring)
+        first = max(self._painted, newest - ring + 1, 0)
+        while first < newest:
+            count = min(newest - first, ring - first % ring)
             self._paint_columns(self._image, first % ring, count)
             first += count
-        self._painted = self._newest
+        self._painted = newest
         return self._image
 
     def _paint_columns(self, image: QtGui.QImage, first: int, count: int) -> None:

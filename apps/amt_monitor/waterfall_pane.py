@@ -70,6 +70,10 @@ class WaterfallPane(Pane):
             for k, first in enumerate(columns.tolist()):
                 self.draw(float(time_s[first]), greatest[:, k])
 
+    def judge(self, look: "Look") -> None:
+        super().judge(look)
+        self.colors.hold("frozen" in look.held)
+
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         """Show `(ear, channel)` in sone/Cam."""
         self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))

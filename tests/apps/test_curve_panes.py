@@ -45,6 +45,12 @@ def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():
     held.take(3.2, several, np.array([True, False, True]), 1, from_s=3.0)
     assert held.greatest.tolist() == [2.0, 7.0]
     assert held.held.tolist() == [8.0, 9.0]
+    held.stand_still(True)
+    held.take(9.0, np.full((2, 1), 20.0), every, 1, from_s=3.0)
+    assert held.greatest.tolist() == [2.0, 7.0]
+    assert held.held.tolist() == [8.0, 9.0]
+    held.stand_still(False)
+    assert held.greatest.tolist() == held.held.tolist() == [20.0, 20.0]
     held.clear()
     assert held.held is held.greatest is None
 
@@ -72,6 +78,25 @@ def test_the_waterfall_moves_to_the_left(shown):
     assert color_at(pane, 29.0, 20.0) == table[254]
     pane.top.setCurrentIndex(3)
     assert color_at(pane, 29.0, 20.0) not in (table[254], blank)
+
+
+def test_a_waterfall_that_is_held_stays_and_has_all_afterwards(shown):
+    pane = shown(WaterfallPane())
+    table = color_table()
+    silent, loud = np.zeros((2, 150)), np.full((2, 150), 1.0)
+    for k in range(100):
+        pane.draw((k + 0.5) * COLUMN_S, loud if k < 50 else silent)
+    held = pane.plot.grab().toImage()
+    pane.colors.hold(True)
+    # More than there is room for.
+    for k in range(100, 100 + COLUMNS):
+        pane.draw((k + 0.5) * COLUMN_S, loud if k >= 600 else silent)
+    assert pane.plot.grab().toImage() == held
+    pane.ear.setCurrentText("left ear")
+    assert pane.plot.grab().toImage() == held
+    pane.colors.hold(False)
+    for age_s, color in ((1.0, 254), (9.0, 254), (11.0, 0), (59.0, 0)):
+        assert color_at(pane, age_s, 20.0) == table[color], age_s
 
 
 def test_another_ear_is_shown_with_all_its_past(shown):

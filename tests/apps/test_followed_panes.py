@@ -140,6 +140,34 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
     qtbot.waitUntil(lambda: most() < loudest / 3, timeout=5000)
 
 
+def test_what_is_frozen_stays_in_colors_and_maxima(qtbot, open_window, model):
+    source = SignalSource(tone_with_click(3.0), FS)
+    window = open_window(lambda wanted: Engine(source, model))
+    spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
+    readings = window.measurement.readings
+    waterfall.toggleViewAction().trigger()
+    qtbot.waitUntil(lambda: waterfall.is_seen, timeout=5000)
+    colors = waterfall.pane.colors
+    qtbot.waitUntil(lambda: bool(np.isfinite(colors.curve(0.55)).all()), timeout=5000)
+    qtbot.waitUntil(lambda: (readings.row["max_ltl_sone"] or 0) > 0, timeout=5000)
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_F)
+    assert reached(readings) < 3.0
+    picture = waterfall.pane.plot.grab().toImage()
+    qtbot.waitUntil(lambda: reached(readings) > 3.4, timeout=10000)
+    qtbot.wait(300)
+    assert waterfall.pane.plot.grab().toImage() == picture
+    spectrum.raise_()
+    qtbot.waitUntil(lambda: spectrum.is_seen, timeout=5000)
+    pane = spectrum.pane
+    pane.most.click()
+    most = lambda: pane.greatest[0].y.max(initial=0.0)  # noqa: E731
+    held = most()
+    assert held > 0
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_F)
+    qtbot.waitUntil(lambda: most() > 3 * held, timeout=5000)
+    assert np.isfinite(colors.curve(3.25)).all()
+
+
 def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     source = SignalSource(tone_with_click(1.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
