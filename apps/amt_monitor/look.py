@@ -77,6 +77,13 @@ class Look:
         found = map(_specific, self.frames.values())
         return next((one for one in found if one is not None), None)
 
+    def model_of(self, reading: str) -> str | None:
+        """The model that a reading is of; None where there is no such reading."""
+        readings = self.readings
+        if readings is None:
+            return None
+        return next((model for model in readings.models if reading in readings.of(model)), None)
+
     def doubts(self, model: str | None = None) -> "Doubts":
         """Why readings of a model, or of the first one, are to be doubted."""
         name = next(iter(self.frames)) if model is None else model

@@ -474,8 +474,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._show_calibration(engine)
         state = measurement.state
         self.status.setText(status_text(engine, state, measurement.measured_s))
-        values = self._look.values if self._look else {}
-        self.setWindowTitle(title_text(engine, state, values))
+        self.setWindowTitle(title_text(engine, state, self._look))
         if not measurement.measuring or self.frozen:
             self._judge()  # what has come in sight meanwhile
 

@@ -1,6 +1,6 @@
 """The status line, and the title of the window, in words."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amt_monitor.top_bar import clock
 from amt_stream.events import keeper_in
@@ -8,8 +8,7 @@ from amt_stream.plain import plain
 from amt_stream.rows import reading_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from amt_monitor.look import Look
     from amt_stream.engine import Engine
 
 HEADLINES = {
@@ -36,13 +35,19 @@ def status_text(engine: "Engine", state: str, measured_s: float) -> str:
     return plain(" \N{MIDDLE DOT} ".join(words))
 
 
-def title_text(engine: "Engine | None", state: str, values: "Mapping[str, Any]") -> str:
-    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state where it does not run."""
+def title_text(engine: "Engine | None", state: str, look: "Look | None") -> str:
+    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state where it does not run.
+
+    A reading that is not calibrated says so.
+    """
     if engine is None:
         return "amt-stream"
+    values = look.values if look is not None else {}
     name = next((one for one in HEADLINES if values.get(one) is not None), None)
     told = state
-    if name is not None and state == "running":
+    if look is not None and name is not None and state == "running":
         unit = name.rpartition("_")[2].replace("db", "dB").replace("lufs", "LUFS")
         told = f"{HEADLINES[name]} {reading_text(name, values[name])} {unit}"
+        if look.doubts(look.model_of(name)).uncalibrated:
+            told += ", uncalibrated"
     return plain(f"{told} - {engine.source.name} - amt-stream")

@@ -136,7 +136,7 @@ class WallView(QtWidgets.QWidget):
         """Write what is read just now, and how far that can be trusted."""
         self.source.setText(plain(look.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
-        doubts = {name: look.doubts(model) for name, model in self._models(look).items()}
+        doubts = {name: look.doubts(look.model_of(name)) for name in self.numbers}
         uncalibrated = any(one.uncalibrated for one in doubts.values())
         words = dict.fromkeys(word for one in doubts.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
@@ -150,13 +150,6 @@ class WallView(QtWidgets.QWidget):
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))
         self._fit()
-
-    def _models(self, look: "Look") -> dict[str, str | None]:
-        """Of each number that is shown, the model that it is of."""
-        readings = look.readings
-        models = () if readings is None else readings.models
-        of = {name: model for model in models for name in (readings.of(model) if readings else ())}
-        return {name: of.get(name) for name in self.numbers}
 
     def _show_limit(self, look: "Look") -> None:
         limits = look.readings.limits if look.readings is not None else ()

@@ -244,6 +244,8 @@ def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readin
     assert window.bar.calibration.text == "uncalibrated"
     assert label(window, "laf_db").autoFillBackground()
     assert label(window, "lcpeak_db").autoFillBackground()
+    wait_until(qtbot, window, lambda: window.windowTitle().startswith("LAeq "))
+    assert window.windowTitle().partition(" - ")[0].endswith(" dB, uncalibrated")
     assert not programme.badge.text
     assert not label(window, "momentary_lufs").autoFillBackground()
     window.docks["spl"].open_alone()
