@@ -85,6 +85,8 @@ class Dock(QtWidgets.QDockWidget):
         if self._own is None:
             pane.alone = True
             self._own = OwnWindow(pane, self.kind.title, self._take_back)
+            # The keys of the window have their ways in it.
+            self._own.addActions(self.window().actions())
             self._own.resize(max(480, pane.width()), max(360, pane.height()))
             self._own.show()
             self.hide()

@@ -77,6 +77,22 @@ def test_enter_presses_and_space_pauses(qtbot, open_window, tone_engine):
     assert not window.docks["history"].isVisible()
 
 
+def test_keys_do_the_same_in_the_window_of_a_pane(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    dock = window.docks["history"]
+    dock.open_alone()
+    own, button = dock.pane.window(), dock.pane.choice
+    with qtbot.waitActive(own):
+        own.activateWindow()
+    button.setFocus()
+    qtbot.keyClick(button, Key.Key_Space)
+    qtbot.waitUntil(lambda: window.measurement.paused, timeout=5000)
+    qtbot.keyClick(own, Key.Key_S)
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
+    qtbot.keyClick(own, Key.Key_Escape)
+    qtbot.waitUntil(lambda: dock.pane.window() is window, timeout=5000)
+
+
 def test_menus_open_by_alt(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     actions = window.findChild(QtWidgets.QMenuBar).actions()
