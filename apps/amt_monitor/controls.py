@@ -234,7 +234,7 @@ class Controls(QtCore.QObject):
     def _open_wizard(self, device: str | int | None, wanted: Wanted, goes_on: bool) -> None:
         from amt_monitor.calibration_wizard import CalibrationWizard
 
-        wizard = CalibrationWizard(self._over, device)
+        wizard = CalibrationWizard(self._front(), device)
         kept: list[str] = []
         wizard.kept.connect(kept.append)
 
@@ -250,7 +250,7 @@ class Controls(QtCore.QObject):
 
     def calibrations(self) -> None:
         """Show what is kept of every microphone."""
-        kept = CalibrationList(self._over)
+        kept = CalibrationList(self._front())
         kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         kept.open()
 

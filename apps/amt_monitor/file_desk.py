@@ -25,7 +25,7 @@ FIELDS = "report"
 class FileDesk(QtCore.QObject):
     """Opens, saves, reports and compares; its dialogs stand over a window [main-thread].
 
-    over: the window; files may be dropped onto it
+    over: the window, and `front` what stands before it just now; files may be dropped onto it
     play: measures a sound file as it sounds
     now: what was measured so far, or None
     logged: the folder of the log that has all of it, or None: what is in a log is saved already
@@ -38,6 +38,7 @@ class FileDesk(QtCore.QObject):
         over: QtWidgets.QWidget,
         settings: Settings,
         *,
+        front: Callable[[], QtWidgets.QWidget],
         play: Callable[[Path], object],
         now: Callable[[], Results | None],
         logged: Callable[[], Path | None],
@@ -45,7 +46,7 @@ class FileDesk(QtCore.QObject):
         tell: Callable[[str], object],
     ) -> None:
         super().__init__(over)
-        self._over, self._settings = over, settings
+        self._front, self._settings = front, settings
         self._play, self._now, self._logged = play, now, logged
         self._options, self._tell = options, tell
         self._opened = OpenedResults(self)
@@ -63,14 +64,14 @@ class FileDesk(QtCore.QObject):
     def open_file(self) -> None:
         """Choose a sound or a file of rows."""
         name, _ = QtWidgets.QFileDialog.getOpenFileName(
-            self._over, "Open", "", f"{KINDS};;All files (*)"
+            self._front(), "Open", "", f"{KINDS};;All files (*)"
         )
         if name:
             self.open_path(Path(name))
 
     def open_session(self) -> None:
         """Choose the folder of a session."""
-        name = QtWidgets.QFileDialog.getExistingDirectory(self._over, "Open a session")
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Open a session")
         if name:
             self.open_path(Path(name))
 
@@ -82,7 +83,7 @@ class FileDesk(QtCore.QObject):
         elif kind == KEPT:
             self._opened.read(path)
         else:
-            dialog = OpenDialog(path, self._options(), self._over)
+            dialog = OpenDialog(path, self._options(), self._front())
             dialog.played.connect(self._play)
             dialog.analyzed.connect(self.show_results)
             _open(dialog)
@@ -97,7 +98,7 @@ class FileDesk(QtCore.QObject):
 
     def _save(self, results: Results) -> None:
         name, _ = QtWidgets.QFileDialog.getSaveFileName(
-            self._over, "Save the session as a folder", "session"
+            self._front(), "Save the session as a folder", "session"
         )
         if name:
             self.save_to(Path(name), results)
@@ -137,7 +138,7 @@ class FileDesk(QtCore.QObject):
         # Here and not above: a window starts 0.1 s sooner without what few open.
         from amt_monitor.report_dialog import ReportDialog
 
-        dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._over)
+        dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._front())
         dialog.written.connect(lambda _: self._settings.put(**{FIELDS: dialog.fields}))
         _open(dialog)
 
@@ -147,7 +148,7 @@ class FileDesk(QtCore.QObject):
 
     def compare_to(self, results: Results) -> None:
         """Choose what these results are compared with."""
-        name = QtWidgets.QFileDialog.getExistingDirectory(self._over, "Compare with the session")
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Compare with the session")
         if name:
             self._compared = results
             self._other.read(Path(name))
@@ -158,7 +159,7 @@ class FileDesk(QtCore.QObject):
         if self._compared is None:
             return
         try:
-            _open(CompareWindow(other, self._compared, self._over))
+            _open(CompareWindow(other, self._compared, self._front()))
         except Refusal as refusal:
             self._tell(plain(refusal))
 
@@ -168,7 +169,7 @@ class FileDesk(QtCore.QObject):
 
     def show_results(self, results: Results, path: Path | None = None) -> None:
         """Show what was kept, or analyzed."""
-        window = ResultsWindow(results, path, self._over)
+        window = ResultsWindow(results, path, self._front())
         actions = {"report": self.report_on, "compare": self.compare_to}
         window.asked.connect(lambda name: actions[name](results))
         _open(window)

@@ -177,6 +177,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.desk = FileDesk(
             self,
             self.settings,
+            front=lambda: self._front,
             play=self.controls.play,
             now=self._results,
             logged=lambda: self.controls.log_of_all,

@@ -299,6 +299,7 @@ def desk(qtbot, tmp_path):
     made.desk = FileDesk(
         window,
         made.settings,
+        front=lambda: window,
         play=made.played.append,
         now=lambda: made.now,
         logged=lambda: made.log,

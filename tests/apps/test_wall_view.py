@@ -3,6 +3,9 @@
 import pytest
 from pyqtgraph.Qt import QtCore
 
+from amt_monitor.calibration_list import CalibrationList
+from amt_monitor.calibration_wizard import CalibrationWizard
+from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, theme
 from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone
@@ -123,6 +126,21 @@ def test_it_follows_the_state_and_keys_work_in_it(qtbot, on_wall):
         qtbot.waitUntil(lambda: not wall.isVisible(), timeout=5000)
         assert window.isVisible()
         window.wall()
+
+
+def test_dialogs_stand_before_it(qtbot, on_wall, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    window, wall = on_wall()
+    kinds = {
+        "calibrations": CalibrationList,
+        "report": ReportDialog,
+        "calibrate": CalibrationWizard,
+    }
+    for name, kind in kinds.items():
+        window.actions_by_name[name].trigger()
+        qtbot.waitUntil(lambda kind=kind: wall.findChild(kind) is not None, timeout=15000)
+        wall.findChild(kind).reject()
+        qtbot.waitUntil(lambda kind=kind: wall.findChild(kind) is None, timeout=5000)
 
 
 def test_numbers_are_chosen_from_a_menu_and_remembered(qtbot, on_wall):
