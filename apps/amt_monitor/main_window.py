@@ -287,7 +287,7 @@ class MainWindow(QtWidgets.QMainWindow):
         """What was measured so far."""
         measurement, dock = self.measurement, self.docks.get("history")
         engine, readings = measurement.engine, measurement.readings
-        if engine is None or readings is None or dock is None:
+        if engine is None or readings is None or dock is None or not self._has_panes:
             return None
         if not isinstance(dock.pane, HistoryPane):
             return None
@@ -336,6 +336,11 @@ class MainWindow(QtWidgets.QMainWindow):
             if self.area.fit(look, self.measurement.begun):
                 self._list_panes()
         return look
+
+    @property
+    def _has_panes(self) -> bool:
+        """Whether the panes are those of this measurement; what it reads waits for them."""
+        return self.area.begun == self.measurement.begun
 
     @property
     def _held(self) -> list[str]:
@@ -416,7 +421,9 @@ class MainWindow(QtWidgets.QMainWindow):
             pane.move(look)
 
     def _read(self) -> None:
-        look = self._look_again()  # first: what is new is for the panes of this measurement
+        look = self._look_again()
+        if not self._has_panes:
+            return
         engine, readings = self.measurement.engine, self.measurement.readings
         if readings is not None and (rows := readings.take()):
             self.area.hand_on(rows)

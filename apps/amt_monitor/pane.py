@@ -127,7 +127,7 @@ class Pane(QtWidgets.QWidget):
         self.body.addWidget(self.head_bar)
 
     def begin_anew(self) -> None:
-        """Forget what was measured before: another measurement with the same models begins."""
+        """Forget what was measured before: another measurement that reads the same begins."""
 
     def move(self, look: "Look") -> None:
         """Paint what moves, thirty times a second at most, while it is seen."""

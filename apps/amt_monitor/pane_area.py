@@ -1,7 +1,7 @@
 """The panes of what is measured, in docks of a window, and how they lie."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -24,13 +24,15 @@ class PaneArea:
     """Makes docks for what can be seen of a measurement; a layout is kept for each set of them.
 
     docks: by the names of their panes
+    begun: how many measurements had when they were made, or used again
     """
 
     def __init__(self, window: QtWidgets.QMainWindow, settings: Settings) -> None:
         window.setDockNestingEnabled(True)
         self._window, self._settings = window, settings
         self.docks: dict[str, Dock] = {}
-        self._of: tuple[int, tuple[str, ...] | None] | None = None
+        self.begun = 0
+        self._read: Any = None
 
     @property
     def is_seen(self) -> bool:
@@ -46,14 +48,13 @@ class PaneArea:
     def fit(self, look: Look, begun: int) -> bool:
         """Make docks for what is measured, where that has changed; gives whether they are new.
 
-        begun: how many measurements have; the panes of one before are used again for the same
-            models
+        begun: how many measurements have; the panes of one before are used again where the same is
+            read: another input may have other columns
         """
-        names = None if look.readings is None else tuple(look.readings.models)
-        before, self._of = self._of, (begun, names)
-        if before == self._of:
+        if begun == self.begun:
             return False
-        if before is not None and names is not None and before[1] == names:
+        before, self.begun, self._read = self._read, begun, _read_in(look)
+        if before is not None and before == self._read:
             for pane in self._made():
                 pane.begin_anew()
             return False
@@ -114,3 +115,11 @@ class PaneArea:
 
     def _made(self) -> list[Pane]:
         return [dock.pane for dock in self.docks.values() if dock.pane is not None]
+
+
+def _read_in(look: Look) -> Any:
+    """What panes are made for: models, columns and limits; None where nothing is read."""
+    if (readings := look.readings) is None:
+        return None
+    columns = tuple(column.name for column in readings.rows.columns)
+    return readings.models, columns, readings.limits

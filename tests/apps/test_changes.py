@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from pyqtgraph.Qt import QtCore
+import soundfile
+from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.models_menu import swap_models
 from amt_monitor.theme import theme
-from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.models import Moore2016
 from amt_stream.presets import Preset
 from amt_stream.session import SessionLog
@@ -132,3 +133,39 @@ def test_other_models_have_other_panes(qtbot, open_window, heard):
     qtbot.waitUntil(lambda: "spl" in window.docks, timeout=30000)
     assert asked == [None, ("moore2016", "spl")]
     qtbot.waitUntil(lambda: "spl" in window.shown.texts, timeout=15000)
+
+
+@pytest.mark.parametrize("channels", [(2, 1), (1, 2)])
+def test_another_input_with_the_same_models_has_panes_of_its_own(
+    qtbot, open_window, tmp_path, channels
+):
+    paths = [tmp_path / f"{name}.wav" for name in ("first", "second")]
+    for path, count in zip(paths, channels, strict=True):
+        soundfile.write(path, tone(20.0, count), FS)
+    window = open_window(played(paths[0]))
+    window.controls.play(paths[1])
+    qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
+    qtbot.waitUntil(lambda: window.measurement.measured_s > 0.5, timeout=15000)
+    qtbot.waitUntil(lambda: window.docks["history"].pane.past.count > 5, timeout=5000)
+    qtbot.waitUntil(lambda: window.shown.look.engine is window.measurement.engine, timeout=5000)
+    left = window.docks["spl"].pane.findChild(QtWidgets.QLabel, "laf_left_db")
+    assert (left is not None) == (channels[1] == 2)
+    assert window.docks["history"].pane.past.has("laf_left_db") == (channels[1] == 2)
+
+
+def tone(seconds, channels):
+    sound = 0.05 * np.sin(2 * np.pi * 1000.0 * np.arange(round(seconds * FS)) / FS)
+    return np.repeat(sound[:, None], channels, axis=1)
+
+
+def played(path, models=("spl",)):
+    """Makes engines that play a file, or the one that is wanted, in its place."""
+
+    def make(wanted):
+        source = FileSource(wanted.file or path)
+        made = Preset(wanted.models or models, wanted.settings).models(FS, source.channels)
+        past = wanted.past
+        sinks, resume = ([], None) if past is None else ([past], past.standing.state)
+        return Engine(source, made, sinks, resume=resume)
+
+    return make
