@@ -19,8 +19,9 @@ ROWS, WHOLE = 288_000, 864_000
 BAND = re.compile(r"\dhz_")
 """In the name of the level of a third octave, as "lzf_31_5hz_db"."""
 
-MOST = 32
-"""So many columns are kept, and those of the band around them: 4 MB each after 8 hours."""
+MOST = 33
+"""So many columns are kept, as many as there are third octaves, and those of the band around them:
+4 MB each after 8 hours."""
 
 FAULTS = 255
 SETTLING, UNCALIBRATED, CAME = 256, 512, 1024
@@ -82,8 +83,9 @@ class Past:
         marks[~rows["calibrated"]] |= UNCALIBRATED
         if not self.count:
             self.first_s = float(rows["time_s"][0])
-        values = np.stack([rows[column.name] for column in self.columns])
-        self._pyramid.add(numbers, values, marks)
+        values = np.array([rows[column.name] for column in self.columns], np.float64)
+        # Also where no column is kept.
+        self._pyramid.add(numbers, values.reshape(len(self.columns), len(rows)), marks)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
 
@@ -130,13 +132,10 @@ class Past:
 def kept_of(columns: "Sequence[Column]") -> "list[Column]":
     """Columns whose past is of use: levels first, of the moment before those that are counted.
 
-    No bands, of which there are too many, and no forecasts.
+    No bands, of which there are too many, where there is anything else; and no forecasts.
     """
-    usable = [
-        one
-        for one in columns
-        if one.statistic != "forecast" and one.unit and not BAND.search(one.name)
-    ]
+    usable = [one for one in columns if one.statistic != "forecast" and one.unit]
+    usable = [one for one in usable if not BAND.search(one.name)] or usable
     main = [one for one in usable if not _is_edge(one.name)]
     # Loudness is there as its level too.
     main.sort(key=lambda one: (one.unit == "sone", one.statistic != "instantaneous"))

@@ -19,7 +19,7 @@ MOST = 4
 
 FIRST = (
     *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
-    "spectrum_peak_db",
+    *("spectrum_peak_db", "lzf_1000hz_db"),
 )
 """What is shown where nobody has chosen: those of the unit of the first that there is."""
 

@@ -153,6 +153,19 @@ def test_another_input_with_the_same_models_has_panes_of_its_own(
     assert window.docks["history"].pane.past.has("laf_left_db") == (channels[1] == 2)
 
 
+def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tmp_path):
+    path = tmp_path / "tone.wav"
+    soundfile.write(path, tone(20.0, 1), FS)
+    window = open_window(played(path, ("third_octave",)))
+    pane = window.docks["history"].pane
+    qtbot.waitUntil(lambda: pane.past.count > 5, timeout=10000)
+    assert pane.chosen == ["lzf_1000hz_db"]
+    qtbot.waitUntil(lambda: window.shown.look.values["lzf_1000hz_db"] > 60.0, timeout=5000)
+    results = window._results()
+    assert len(results.rows) > 5
+    assert np.nanmax(results.rows["lzf_1000hz_db"]) > 60.0
+
+
 def tone(seconds, channels):
     sound = 0.05 * np.sin(2 * np.pi * 1000.0 * np.arange(round(seconds * FS)) / FS)
     return np.repeat(sound[:, None], channels, axis=1)

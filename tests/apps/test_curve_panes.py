@@ -211,10 +211,19 @@ def test_a_picture_of_each_plot_is_kept_by_its_menu(qtbot, shown):
     assert picture.width() == 2 * pane.plot.width()
 
 
-def test_no_band_is_kept_and_the_rest_is():
-    columns = readings_of(["third_octave"], 1)["third_octave"].columns
-    assert not kept_of(columns)
+def test_bands_are_kept_where_there_is_nothing_else():
+    bands = readings_of(["third_octave"], 1)["third_octave"].columns
+    levels = SoundLevelReadings(1).columns
+    assert kept_of(bands) == list(bands)
+    assert set(kept_of([*bands, *levels])) == {*levels}
     assert len(kept_of(SoundLevelReadings(2).columns)) == len(SoundLevelReadings(2).columns)
+
+
+def test_rows_without_a_column_that_is_kept_are_taken_in():
+    columns = SoundLevelReadings(1).columns
+    past = Past((), 0.1)
+    past.add(rows_of(columns, 1, [60.0] * 5))
+    assert (past.newest, past.count) == (5, 5)
 
 
 def test_of_several_that_are_heard_the_first_is_kept():
