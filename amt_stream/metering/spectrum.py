@@ -13,6 +13,9 @@ LOWEST_HZ, HIGHEST_HZ = 20.0, 20_000.0
 SILENCE_DB = -100.0
 """A spectrum that is nowhere higher has no line."""
 
+NEARLY_BINS = 0.02
+"""So far from its place a tone of 20 Hz may be read, as its mirror image below 0 Hz leaks."""
+
 COLUMNS = ("max_hz", "max_db")
 
 
@@ -27,23 +30,37 @@ def strongest_line(level_db: NDArray[np.floating], bin_hz: float) -> Line:
     """What is highest in spectra (..., bin), from 20 Hz to 20 kHz: `Line` of arrays (...,).
 
     As `NarrowBandSpectrum` gives them. Of a tone it is the true frequency and level, whatever bins
-    it stands between: the two highest tell where. There is none where all is silent.
+    it stands between: the two highest tell where. There is none where all is silent, and the skirt
+    of what lies beyond is none.
     """
-    first = max(1, int(np.ceil(LOWEST_HZ / bin_hz)))
-    stop = min(level_db.shape[-1] - 1, int(HIGHEST_HZ / bin_hz) + 1)
-    place = first + np.argmax(level_db[..., first:stop], axis=-1)[..., None]
+    first = max(1, int(LOWEST_HZ / bin_hz + 0.5))
+    last = min(level_db.shape[-1] - 2, int(HIGHEST_HZ / bin_hz + 0.5))
+    below, here, above = (level_db[..., first + k : last + 1 + k] for k in (-1, 0, 1))
+    stands_out = (here > SILENCE_DB) & (here >= below) & (here >= above)
+    for edge in (first, last):
+        # The line of this bin may stand on either side of the limit.
+        hz = _line_at(level_db, np.full(level_db.shape[:-1], edge), bin_hz).hz
+        nearly_hz = NEARLY_BINS * bin_hz
+        stands_out[..., edge - first] &= hz >= LOWEST_HZ - nearly_hz
+        stands_out[..., edge - first] &= hz <= HIGHEST_HZ + nearly_hz
+    place = first + np.argmax(np.where(stands_out, here, -np.inf), axis=-1)
+    hz, level = _line_at(level_db, place, bin_hz)
+    there = stands_out.any(axis=-1)
+    return Line(np.where(there, hz, np.nan), np.where(there, level, np.nan))
+
+
+def _line_at(level_db: NDArray[np.floating], place: NDArray[np.int64], bin_hz: float) -> Line:
+    """The line that is highest in the bin (...,) of spectra (..., bin)."""
     below, top, above = (
-        np.take_along_axis(level_db, place + k, axis=-1)[..., 0].astype(np.float64)
+        np.take_along_axis(level_db, place[..., None] + k, axis=-1)[..., 0].astype(np.float64)
         for k in (-1, 0, 1)
     )
     # A tone d bins aside of one reads sinc(d) / (1 - d^2) there, under a Hann window; the ratio to
     # the next bin is (1 + d) / (2 - d) (Harris 1978).
     ratio = 10 ** ((np.maximum(below, above) - top) / 20)
     aside = np.clip((2 * ratio - 1) / (ratio + 1), 0.0, 0.5)
-    hz = (place[..., 0] + np.where(above > below, aside, -aside)) * bin_hz
-    level = top - 20 * np.log10(np.sinc(aside) / (1 - aside**2))
-    there = top > SILENCE_DB
-    return Line(np.where(there, hz, np.nan), np.where(there, level, np.nan))
+    hz = (place.astype(np.float64) + np.where(above > below, aside, -aside)) * bin_hz
+    return Line(hz, top - 20 * np.log10(np.sinc(aside) / (1 - aside**2)))
 
 
 class SpectrumMeter(Meter):

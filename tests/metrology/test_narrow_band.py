@@ -88,6 +88,48 @@ def test_the_strongest_line_is_the_tone_itself(fs, f):
     np.testing.assert_allclose(line.level_db, [60.0, 94.0], atol=0.01)
 
 
+@pytest.mark.parametrize("fs", RATES)
+@pytest.mark.parametrize("f", [8.0, 15.0, 19.0])
+def test_the_skirt_of_infrasound_is_no_line(fs, f):
+    """Neither by itself nor above what stands in the range."""
+    stage = NarrowBandSpectrum(fs)
+    low = tone(f, fs, 100.0)
+    both = torch.stack([low, low + tone(1000.0, fs)])
+    line = strongest_line(settled(stage, both), stage.bin_hz)
+    assert not line.level_db[0] > 45.0
+    np.testing.assert_allclose([line.hz[1], line.level_db[1]], [1000.0, 80.0], atol=0.01)
+
+
+@pytest.mark.parametrize("fs", RATES)
+@pytest.mark.parametrize("f", [20.0, 20.5, 22.0, 19_998.0, 20_000.0])
+def test_a_tone_at_the_edge_of_the_range_is_a_line(fs, f):
+    """Whatever bin it is highest in."""
+    if f > 0.49 * fs:
+        return
+    stage = NarrowBandSpectrum(fs)
+    line = strongest_line(settled(stage, tone(f, fs)), stage.bin_hz)
+    np.testing.assert_allclose([line.hz, line.level_db], [f, 80.0], atol=0.1)
+
+
+def test_what_stands_out_is_a_line():
+    """Of noise, of several bins that are as high, beside what is not known, and of nothing."""
+    rng, bin_hz = np.random.default_rng(0), 5.0
+    level = rng.uniform(20.0, 30.0, (3, 50, 4097))
+    line = strongest_line(level, bin_hz)
+    assert ((line.hz >= 20.0 - 0.1) & (line.hz <= 20_000.1)).all()
+    assert (line.level_db >= level[..., 4:4000].max(axis=-1) - 0.1).all()
+    flat = np.full(4097, -120.0)
+    flat[200:204] = 60.0
+    line = strongest_line(flat, bin_hz)
+    assert 995.0 <= line.hz <= 1020.0
+    assert 60.0 <= line.level_db < 61.5
+    flat[100] = np.nan
+    assert strongest_line(flat, bin_hz) == line
+    assert np.isnan(strongest_line(np.full((2, 4097), np.nan), bin_hz)).all()
+    falling = np.linspace(60.0, 0.0, 4097)
+    assert np.isnan(strongest_line(falling, bin_hz)).all()
+
+
 def test_silence_has_no_line():
     stage = NarrowBandSpectrum(48000)
     level = settled(stage, torch.zeros(2, 9600))
