@@ -329,20 +329,20 @@ class SignalSource(ThreadedSource):
 
     def __init__(
         self,
-        components: Sequence[Component] = (),
+        components: Iterable[Component] = (),
         fs: int = 48000,
         duration: float | None = None,
         paced: bool = True,
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
-        if not (
-            isinstance(components, Iterable) and all(isinstance(c, Component) for c in components)
-        ):
+        # Once: they may come from an iterator.
+        given = tuple(components) if isinstance(components, Iterable) else None
+        if given is None or not all(isinstance(one, Component) for one in given):
             raise TypeError(f"components is {components!r}: give a list, such as [Tone(1000.0)]")
         if duration is not None and not duration >= 0:
             raise ValueError(f"duration is {duration}: give seconds, 0 or more, or None")
-        self.components = tuple(components)
+        self.components = given
         self.samples = None if duration is None else round(duration * fs)
         self.duration_s = duration
         self._first = 0

@@ -183,6 +183,14 @@ def test_a_signal_that_cannot_be_is_refused(make, said):
         make()
 
 
+def test_components_may_come_from_an_iterator():
+    tones = [Tone(f, level_db=60.0) for f in (500.0, 1000.0)]
+    for given in (iter(tones), (tone for tone in tones), tones):
+        sound = play(SignalSource(given, duration=0.1, paced=False))
+        np.testing.assert_array_equal(sound, play(SignalSource(tones, duration=0.1, paced=False)))
+        assert sound.any()
+
+
 @pytest.mark.parametrize("format", ["s16le", "s24le", "s32le", "f32le"])
 def test_raw_pcm_through_a_real_pipe(noise, format):
     x = np.clip(noise(20000, rms=0.3), -1.0, 1.0 - 2**-15)
