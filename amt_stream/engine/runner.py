@@ -469,7 +469,7 @@ class Engine:
                 raise TypeError(f"the {name} of an event is {words!r}: give words")
         self._index_of(row)
         self._telling.by_person(kind, text, row or "")
-        self._measurement.commands.put(self._telling.notes)
+        self._measurement.commands.put(self._telling.note)
 
     def tell_event(self, event: Event) -> None:
         """Tell what was found in the sound, by a sink or a person, within 0.2 s [any-thread]."""

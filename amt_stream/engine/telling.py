@@ -52,11 +52,15 @@ class Telling:
         """Keep a note; where the sound ends it has no next block to wait for [any-thread]."""
         self._notes.append((kind, text, row))
 
-    def notes(self) -> None:
-        """Tell of what persons have noted meanwhile [engine-thread]."""
+    def note(self) -> None:
+        """Tell of the next thing that a person has noted, among commands [engine-thread]."""
         with contextlib.suppress(IndexError):
-            while self._notes:
-                self.here(*self._notes.popleft())
+            self.here(*self._notes.popleft())
+
+    def notes(self) -> None:
+        """Tell of what persons have noted and no command has told of [engine-thread]."""
+        while self._notes:
+            self.note()
 
     def pass_on(self) -> None:
         """Tell what the source and sinks have said meanwhile [engine-thread]."""

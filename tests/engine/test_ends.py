@@ -290,5 +290,22 @@ def test_a_note_after_the_last_block_is_told(power_meter):
     assert [event.text for event in engine.events if event.kind == "mark"] == ["the end"]
 
 
+def test_notes_are_told_in_their_order_among_commands(power_meter):
+    source = PushSource(48000, 2, live=False)
+    with Engine(source, power_meter()) as engine:
+        engine.mark("old series ends")
+        engine.clear()
+        engine.mark("new series begins")
+        engine.pause()
+        engine.mark("a door")
+        source.push(np.zeros((4800, 2), np.float32))
+        source.close()
+        assert engine.wait(10.0)
+    kinds = ["mark", "cleared", "mark", "paused", "mark"]
+    assert [event.kind for event in engine.events] == kinds
+    told = [event.text for event in engine.events if event.kind == "mark"]
+    assert told == ["old series ends", "new series begins", "a door"]
+
+
 def test_started_and_stopped_in_every_order(power_meter):
     started_and_stopped(power_meter, times=20, seed=1)
