@@ -131,6 +131,7 @@ class MainWindow(QtWidgets.QMainWindow):
             action.setShortcuts([QtGui.QKeySequence(key) for key in command.keys])
             action.setToolTip(f"{command.about} ({command.key})")
             action.setCheckable(command.checked)
+            action.setAutoRepeat(False)
             action.triggered.connect(partial(self._do, command.name))
             self.addAction(action)
             self.wall_view.addAction(action)

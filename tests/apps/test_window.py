@@ -88,6 +88,7 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
 
 def test_keys_and_buttons(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
+    assert not any(action.autoRepeat() for action in window.actions_by_name.values())
     kinds = lambda: [event.kind for event in window.measurement.engine.events]  # noqa: E731
     qtbot.keyClick(window, Key.Key_Space)
     wait_for_state(qtbot, window, "paused")
