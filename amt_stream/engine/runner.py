@@ -389,8 +389,8 @@ class Engine:
 
         The band of a model that gives one stays that of the uncertainty it was made with.
 
-        Headers of files, as of a `SessionLog`, are those of its own table, which does not know of
-        this: call `log.table.calibrate` first.
+        A `SessionLog` begins a part at the event "calibrated", with the header of its table, which
+        does not hear of this: call `log.table.calibrate` first. That keeps corrections.
 
         row: the name of one, where several are heard, by default all of them
         keep_corrections: whether the response of each microphone is taken off as before, whatever
@@ -501,8 +501,9 @@ class Engine:
     def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
         """Other models by name, built and warmed here; what is given swaps them [any-thread].
 
-        By then whoever hears of it by the event "swapped" can know what to tell of it, as the table
-        of a `SessionLog` by `log.table.swap`; and where one is refused none is swapped.
+        Where one is refused none is swapped. A `SessionLog` begins a part at the event "swapped",
+        with the header of its table, which does not hear of this: call `log.table.swap` between the
+        two.
 
         Raises as `swap` does.
         """
