@@ -169,7 +169,8 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
     while sum(map(_least_height, rows)) > room and len(lines) > 1:
         last = lines.pop()
         rows.remove(last)
-        behind += _tabbed(lines[-1], last)
+        # Whoever stands before others finds its own place first.
+        behind = [*_tabbed(lines[-1], last), *behind]
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
     for above, beneath in pairwise(rows):

@@ -28,6 +28,7 @@ Key = QtCore.Qt.Key
 FS = 48000
 # What comes before 0.63 s is in no maximum: a level rises from silence.
 LOUD_IN_SOFT = [Tone(1000.0, level_db=60.0), Tone(1000.0, level_db=67.0, start=1.5, duration=0.2)]
+LOUD = Limit("laf_db", 80.0, name="loud")
 
 
 @pytest.fixture(scope="module")
@@ -147,14 +148,18 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     assert all("stopped" in pane.badge.text for pane in reading_panes(window))
 
 
-@pytest.mark.parametrize("models", [FIVE[:1], FIVE[:3], FIVE])
-def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of, models):
-    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), *models))
+@pytest.mark.parametrize(
+    ("models", "limits"), [(FIVE[:1], ()), (FIVE[:3], ()), (FIVE, ()), (FIVE, [LOUD])]
+)
+def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of, models, limits):
+    source = lambda: SignalSource(LOUD_IN_SOFT, FS)  # noqa: E731
+    window = open_readings(engine_of(source, *models, limits=limits))
     window.resize(1024, 600)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == (1024, 600), timeout=5000)
     window.area.lay_out_anew()
     qtbot.wait(200)
     seen = [dock for dock in window.docks.values() if dock.is_seen]
+    assert all(window.dockWidgetArea(dock) == AREA for dock in window.docks.values())
     assert {models[0], "history"} <= {dock.kind.name for dock in seen}
     inside = window.rect()
     places = [QtCore.QRect(dock.mapTo(window, QtCore.QPoint()), dock.size()) for dock in seen]
@@ -397,7 +402,7 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
     def source():
         return SignalSource(LOUD_IN_SOFT, FS, duration=3.0)
 
-    limits = [Limit("laf_db", 80.0, name="loud"), Limit("laeq_1s_db", 20.0, name="soft")]
+    limits = [LOUD, Limit("laeq_1s_db", 20.0, name="soft")]
     window = open_readings(engine_of(source, "spl", limits=limits))
     pane = window.docks["limits"].pane
     wait_until(qtbot, window, lambda: pane.lights[1].state == "red")
@@ -412,8 +417,7 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
 
 
 def test_a_limit_is_not_known_while_nothing_is_measured(qtbot, engine_of, open_readings):
-    limits = [Limit("laf_db", 80.0, name="loud")]
-    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=limits))
+    window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=[LOUD]))
     pane = window.docks["limits"].pane
     light, badge = pane.lights[0], pane.badge
     wait_until(qtbot, window, lambda: light.state == "green")
