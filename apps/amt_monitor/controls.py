@@ -61,9 +61,8 @@ class Controls(QtCore.QObject):
         self._over, self._make_log = over, make_log
         self._front = front
         self._unlogged_s: dict[Path, float] = {}
-        self._swapping, self._replaying = Background(self), Background(self)
-        for work in (self._swapping, self._replaying):
-            work.refused.connect(self.told)
+        self._replaying = Background(self)
+        self._replaying.refused.connect(self.told)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
         """Measure with other models, from nothing."""
@@ -76,9 +75,12 @@ class Controls(QtCore.QObject):
         measurement = self.measurement
         engine = measurement.engine
         if engine is not None and measurement.measuring:
-            settings = dict(measurement.wanted.settings) | {setting: word}
-            measurement.wanted = replace(measurement.wanted, settings=settings)
-            self._swapping.run(lambda: swap_models(engine, setting, word))
+            swapping = Background(self)
+            swapping.refused.connect(self.told)
+            swapping.done.connect(lambda _: measurement.have_set(engine, setting, word))
+            for told in (swapping.done, swapping.refused):
+                told.connect(lambda _: swapping.deleteLater())
+            swapping.run(lambda: swap_models(engine, setting, word))
 
     def pause(self) -> None:
         """Pause, or go on."""
@@ -99,6 +101,8 @@ class Controls(QtCore.QObject):
     def _go_on(self) -> None:
         if self.measurement.can_go_on:
             self.measurement.go_on()
+            if (wanted := self.measurement.wanted).file is None:
+                self._device.choose(wanted.device)
         else:
             self.begin(replace(self.measurement.wanted, past=None, log=None))
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,9 @@ class Measurement:
 
     Making and warming a model takes seconds; so it is done, like stopping, in one thread of its
     own, always the same, and whoever closes the window does not wait for the rest of it.
+
+    wanted: what was asked for last
+    made_of: what `engine` was made of, which goes on: another may be on its way, or have failed
     """
 
     def __init__(self, make_engine: MakeEngine) -> None:
@@ -69,7 +73,8 @@ class Measurement:
         self._worker.start()
         self._job: Future[Engine | None] | None = None
         self._verb = ""
-        self.wanted = Wanted()
+        self.wanted = self.made_of = self._making = Wanted()
+        self._waits = False
         self.engine: Engine | None = None
         self.readings: FollowedReadings | None = None
         self.error: BaseException | None = None
@@ -117,9 +122,14 @@ class Measurement:
         return self.measuring and engine is not None and engine.can_undo_clear()
 
     def begin(self, wanted: Wanted) -> None:
-        """Measure anew; an engine that is measuring stops first."""
-        self.wanted = wanted
-        self._do("starting", self._replace)
+        """Measure anew; an engine that is measuring stops first.
+
+        While one is being made or stopped, this waits for it; only what was asked for last does.
+        """
+        self.wanted, self._waits = wanted, self.busy
+        if not self.busy:
+            self._making = wanted
+            self._do("starting", partial(self._replace, wanted))
 
     def go_on(self) -> None:
         """After `stop`, or after a pause."""
@@ -128,8 +138,15 @@ class Measurement:
         elif self.can_go_on:
             log = log_in(self.engine)
             path = None if log is None else log.path
-            self.wanted = replace(self.wanted, past=self.readings, log=path)
-            self._do("starting", self._replace)
+            self.begin(replace(self.made_of, past=self.readings, log=path))
+
+    def have_set(self, engine: "Engine", setting: str, word: str) -> None:
+        """Go on so from now on: the models of an engine have been set otherwise."""
+        if engine is self.engine:
+            self.wanted, self.made_of = (
+                replace(one, settings={**one.settings, setting: word})
+                for one in (self.wanted, self.made_of)
+            )
 
     def pause(self) -> None:
         """Nothing is counted until it goes on; sound is heard."""
@@ -143,7 +160,7 @@ class Measurement:
     def poll(self) -> None:
         """Take note of what has finished; to be called now and then."""
         if self._job is None:
-            if self.measuring and self.engine and _has_ended(self.engine):
+            if self.measuring and self.engine and has_ended(self.engine):
                 self.error = self.engine.error
                 self._do("stopping", self._end)
         elif self._job.done():
@@ -153,7 +170,8 @@ class Measurement:
                 log.error("%s", plain(error))
                 log.debug("the engine did not start", exc_info=error)
             elif (started := job.result()) is not None:
-                self.begun += self.wanted.past is None
+                self.made_of = self._making
+                self.begun += self.made_of.past is None
                 self.engine, self.measuring, self.error = started, True, None
                 self.readings = readings_in(started)
             else:
@@ -161,6 +179,8 @@ class Measurement:
                 if self.readings is not None:
                     # The last frames came after the last time that it did this.
                     self.readings.sum_up()
+            if self._waits:
+                self.begin(self.wanted)
 
     def close(self) -> None:
         """Stop, and wait for it; but not for a model that is still being made."""
@@ -189,9 +209,9 @@ class Measurement:
             except BaseException as error:
                 job.set_exception(error)
 
-    def _replace(self) -> "Engine | None":
+    def _replace(self, wanted: Wanted) -> "Engine | None":
         self._end()
-        self._made = self._make_engine(self.wanted)
+        self._made = self._make_engine(wanted)
         if self._closing:
             return None
         if readings_in(self._made) is None and (rows := self._made.new_rows()) is not None:
@@ -208,6 +228,6 @@ def readings_in(engine: "Engine") -> FollowedReadings | None:
     return next((sink for sink in engine.sinks if isinstance(sink, FollowedReadings)), None)
 
 
-def _has_ended(engine: "Engine") -> bool:
+def has_ended(engine: "Engine") -> bool:
     """Whether by itself; one whose device is lost waits for it."""
     return engine.error is not None or engine.device_state in ENDED

@@ -1,11 +1,13 @@
 """Which models measure, and how they are set."""
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.measurement import has_ended
 from amt_stream import catalog
 from amt_stream.events import tables_of_files
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 Choose = Callable[[tuple[str, ...]], object]
 Set = Callable[[str, str], object]
+
+LOOK_S = 0.02
 
 
 class ModelsMenu(QtWidgets.QMenu):
@@ -84,9 +88,9 @@ def running_models(engine: "Engine") -> Mapping[str, Any]:
 def swap_models(engine: "Engine", setting: str, word: str) -> None:
     """Go on with models of another setting, made here while the present ones run [any-thread].
 
-    What stands in files from here on says so.
+    What stands in files from here on says so. It returns when they run.
 
-    Raises ValueError for one that cannot run there.
+    Raises ValueError for one that cannot run there, and where the engine ends before it does.
     """
     swapped = {}
     for name, model in engine.models.items():
@@ -100,3 +104,7 @@ def swap_models(engine: "Engine", setting: str, word: str) -> None:
         for table in tables_of_files(engine.sinks):
             table.swap({setting: word}, swapped)
         begin()  # after the tables, whose headers its events call for
+    while any(engine.models[name].arguments()[setting] != word for name in swapped):
+        if has_ended(engine):
+            raise ValueError(f"{setting} is as it was: the measurement ended before it was {word}")
+        time.sleep(LOOK_S)

@@ -1,5 +1,7 @@
 """The window changed while it measures: no frame is lost to that."""
 
+import time
+
 import numpy as np
 import pytest
 import soundfile
@@ -164,6 +166,69 @@ def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tm
     results = window._results()
     assert len(results.rows) > 5
     assert np.nanmax(results.rows["lzf_1000hz_db"]) > 60.0
+
+
+def test_what_is_asked_for_while_a_measurement_starts_is_measured(qtbot, open_window, tmp_path):
+    first, second = files(tmp_path, ("first", "second"))
+    window = open_window(played(first), readings=False)
+    assert window.measurement.busy
+    window.controls.play(second)
+    heard_of = lambda: window.measurement.engine and window.measurement.engine.source.name  # noqa: E731
+    qtbot.waitUntil(lambda: heard_of() == second.name, timeout=15000)
+    qtbot.waitUntil(lambda: not window.measurement.busy, timeout=15000)
+    assert window.measurement.measuring
+
+
+def test_what_was_measured_goes_on_after_another_input_that_could_not_be_opened(
+    qtbot, open_window, tmp_path
+):
+    (first,), broken = files(tmp_path, ("first",)), tmp_path / "broken.wav"
+    broken.write_bytes(b"no sound")
+    window = open_window(played(first))
+    measurement = window.measurement
+    qtbot.waitUntil(lambda: measurement.measured_s > 0.5, timeout=10000)
+    window.controls.play(broken)
+    qtbot.waitUntil(lambda: measurement.error is not None, timeout=10000)
+    counted = measurement.measured_s
+    assert measurement.can_go_on
+    soundfile.write(broken, tone(5.0, 2), FS)
+    window.controls.stop()
+    qtbot.waitUntil(lambda: measurement.measured_s > counted + 0.3, timeout=10000)
+    assert (measurement.engine.source.name, measurement.begun) == (first.name, 1)
+
+
+def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
+    qtbot, open_window, heard
+):
+    model = Moore2016(fs=FS)
+
+    def make(wanted):
+        assert not wanted.settings
+        past = wanted.past
+        sinks, resume = ([], None) if past is None else ([past], past.standing.state)
+        source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
+        return Engine(source, model, sinks, resume=resume)
+
+    window = open_window(make)
+    measurement = window.measurement
+    measurement.stop()
+    # The window has not heard of the end yet, and still offers settings.
+    while measurement.engine.device_state != "stopped":
+        time.sleep(0.01)
+    window.controls.set_models("field", "diffuse")
+    qtbot.waitUntil(lambda: "is as it was" in window.message.text, timeout=15000)
+    counted = measurement.measured_s
+    window.controls.stop()
+    qtbot.waitUntil(lambda: measurement.measured_s > counted, timeout=15000)
+    assert (measurement.error, measurement.begun) == (None, 1)
+
+
+def files(folder, names):
+    """Sound files of a tone, by their names."""
+    paths = [folder / f"{name}.wav" for name in names]
+    for path in paths:
+        soundfile.write(path, tone(20.0, 2), FS)
+    return paths
 
 
 def tone(seconds, channels):
