@@ -260,12 +260,18 @@ class Controls(QtCore.QObject):
 
     def play(self, path: Path) -> None:
         """Measure a sound file as it sounds."""
-        wanted = Wanted(file=path)
+        last = self.measurement.wanted
+        wanted = replace(last, device=None, file=path, past=None, log=None)
         self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
 
     def change_input(self) -> None:
-        """Measure what was chosen."""
-        wanted = Wanted(device=self._device.device)
+        """Measure what was chosen with the same models; nothing changes where that is measured."""
+        measurement, device = self.measurement, self._device.device
+        made_of = measurement.made_of
+        measured = measurement.measuring and not measurement.busy
+        if measured and made_of.file is None and made_of.device == device:
+            return
+        wanted = replace(measurement.wanted, device=device, file=None, past=None, log=None)
 
         def stay() -> None:
             self._device.choose(self.measurement.wanted.device)

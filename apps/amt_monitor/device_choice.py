@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_stream.engine.identity import is_alias
 from amt_stream.plain import plain
@@ -57,6 +57,10 @@ class DeviceChoice(QtWidgets.QComboBox):
         self._listing.blockSignals(True)
         self._listing.kill()
         self._listing.waitForFinished(2000)
+
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
+        # A measurement ends by a choice, not by a mouse that passes over the closed list.
+        event.ignore()
 
     def showPopup(self) -> None:
         self.refresh()

@@ -223,6 +223,30 @@ def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
     assert (measurement.error, measurement.begun) == (None, 1)
 
 
+def test_another_input_keeps_the_models_and_the_same_one_changes_nothing(qtbot, open_window):
+    asked = []
+
+    def make(wanted):
+        asked.append(wanted)
+        models = Preset(wanted.models or ("bs1770",)).models(FS, 2)
+        return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), models)
+
+    window = open_window(make)
+    window.controls.choose_models(("spl",))
+    qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
+    window.device.activated.emit(0)
+    assert not window.measurement.busy
+    window.device.addItem("another", "another")
+    window.device.choose("another")
+    window.device.activated.emit(1)
+    qtbot.waitUntil(lambda: window.measurement.begun == 3, timeout=15000)
+    assert [(one.device, one.models) for one in asked] == [
+        (None, None),
+        (None, ("spl",)),
+        ("another", ("spl",)),
+    ]
+
+
 def files(folder, names):
     """Sound files of a tone, by their names."""
     paths = [folder / f"{name}.wav" for name in names]

@@ -1,6 +1,23 @@
 """The list of inputs in the window."""
 
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
 from amt_monitor.device_choice import DeviceChoice
+
+
+def test_the_wheel_over_the_closed_list_chooses_nothing(qtbot):
+    choice, chosen = DeviceChoice(), []
+    qtbot.addWidget(choice)
+    choice.addItem("another", "another")
+    choice.chosen.connect(lambda: chosen.append(choice.device))
+    wheel = QtGui.QWheelEvent(
+        *(QtCore.QPointF(10, 10), QtCore.QPointF(10, 10)),
+        *(QtCore.QPoint(), QtCore.QPoint(0, -120)),
+        *(QtCore.Qt.MouseButton.NoButton, QtCore.Qt.KeyboardModifier.NoModifier),
+        *(QtCore.Qt.ScrollPhase.NoScrollPhase, False),
+    )
+    QtWidgets.QApplication.sendEvent(choice, wheel)
+    assert (choice.currentIndex(), chosen) == (0, [])
 
 
 def test_what_is_played_is_listed_beside_the_microphones_and_told_apart(qtbot, virtual_mic):
