@@ -133,13 +133,15 @@ class FollowedReadings(LatestReadings):
         self._new: deque[Rows] = deque()
         self._waiting = 0
         self.events: tuple[Event, ...] = ()
-        """What happened, the oldest first: the last 1000 of it, and all that tells what counts."""
+        """What happened, the oldest first: the last 1000 that tell what counts, and of the rest."""
 
     def event(self, event: Event) -> None:
         super().event(event)
         kept = [*self.events, event]
-        if len(kept) > EVENTS:
-            del kept[next((k for k, one in enumerate(kept) if one.kind not in COUNTING), 0)]
+        counting = event.kind in COUNTING
+        alike = [k for k, one in enumerate(kept) if (one.kind in COUNTING) == counting]
+        if len(alike) > EVENTS:
+            del kept[alike[0]]
         # Replaced, never changed: whoever draws takes it without a lock.
         self.events = tuple(kept)
 

@@ -124,3 +124,15 @@ def test_an_engine_undoes_a_reset_and_counts_what_came_since():
         with pytest.raises(ValueError, match="nothing to undo"):
             engine.undo_clear()
     assert [event.kind for event in readings.events] == ["cleared", "restored"]
+
+
+def test_of_many_events_those_that_count_crowd_no_other_out():
+    readings = FollowedReadings(JoinedRows(readings_of(["spl"], 1), 100, FS))
+    kinds = [kind for _ in range(600) for kind in ("paused", "continued")]
+    events = [at("mark", 0.0), *(at(kind, k) for k, kind in enumerate(kinds)), at("lost", 1200.0)]
+    for event in events:
+        readings.event(event)
+    assert readings.events == (events[0], *events[201:])
+    for k in range(1000):
+        readings.event(at("mark", 1201.0 + k))
+    assert [event.kind for event in readings.events] == kinds[200:] + ["mark"] * 1000
