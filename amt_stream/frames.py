@@ -61,6 +61,14 @@ UNDO_S = 10.0
 """So much sound after a reset of readings, it can be undone."""
 
 
+def undone_with(earlier_s: float, later_s: float) -> bool:
+    """Whether a reset of readings is undone with the one after it: if it still could be then.
+
+    earlier_s, later_s: when they were, by their events, in seconds
+    """
+    return later_s <= earlier_s + UNDO_S
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """Samples as the engine let them in, before any calibration: what a recording keeps.

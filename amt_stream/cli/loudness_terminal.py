@@ -128,8 +128,11 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
 
     def clear(self) -> None:
         """The maximum is forgotten."""
+        undone_too = self._engine.can_undo_clear()
         super().clear()
-        self._unreset, self._highest = self._highest, Highest()
+        if not undone_too:
+            self._unreset = self._highest
+        self._highest = Highest()
         self._count_from_here(self._highest)
 
     def count_again(self) -> None:

@@ -1,12 +1,13 @@
 """The readings of the moment, for whoever looks."""
 
+import math
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amt_stream.calibration import Calibration
-from amt_stream.frames import Event, Frames, Snapshot
+from amt_stream.frames import Event, Frames, Snapshot, undone_with
 from amt_stream.rows import AnyRows, Rows, Stood, summary
 from amt_stream.rows.readings import Summary
 
@@ -33,7 +34,8 @@ class LatestReadings:
         self.totals: Summary = {}
         self.measured_s = 0.0
         """How long was counted since the start or the last reset, without pauses and gaps."""
-        self._cleared_s = 0.0
+        # How long was counted before the resets that can be undone, and when the last of them was.
+        self._before_s, self._cleared_s = 0.0, -math.inf
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
         self._summed_s = -SUMMARY_S
@@ -56,9 +58,13 @@ class LatestReadings:
         with self._lock:
             self.rows.event(event)
             if event.kind == "cleared":
-                self._cleared_s, self.measured_s = self.measured_s, 0.0
+                if not undone_with(self._cleared_s, event.time_s):
+                    self._before_s = 0.0
+                self._before_s += self.measured_s
+                self.measured_s, self._cleared_s = 0.0, event.time_s
             elif event.kind == "restored":
-                self.measured_s, self._cleared_s = self.measured_s + self._cleared_s, 0.0
+                self.measured_s += self._before_s
+                self._before_s, self._cleared_s = 0.0, -math.inf
 
     def _keep(self, rows: Rows) -> None:
         """These rows are new [sink-thread]."""

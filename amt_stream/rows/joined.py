@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import UNDO_S, Event, Fault, Frames, in_one
+from amt_stream.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
@@ -102,9 +102,9 @@ class JoinedRows(Resumable):
         self._names = [c.name for one in readings.values() for c in one.columns]
         self._next = 0
         self._gaps = np.zeros((0, 2), np.int64)
-        # What goes on as if there had been no reset, until that time.
+        # What goes on as if there had been no reset, as long as the last of them can be undone.
         self._unreset: JoinedRows | None = None
-        self._unreset_to_s = math.inf
+        self._cleared_s = -math.inf
         self._none = Rows.concatenated([], self.names)
 
     @property
@@ -170,7 +170,7 @@ class JoinedRows(Resumable):
         self._tracks[frames.model].hear(frames)
         if self._unreset is not None:
             self._unreset(frames)
-            if frames.begin_s > self._unreset_to_s:
+            if frames.begin_s > self._cleared_s + UNDO_S + COMMANDED_S:
                 self._unreset = None
         return self.rest(self.reached_s)
 
@@ -183,7 +183,8 @@ class JoinedRows(Resumable):
         """Be told of a gap, of which frames tell only where some come after it, or what to count.
 
         "paused", "continued", "cleared" and "restored" are heeded at the frame after which they
-        come. What is restored is as if it had not been cleared, with all that came since.
+        come. What is restored is as if there had been no reset, nor one before it that could still
+        be undone then (`undone_with`), with all that came since.
         """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
@@ -193,9 +194,10 @@ class JoinedRows(Resumable):
             self.paused = event.kind == "paused"
         elif event.kind == "cleared":
             self.catch_up()
-            self._unreset = None
-            self._unreset = deepcopy(self)
-            self._unreset_to_s = event.time_s + UNDO_S + COMMANDED_S
+            if self._unreset is None or not undone_with(self._cleared_s, event.time_s):
+                self._unreset = None
+                self._unreset = deepcopy(self)
+            self._cleared_s = event.time_s
             self.reset()
         elif event.kind == "restored" and self._unreset is not None:
             self.__dict__.update(self._unreset.__dict__)

@@ -89,7 +89,7 @@ COMMANDS = {
         },
     ),
     "undo": Command(
-        "count again what was forgotten by the last reset of readings, within 10 s of it",
+        "count again what was forgotten by resets of readings, within 10 s of the last one",
         {"row": _ROW},
     ),
     "mark": Command(

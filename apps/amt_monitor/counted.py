@@ -3,18 +3,21 @@
 import math
 from collections.abc import Sequence
 
-from amt_stream.frames import Event
+from amt_stream.frames import Event, undone_with
 
 
 def counted_from(events: Sequence[Event]) -> float:
     """When counting began anew, in seconds; a reset that was undone is none."""
-    began = [0.0]
+    began_s = before_s = 0.0
+    cleared_s = -math.inf
     for event in events:
         if event.kind == "cleared":
-            began.append(event.time_s)
+            if not undone_with(cleared_s, event.time_s):
+                before_s = began_s
+            began_s = cleared_s = event.time_s
         elif event.kind == "restored":
-            began = began[:-1] or [0.0]
-    return began[-1]
+            began_s, cleared_s = before_s, -math.inf
+    return began_s
 
 
 def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:

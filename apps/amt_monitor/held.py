@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.frames import undone_with
+
 HOLD_S, SLOTS = 2.0, 8
 
 Curves = NDArray[np.floating]
@@ -41,10 +43,13 @@ class Held:
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
         if from_s > self._from_s:
-            self._before = self._from_s, self._greatest
+            if undone_with(self._from_s, from_s):
+                self._before = self._before[0], _greater(self._before[1], self._greatest)
+            else:
+                self._before = self._from_s, self._greatest
             self._greatest = None
-        elif from_s == self._before[0] < self._from_s and self._before[1] is not None:
-            self._count(self._before[1])
+        elif from_s == self._before[0] < self._from_s:
+            self._greatest = _greater(self._before[1], self._greatest)
         self._from_s = from_s
         if counts.all():
             self._count(whole)
@@ -63,10 +68,7 @@ class Held:
             slots.pop(0)
 
     def _count(self, curves: Curves) -> None:
-        if self._greatest is None or self._greatest.shape != curves.shape:
-            self._greatest = curves
-        else:
-            self._greatest = np.fmax(self._greatest, curves)
+        self._greatest = _greater(self._greatest, curves)
 
     def stand_still(self, still: bool) -> None:
         """Give what there is now until this is told False; what is new is taken in."""
@@ -88,3 +90,10 @@ class Held:
         if not self._slots:
             return None
         return np.asarray(np.fmax.reduce([curves for _, curves in self._slots]))
+
+
+def _greater(before: Curves | None, after: Curves | None) -> Curves | None:
+    """The greatest of both; where they are not of one shape, only of what came after."""
+    if before is None or after is None:
+        return before if after is None else after
+    return np.fmax(before, after) if before.shape == after.shape else after

@@ -55,6 +55,21 @@ def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():
     assert held.held is held.greatest is None
 
 
+def test_the_greatest_is_again_that_from_before_all_resets_that_are_undone():
+    def take(held, time_s, value, from_s):
+        held.take(time_s, np.full((1, 1, 1), value), np.ones(1, bool), 1, from_s)
+        return held.greatest.item()
+
+    held = Held()
+    assert take(held, 19.0, 9.0, 0.0) == 9.0
+    assert take(held, 21.0, 5.0, 20.0) == 5.0
+    assert take(held, 23.0, 3.0, 22.0) == 3.0
+    assert take(held, 24.0, 1.0, 0.0) == 9.0
+    assert take(held, 31.0, 4.0, 30.0) == 4.0
+    assert take(held, 42.0, 2.0, 41.0) == 2.0
+    assert take(held, 43.0, 1.0, 30.0) == 4.0
+
+
 def color_at(pane, age_s, cam):
     plot = pane.plot
     ((x, y),) = plot.points([-age_s], [cam]).tolist()

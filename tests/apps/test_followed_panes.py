@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
+from amt_monitor.counted import counted_from
 from amt_monitor.follower import Follower
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import COLUMN_S, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.frames import Event
 from amt_stream.outputs import FollowedReadings
 from amt_stream.stages import SoundLevel, ThirdOctaves
 
@@ -168,6 +170,17 @@ def test_what_is_frozen_stays_in_colors_and_maxima(qtbot, open_window, model):
     assert np.isfinite(colors.curve(3.25)).all()
 
 
+def test_counting_begins_where_no_reset_was_undone():
+    def begins(*told):
+        return counted_from([Event(kind, 0, time_s, 0.0) for kind, time_s in told])
+
+    assert begins(("cleared", 3.0), ("cleared", 12.0)) == 12.0
+    assert begins(("cleared", 3.0), ("cleared", 12.0), ("restored", 13.0)) == 0.0
+    old = ("cleared", 3.0), ("cleared", 14.0), ("cleared", 20.0), ("restored", 21.0)
+    assert begins(*old) == 3.0
+    assert begins(*old, ("cleared", 22.0)) == 22.0
+
+
 def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     source = SignalSource(tone_with_click(1.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
@@ -185,14 +198,18 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
         qtbot.waitUntil(undo.hasFocus, timeout=5000)
         qtbot.keyClick(undo, QtCore.Qt.Key.Key_Return)
 
-    for act in (
-        press,
-        lambda: qtbot.keyClick(window, QtCore.Qt.Key.Key_Z, CONTROL),
-    ):
-        counted = readings.measured_s
+    def reset(number):
         qtbot.keyClick(window, QtCore.Qt.Key.Key_R)
+        resets = lambda: sum(one.kind == "cleared" for one in readings.events)  # noqa: E731
+        qtbot.waitUntil(lambda: resets() == number, timeout=5000)
         qtbot.waitUntil(lambda: undo.isVisible() and most() < 1.0, timeout=5000)
         qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] < 5.0, timeout=5000)
+
+    undo_by_key = lambda: qtbot.keyClick(window, QtCore.Qt.Key.Key_Z, CONTROL)  # noqa: E731
+    for before, act in ((0, press), (2, undo_by_key)):
+        counted = readings.measured_s
+        reset(before + 1)
+        reset(before + 2)
         assert "Undo" in window.message.text
         assert undo.focusPolicy() == QtCore.Qt.FocusPolicy.StrongFocus
         assert readings.measured_s < counted + 0.2

@@ -131,7 +131,7 @@ def test_it_draws_in_place_and_takes_keys(typist, begin, sound_file, tone):
         person.wait_for("Hz  3.")
         after = person.press("Rr")
         after = highest(person, person.wait_for("1.000 sone", since=after), lambda sone: sone < 1.1)
-        after = highest(person, person.press("u"), lambda sone: sone > 8)
+        after = highest(person, person.press("ru"), lambda sone: sone > 8)
         after = highest(person, person.press("r"), lambda sone: sone < 1.1)
         person.press("q")
         last = person.wait_for("measured", since=person.wait_for(LEAVE, since=after))

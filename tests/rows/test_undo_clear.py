@@ -69,13 +69,13 @@ def test_all_is_as_if_there_had_been_no_reset(frames, between):
     assert (again["laeq_db"][meanwhile] < rows["laeq_db"][meanwhile] - 3).tolist() == [True, True]
 
 
-def test_the_last_reset_alone_is_undone(frames):
-    *_, once = rows_with(frames, [at("cleared", 0.9)])
-    twice = [at("cleared", 0.9), at("cleared", 2.0), at("restored", 2.5)]
-    *_, told = rows_with(frames, twice)
-    assert told == once
-    *_, told = rows_with(frames, [*twice, at("restored", 2.6)])
-    assert told == once
+def test_a_reset_is_undone_with_those_before_it(frames):
+    *_, told = rows_with(frames, [])
+    several = [at("cleared", 0.9), at("cleared", 2.0), at("cleared", 2.2), at("restored", 2.5)]
+    *_, again = rows_with(frames, several)
+    assert again == told
+    *_, again = rows_with(frames, [*several, at("restored", 2.6)])
+    assert again == told
 
 
 def test_what_is_too_long_ago_is_not_kept(frames):
@@ -85,6 +85,9 @@ def test_what_is_too_long_ago_is_not_kept(frames):
         assert engine.wait(30.0)
     *_, cleared = rows_with(found, [at("cleared", 1.5)], ["spl"])
     *_, told = rows_with(found, [at("cleared", 1.5), at("restored", 13.7)], ["spl"])
+    assert told == cleared
+    again = [at("cleared", 1.5), at("cleared", 11.6), at("restored", 12.0)]
+    *_, told = rows_with(found, again, ["spl"])
     assert told == cleared
 
 
@@ -97,18 +100,17 @@ def test_a_row_is_undone_by_itself_and_at_once():
         assert not engine.can_undo_clear("front")
 
 
+def wait(true):
+    end = time.monotonic() + 10.0
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_an_engine_undoes_a_reset_and_counts_what_came_since():
     source = SignalSource(
         [Tone(1000.0, level_db=90.0, duration=0.8), Tone(1000.0, level_db=60.0)], FS
     )
-    readings = None
-
-    def wait(true):
-        end = time.monotonic() + 10.0
-        while not true():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
     with Engine(source, {"spl": SoundLevel(FS)}) as engine:
         readings = FollowedReadings(engine.new_rows())
         engine.attach(readings)
@@ -118,12 +120,14 @@ def test_an_engine_undoes_a_reset_and_counts_what_came_since():
         engine.clear()
         wait(lambda: (readings.totals.get("lafmax_db") or 99) < 80 and readings.measured_s > 0.5)
         assert readings.measured_s < 2.0
+        engine.clear()
+        wait(lambda: 0.1 < readings.measured_s < 0.5)
         engine.undo_clear()
         wait(lambda: readings.measured_s > 2.7)
         wait(lambda: readings.totals["lafmax_db"] > 85)
         with pytest.raises(ValueError, match="nothing to undo"):
             engine.undo_clear()
-    assert [event.kind for event in readings.events] == ["cleared", "restored"]
+    assert [event.kind for event in readings.events] == ["cleared", "cleared", "restored"]
 
 
 def test_of_many_events_those_that_count_crowd_no_other_out():
