@@ -58,6 +58,7 @@ from amt_stream.streaming import Stage
 WATCH_S = 0.2
 SOURCE_S = 0.5
 RECENT_S = 4.0
+NOTHING_TO_UNDO = f"no readings were reset in the last {UNDO_S:g} s: nothing to undo"
 
 
 class Engine:
@@ -272,8 +273,9 @@ class Engine:
         source, arrivals, outlets = self.source, self._arrivals, self._outlets
         in_callback = self._run_in == "callback"
         backlog = Backlog(source, ring)
-        # Where readings were reset, by row, as long as it is not undone.
+        # Where readings of each row were last reset, as long as it is not undone.
         self._cleared: dict[str, int] = {}
+        self._clearing = threading.Lock()
         self._ladder = Ladder(ladder, self._measurements, self._telling.here)
         self._keeping = Keeping(self._standing, arrivals, self._epoch, outlets)
         self._work = Work(
@@ -431,29 +433,37 @@ class Engine:
         row: the name of one, where several are heard
         """
         self._index_of(row)
-        self._cleared[row or ""] = self._measurement.position
-        self._tell_once_done("cleared", "what was counted is forgotten", row)
+        with self._clearing:
+            position = self._measurement.position
+            self._cleared.update(dict.fromkeys(self._names_of(row), position))
+            self._tell_once_done("cleared", "what was counted is forgotten", row)
 
     def can_undo_clear(self, row: str | None = None) -> bool:
-        """Whether readings were reset, and that not undone, in the last 10 s [any-thread]."""
-        at = self._cleared.get(row or "")
-        return at is not None and self._measurement.position <= at + UNDO_S * self.source.fs
+        """Whether readings were reset, and that not undone, in the last 10 s [any-thread].
+
+        row: the name of one, where several are heard, by default of all of them
+        """
+        earliest = self._measurement.position - UNDO_S * self.source.fs
+        cleared = (self._cleared.get(name, -math.inf) for name in self._names_of(row))
+        return all(at >= earliest for at in cleared)
 
     def undo_clear(self, row: str | None = None) -> None:
         """Count again what `clear` has let be forgotten; event "restored" [any-thread].
 
-        That is the last one, within 10 s of sound. What came since counts too, as if it had never
-        been called.
+        Within 10 s of sound after the last reset. Of several, each within 10 s of the one before,
+        all are undone. What came since counts too, as if there had been no reset.
 
-        row: the name of one that was cleared by itself
+        row: the name of one, where several are heard; by default all, each of which was cleared
 
         Raises ValueError where nothing was forgotten, or too long ago.
         """
         self._index_of(row)
-        if not self.can_undo_clear(row):
-            raise ValueError(f"no readings were reset in the last {UNDO_S:g} s: nothing to undo")
-        del self._cleared[row or ""]
-        self._tell_once_done("restored", "what was forgotten is counted again", row)
+        with self._clearing:
+            if not self.can_undo_clear(row):
+                raise ValueError(NOTHING_TO_UNDO)
+            for name in self._names_of(row):
+                del self._cleared[name]
+            self._tell_once_done("restored", "what was forgotten is counted again", row)
 
     def mark(self, text: str, row: str | None = None) -> None:
         """Tell whoever hears events, as a log: event "mark", at the next block [any-thread].
@@ -474,6 +484,10 @@ class Engine:
     def tell_event(self, event: Event) -> None:
         """Tell what was found in the sound, by a sink or a person, within 0.2 s [any-thread]."""
         self._telling.by_sink(event)
+
+    def _names_of(self, row: str | None) -> Sequence[str]:
+        """What the row is called, or all rows; one measurement without rows is ""."""
+        return (self.row_names or ("",)) if row is None else (row,)
 
     def _index_of(self, row: str | None) -> int | None:
         """Which row is called so."""

@@ -1,11 +1,15 @@
 """A reset that is undone has never been: rows and summaries are those without it."""
 
+import contextlib
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from amt_stream.engine import Engine, Noise, Row, SignalSource, Tone
+from amt_stream.calibration import UNCALIBRATED
+from amt_stream.engine import Engine, Noise, PushSource, Row, RowSink, SignalSource, Tone
 from amt_stream.frames import Event
 from amt_stream.limits import Limit
 from amt_stream.outputs import FollowedReadings
@@ -100,11 +104,93 @@ def test_a_row_is_undone_by_itself_and_at_once():
         assert not engine.can_undo_clear("front")
 
 
+LOUD, QUIET = 0.5, 0.0005
+
+
 def wait(true):
     end = time.monotonic() + 10.0
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+class Pushed:
+    """An engine that hears two rows, and the last equivalent level of each, by its name."""
+
+    def __init__(self) -> None:
+        self.laeq_db, self._reached_s, self._pushed_s = {}, {}, 0.0
+        self.source = PushSource(FS, 2, live=False)
+        sink = RowSink(self._take, columns=["laeq_db"])
+        rows = [Row((1,), "a"), Row((2,), "b")]
+        self.engine = Engine(self.source, SoundLevel(FS), [sink], rows=rows)
+
+    def _take(self, row):
+        self.laeq_db[row["row"]] = row["laeq_db"]
+        self._reached_s[row["row"]] = row["time_s"]
+
+    def push(self, seconds, amplitude):
+        """So much of a tone; gives the rows that count the loud one still."""
+        t = np.arange(round(seconds * FS))[:, None] / FS
+        self.source.push(np.repeat(amplitude * np.sin(2000 * np.pi * t), 2, axis=1))
+        self._pushed_s += seconds
+        wait(lambda: self.engine.health.samples == round(self._pushed_s * FS))
+        wait(lambda: min(map(self._reached, "ab")) > self._pushed_s - 0.15)
+        limit_db = UNCALIBRATED.full_scale_db_spl + 10 * np.log10(LOUD * QUIET)
+        return [name for name in "ab" if self.laeq_db[name] > limit_db]
+
+    def _reached(self, name):
+        return self._reached_s.get(name, 0.0)
+
+
+def test_resets_of_one_row_and_of_all_are_undone_together():
+    pushed = Pushed()
+    with pushed.engine as engine, pushed.source:
+        assert pushed.push(2.0, LOUD) == ["a", "b"]
+        engine.clear()
+        assert pushed.push(1.0, QUIET) == []
+        engine.clear("a")
+        pushed.push(0.5, QUIET)
+        engine.undo_clear()
+        assert not any(engine.can_undo_clear(row) for row in (None, "a", "b"))
+        assert pushed.push(0.5, QUIET) == ["a", "b"]
+        with pytest.raises(ValueError, match="nothing to undo"):
+            engine.undo_clear("a")
+
+
+def test_a_row_is_undone_and_another_stays_reset():
+    pushed = Pushed()
+    with pushed.engine as engine, pushed.source:
+        pushed.push(2.0, LOUD)
+        engine.clear("a")
+        pushed.push(0.5, QUIET)
+        engine.clear()
+        pushed.push(0.5, QUIET)
+        engine.undo_clear("a")
+        assert [engine.can_undo_clear(row) for row in (None, "a", "b")] == [False, False, True]
+        assert pushed.push(0.5, QUIET) == ["a"]
+        with pytest.raises(ValueError, match="nothing to undo"):
+            engine.undo_clear()
+        engine.undo_clear("b")
+        assert pushed.push(0.5, QUIET) == ["a", "b"]
+
+
+def test_who_undoes_what_another_undoes_just_then_is_told_so():
+    engine = Engine(SignalSource(SOUND, FS), SoundLevel(FS))
+
+    def undo(_):
+        for _ in range(2000):
+            engine.clear()
+            with contextlib.suppress(ValueError):
+                engine.undo_clear()
+
+    was = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(undo, range(3)))
+    finally:
+        sys.setswitchinterval(was)
+    assert not engine.can_undo_clear()
 
 
 def test_an_engine_undoes_a_reset_and_counts_what_came_since():
