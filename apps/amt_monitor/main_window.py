@@ -475,7 +475,8 @@ class MainWindow(QtWidgets.QMainWindow):
             self.status.setText(measurement.state)
             self.waiting.setText(STARTING if measurement.busy else "Nothing is measured.")
             return
-        if measurement.measuring and self.device.device is None:
+        made_of = measurement.made_of
+        if measurement.measuring and made_of.device is None and made_of.file is None:
             self.device.name_first(engine.source.name)
         log = log_in(engine)
         self.bar.log.setText(self._log_watch.words(log))

@@ -247,6 +247,17 @@ def test_another_input_keeps_the_models_and_the_same_one_changes_nothing(qtbot, 
     ]
 
 
+def test_what_the_program_was_started_with_keeps_its_name_while_a_file_is_played(
+    qtbot, open_window, tmp_path
+):
+    first, second = files(tmp_path, ("first", "second"))
+    window = open_window(played(first))
+    window.controls.play(second)
+    qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
+    window._show_state()
+    assert window.device.itemText(0) == "first.wav (as started)"
+
+
 def files(folder, names):
     """Sound files of a tone, by their names."""
     paths = [folder / f"{name}.wav" for name in names]
