@@ -210,7 +210,9 @@ class Controls(QtCore.QObject):
 
     def calibrate(self) -> None:
         """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
-        self.unless_lost("Calibrate a microphone?", "Calibrate", self._calibrate)
+        # What is just being made would take the input again.
+        calibrate = partial(self._once_free, self._calibrate)
+        self.unless_lost("Calibrate a microphone?", "Calibrate", calibrate)
 
     def _calibrate(self) -> None:
         # Its source brings torch; a window is seen before that.

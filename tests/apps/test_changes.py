@@ -258,6 +258,20 @@ def test_what_the_program_was_started_with_keeps_its_name_while_a_file_is_played
     assert window.device.itemText(0) == "first.wav (as started)"
 
 
+def test_an_input_is_calibrated_once_what_is_just_starting_has_let_it_go(
+    qtbot, open_window, tmp_path
+):
+    (first,) = files(tmp_path, ("first",))
+    window = open_window(played(first), readings=False)
+    assert window.measurement.busy
+    window.controls.calibrate()
+    wizard = lambda: window.findChild(QtWidgets.QWizard, "calibration_wizard")  # noqa: E731
+    qtbot.waitUntil(lambda: wizard() is not None, timeout=15000)
+    assert window.measurement.state == "stopped"
+    wizard().reject()
+    qtbot.waitUntil(lambda: window.measurement.state == "running", timeout=15000)
+
+
 def files(folder, names):
     """Sound files of a tone, by their names."""
     paths = [folder / f"{name}.wav" for name in names]
