@@ -137,5 +137,5 @@ def test_what_counts_is_known_however_much_happens():
     sink.event(Event("cleared", 0, 1.0, 0.0))
     for second in range(1500):
         sink.event(Event("limit", 0, float(second), 0.0))
-    assert len(sink.events) == 1000
-    assert [sink.events[k].time_s for k in (0, 1, -1)] == [1.0, 501.0, 1499.0]
+    assert len(sink.events) == 1001
+    assert [sink.events[k].time_s for k in (0, 1, -1)] == [1.0, 500.0, 1499.0]
