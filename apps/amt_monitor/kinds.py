@@ -79,10 +79,11 @@ def _chosen_pane(settings: Settings) -> Pane:
 
 
 def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
-    if look.heard is not None:
-        yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
+    # Whoever sets a limit looks for its light first.
     if look.readings is not None and (limits := look.readings.limits):
         yield Kind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
+    if look.heard is not None:
+        yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
     if look.readings is not None and not look.readings.rows.gives_cells:
         rows = look.readings.rows
         past = Past(rows.columns, rows.step_ms / 1000)
