@@ -170,7 +170,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[Dock]) -> None:
         last = lines.pop()
         rows.remove(last)
         # Whoever stands before others finds its own place first.
-        behind = [*_tabbed(lines[-1], last), *behind]
+        behind = [*_tabbed(lines[-1], last, window.width()), *behind]
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
     for above, beneath in pairwise(rows):
@@ -208,13 +208,20 @@ def _lines(docks: Sequence[Dock], width: int) -> list[list[Dock]]:
     return [[dock] for dock in docks]
 
 
-def _tabbed(line: Sequence[Dock], behind: Sequence[Dock]) -> Iterator[tuple[Dock, Dock]]:
-    """Each dock of `behind`, and that of the line which it widens least as a tab."""
-    widths = {dock: _least_width([dock]) for dock in line}
+def _tabbed(
+    line: Sequence[Dock], behind: Sequence[Dock], width: int
+) -> Iterator[tuple[Dock, Dock]]:
+    """Each dock of `behind`, and that of the line that takes it as a tab.
+
+    It is the one with the fewest tabs, of those that the line has room to widen so far.
+    """
+    widths, tabs = {dock: _least_width([dock]) for dock in line}, dict.fromkeys(line, 1)
     for dock in sorted(behind, key=lambda one: -_least_width([one])):
-        least = _least_width([dock])
-        front = min(line, key=lambda one: max(least - widths[one], 0))
-        widths[front] = max(widths[front], least)
+        least, spare = _least_width([dock]), width - sum(widths.values()) - SPLIT * len(line)
+        wider = {one: max(least - widths[one], 0) for one in line}
+        front = min(line, key=lambda one: (max(wider[one] - spare, 0), tabs[one], wider[one]))
+        widths[front] += wider[front]
+        tabs[front] += 1
         yield front, dock
 
 
