@@ -30,14 +30,34 @@ class Thresholds(Layer):
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, metrics = self.plot.inside, painter.fontMetrics()
-        for value, text, role in self.thresholds:
-            ((_, y),) = self.plot.points([0.0], [value]).tolist()
-            painter.setPen(self.plot.pen(role, dashed=True))
+        points = self.plot.points([0.0] * len(self.thresholds), [t.value for t in self.thresholds])
+        heights = points[:, 1].tolist()
+        sizes = [(metrics.horizontalAdvance(t.text) + 6, metrics.height()) for t in self.thresholds]
+        for y, threshold in zip(heights, self.thresholds, strict=True):
+            painter.setPen(self.plot.pen(threshold.role, dashed=True))
             painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
-            wide, line = metrics.horizontalAdvance(text) + 6, metrics.height()
-            tag = QtCore.QRectF(inside.right() - wide, y - line - 1, wide, line)
-            painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
-            painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, text)
+        rooms = rooms_at_lines(heights, sizes, inside)
+        for room, threshold in zip(rooms, self.thresholds, strict=True):
+            painter.setPen(self.plot.pen(threshold.role))
+            painter.fillRect(room, QtGui.QColor(self.plot.colors.paper))
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, threshold.text)
+
+
+def rooms_at_lines(
+    heights: Sequence[float], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
+) -> list[QtCore.QRectF]:
+    """Where the name of each line stands: above it at the right, below it at the top of the plot.
+
+    One that would stand on another is moved to the left of it.
+    """
+    rooms: list[QtCore.QRectF] = []
+    for y, (wide, high) in zip(heights, sizes, strict=True):
+        top = y - high - 1 if y - high - 1 >= inside.top() else y + 2
+        room = QtCore.QRectF(inside.right() - wide, top, wide, high)
+        while (other := next(filter(room.intersects, rooms), None)) is not None:
+            room.moveRight(other.left() - 1)
+        rooms.append(room)
+    return rooms
 
 
 class Markers(Layer):

@@ -10,7 +10,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
-from amt_monitor.lines import rooms_beside
+from amt_monitor.lines import rooms_at_lines, rooms_beside
 from amt_monitor.past import Past
 from amt_monitor.plot import Axis, Plot
 from amt_monitor.stretches import Stretch, Stretches, stretches
@@ -303,6 +303,16 @@ def test_values_of_maxima_lie_on_nothing(places):
         others = [*marks, *rooms[:place], *rooms[place + 1 :]]
         assert not any(room.intersects(other) for other in others)
         assert QtCore.QRectF(inside).contains(room)
+
+
+def test_names_of_limits_stand_inside_and_on_no_other_name():
+    inside = QtCore.QRect(50, 10, 400, 150)
+    heights = [12.0, 90.0, 94.0, 100.0, 159.0]
+    rooms = rooms_at_lines(heights, [(90, 14), (90, 14), (20, 14), (60, 14), (30, 14)], inside)
+    for place, (room, y) in enumerate(zip(rooms, heights, strict=True)):
+        assert QtCore.QRectF(inside).contains(room)
+        assert not any(map(room.intersects, rooms[:place]))
+        assert min(abs(room.top() - y), abs(room.bottom() - y)) <= 2
 
 
 def test_stretches_join_what_is_close():
