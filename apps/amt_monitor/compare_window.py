@@ -14,7 +14,7 @@ from amt_monitor.curve import Between, Curve
 from amt_monitor.lines import Threshold, Thresholds
 from amt_monitor.message_line import begun
 from amt_monitor.plot import Axis, Named
-from amt_monitor.report_dialog import asked_page, writing
+from amt_monitor.report_dialog import save_page, writing
 from amt_monitor.shown import FIRST, Scale, ticks_of
 from amt_monitor.theme import Colors, ThemedLabel, tint
 from amt_monitor.time_plot import TimePlot
@@ -109,13 +109,8 @@ class CompareWindow(QtWidgets.QDialog):
         whole.addWidget(box)
 
     def _save(self) -> None:
-        try:
-            path = asked_page(self, f"{self.found.b.name}-against-{self.found.a.name}")
-        except OSError as error:
-            self._refused(str(error))
-        else:
-            if path is not None:
-                self.write(path)
+        stem = f"{self.found.b.name}-against-{self.found.a.name}"
+        save_page(self, stem, self.write, self._refused)
 
     def write(self, path: Path) -> None:
         """Write it as a page to a file that ends in .html or .pdf."""

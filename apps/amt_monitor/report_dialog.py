@@ -98,13 +98,7 @@ class ReportDialog(QtWidgets.QDialog):
         return found | {"note": self._note.toPlainText().strip()}
 
     def _choose(self) -> None:
-        try:
-            path = asked_page(self, f"{self.results.name}-report")
-        except OSError as error:
-            self._refused(str(error))
-        else:
-            if path is not None:
-                self.write(path)
+        save_page(self, f"{self.results.name}-report", self.write, self._refused)
 
     def write(self, path: Path) -> None:
         """Write the page to a file that ends in .html or .pdf; the old one of that name goes."""
@@ -143,6 +137,22 @@ def make_room(dialog: QtWidgets.QDialog) -> None:
 def asked_page(over: QtWidgets.QWidget, stem: str) -> Path | None:
     """The file that a person chooses for a page, with its ending; as `asked_file`."""
     return asked_file(over, "Save the page", stem, PAGES)
+
+
+def save_page(
+    over: QtWidgets.QWidget,
+    stem: str,
+    write: Callable[[Path], object],
+    refused: Callable[[str], object],
+) -> None:
+    """Have a page written to the file that a person chooses, or say why not."""
+    try:
+        path = asked_page(over, stem)
+    except OSError as error:
+        refused(str(error))
+    else:
+        if path is not None:
+            write(path)
 
 
 def writing(path: Path, page: str) -> Callable[[], Path]:
