@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from typing import Any
 
 # Control characters, line ends, halves of surrogate pairs (bytes of a name that are no UTF-8), and
@@ -53,7 +54,18 @@ _BRIEF, _SENTENCE = 100, 1500
 UNFIT = ',;"#/='
 """What no name has that stands in tables, for the sake of whoever reads them."""
 
+FORMULA = "=+-@"
+"""What no such name begins with: a spreadsheet takes it for a formula, and runs it."""
+
+NAME_RULE = (
+    f"give a name that can be printed, without any of {' '.join(UNFIT)}, that begins with none of "
+    f"{' '.join(FORMULA)} (a spreadsheet takes that for a formula)"
+)
+
 
 def fits_tables(name: str) -> bool:
-    """Whether a name can stand in a table of any format: printable, not empty, without UNFIT."""
-    return bool(name) and name.isprintable() and not set(name) & set(UNFIT)
+    """Whether a name can stand in a table of any format, as NAME_RULE says it."""
+    if not name or not name.isprintable() or set(name) & set(UNFIT):
+        return False
+    # Some spreadsheets take the wide forms of these signs for them too.
+    return not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(FORMULA))

@@ -15,7 +15,7 @@ from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
 from amt_stream.limits import Limit, LimitError, refuse_twice
 from amt_stream.norms import LimitTables, limits_in
-from amt_stream.plain import brief, fits_tables
+from amt_stream.plain import NAME_RULE, brief, fits_tables
 from amt_stream.settings import PresetError, presets_folder, tables_in
 from amt_stream.triggers import (
     Trigger,
@@ -132,7 +132,7 @@ class RowChannels:
     """The channels of several rows, by name."""
 
     def __str__(self) -> str:
-        return "one or two channels for each name, as { desk = [1, 2], door = [3] }"
+        return f"one or two channels for each name, as {{ desk = [1, 2], door = [3] }}; {NAME_RULE}"
 
     def allows(self, value: Any) -> bool:
         if not (isinstance(value, dict) and value):

@@ -20,10 +20,11 @@ from amt_stream.refusal import Refusal
 from amt_stream.rows import AFTER, BEFORE, FAULT_NAMES, Rows, Stood
 from amt_stream.rows.block import ROW
 from amt_stream.session import Session, SessionError
-from amt_stream.session.files import LONGEST_LINE
+from amt_stream.session.files import LONGEST_LINE, told
 from amt_stream.session.folder import PARQUET, SUMMARY
 from amt_stream.session.parquet import refuse_no_parquet
 from amt_stream.session.reading import ROWS_IN
+from amt_stream.session.verify import Verdict, verify
 
 if TYPE_CHECKING:
     from amt_stream.measuring import Measured
@@ -92,7 +93,7 @@ class Results:
     summary: what is told of the whole sound; empty where it came to a sudden end, or still goes on
     events: what happened meanwhile, as a log tells it
     settings: how it was measured, as a log tells it
-    proof: the last hash of a log's chain, which stands for all that is closed in it
+    proof: what `verify` found of the log's folder before it was read; None of anything else
     """
 
     name: str
@@ -102,7 +103,7 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     events: Sequence[Event] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    proof: str = ""
+    proof: Verdict | None = None
 
     @classmethod
     def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
@@ -349,6 +350,7 @@ class _Log:
     """A session's folder: one run, and those that it went on from."""
 
     def __init__(self, path: Path, run: int | None) -> None:
+        self.proof = verify(path)
         self._session = Session(path)
         runs = self._session.runs
         self._run = max(runs) if run is None else run
@@ -356,11 +358,6 @@ class _Log:
             raise SessionError(f"{path} has no run {run}: there are {', '.join(map(str, runs))}")
         self.settings: Mapping[str, Any] = self._session.descriptions[self._run]
         self.header: Mapping[str, Any] = self.settings["header"]
-
-    @property
-    def proof(self) -> str:
-        entries = self._session.entries
-        return entries[-1]["hash"] if entries else ""
 
     @property
     def _runs(self) -> list[int]:
@@ -379,9 +376,11 @@ class _Log:
     @property
     def summary(self) -> Mapping[str, Any]:
         for path in self._session.files(self._run, SUMMARY):
-            return json_object(path.read_text(encoding="utf-8", errors="replace")).get(
-                "summary", {}
-            )
+            if not path.is_file():
+                continue  # the chain tells of it: `verify` says that it is missing
+            with told(path, "read"):
+                text = path.read_text(encoding="utf-8", errors="replace")
+            return json_object(text).get("summary", {})
         return {}
 
     @property
@@ -394,7 +393,7 @@ class _File:
 
     events: Sequence[Event] = ()
     settings: Mapping[str, Any] = MappingProxyType({})
-    proof = ""
+    proof = None
 
     def __init__(self, path: Path) -> None:
         self._path = path

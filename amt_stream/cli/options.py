@@ -20,7 +20,7 @@ from amt_stream.cli.messages import WrongUsage
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.norms import shipped_norms
-from amt_stream.plain import UNFIT, fits_tables
+from amt_stream.plain import NAME_RULE, fits_tables
 from amt_stream.presets import (
     DEFAULT,
     DEVICES,
@@ -162,9 +162,7 @@ def named_channels(text: str) -> Named:
     name, equals, numbers = text.rpartition("=")
     channels = channel_list(numbers)
     if equals and not fits_tables(name):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: give a name that can be printed, without any of {' '.join(UNFIT)}"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r}: {NAME_RULE}")
     return name or "+".join(map(str, channels)), channels
 
 

@@ -18,12 +18,15 @@ def run_report(args: argparse.Namespace) -> int:
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
     from amt_stream.report import About, report_page
+    from amt_stream.report.content import integrity
     from amt_stream.report.curves import is_drawn
     from amt_stream.results import read_results
 
     about = About(args.title, args.place, args.client, args.engineer, args.note)
     results = read_results(session, is_drawn, run=args.run, row=args.row)
     write_page(out, report_page(results, about, args.zone))
+    for name, words in integrity(results):
+        say(f"{name} {words}")
     say(f"{out}: report of {session}")
     return 0
 

@@ -14,7 +14,7 @@ from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.measuring import Measured, measure
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
-from amt_stream.report.content import readings
+from amt_stream.report.content import integrity, readings
 from amt_stream.report.curves import is_followed
 from amt_stream.results import Results, ResultsError, read_results
 from amt_stream.session.reading import ROWS_IN
@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What else makes them differ: other settings of a model, in sentences."""
+        """What else makes them differ, in sentences: settings of a model, a log that was edited."""
         first, second = (
             {model["name"]: model for model in results.header["models"]}
             for results in (self.a, self.b)
@@ -131,7 +131,13 @@ class Comparison:
                 f"{name} has {key} {first[name][key]} in A and {second[name].get(key)} in B"
                 for key in keys
             ]
-        return sorted(found)
+        doubts = [
+            f"{side}: {name} {words}"
+            for side, results in (("A", self.a), ("B", self.b))
+            if results.proof is not None and not results.proof.whole
+            for name, words in integrity(results)
+        ]
+        return [*sorted(found), *doubts]
 
     @property
     def differences(self) -> list[Difference]:

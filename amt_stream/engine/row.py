@@ -8,7 +8,7 @@ from typing import Any
 
 from amt_stream.calibration import Calibration, uncalibrated
 from amt_stream.engine.sources import Source, SourceError, channel_slice
-from amt_stream.plain import UNFIT, fits_tables
+from amt_stream.plain import NAME_RULE, fits_tables
 
 __all__ = ["Row", "named_rows", "refuse_no_gain", "rows_of_source"]
 
@@ -39,10 +39,7 @@ class Row:
             object.__setattr__(self, "name", "+".join(map(str, channels)))
         name: object = self.name
         if not (isinstance(name, str) and fits_tables(name)):
-            raise ValueError(
-                f"the name of a row is {name!r}: give a word that can be printed, without any of "
-                f"{' '.join(UNFIT)}"
-            )
+            raise ValueError(f"the name of a row is {name!r}: {NAME_RULE}")
 
 
 def refuse_no_gain(gain_db: object) -> None:

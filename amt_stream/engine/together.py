@@ -22,7 +22,7 @@ from amt_stream.engine.sources import (
     as_lost,
     refuse_no_source,
 )
-from amt_stream.plain import UNFIT
+from amt_stream.plain import FORMULA, UNFIT
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -372,7 +372,7 @@ def _rows(sources: Sequence[Source]) -> tuple[Row, ...]:
     at = 1
     for source in sources:
         end = at + source.channels
-        name = " ".join(source.name.translate(plain).split())
+        name = " ".join(source.name.translate(plain).split()).lstrip(f" {FORMULA}")
         if source.channels <= 2:
             given.append((name, tuple(range(at, end)), source))
         else:

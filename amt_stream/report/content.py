@@ -20,7 +20,7 @@ FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm200
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """What a person looks for first: one of each model, then these."""
 
-MOST_LARGE, MOST_READINGS, MOST_EVENTS = 3, 18, 6
+MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
 """So many as one page has room for."""
 
 SIDES = ("_left_", "_right_")
@@ -183,6 +183,25 @@ def _utc() -> Any:
     from datetime import UTC
 
     return UTC
+
+
+def integrity(results: Results) -> Facts:
+    """Whether a log is as it was written; nothing of what no log holds."""
+    proof = results.proof
+    if proof is None:
+        return []
+    told = [*proof.edited, *proof.missing]
+    hashed = f"{proof.parts} closed part{'s' if proof.parts != 1 else ''}"
+    head = f", last hash {proof.head}" if proof.head else ""
+    words = f"intact: {hashed} as written{head}"
+    if told:
+        kind = "edited" if proof.edited else "incomplete"
+        more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+        words = f"{kind}: {'; '.join(map(brief, told[:MOST_TOLD]))}{more}{head}"
+    if proof.open:
+        why = "a meter writes it" if proof.running else "the log was not ended in order"
+        words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
+    return [("Log", words)]
 
 
 def device(results: Results) -> Facts:

@@ -17,6 +17,7 @@ from amt_stream.report.content import (
     device,
     faults,
     happened,
+    integrity,
     large,
     limit_lines,
     methods,
@@ -86,7 +87,7 @@ def report_page(results: Results, about: About | None = None, zone: tzinfo | Non
         _head(title, about, results, clock),
         _large(large(results), results),
         _facts([*when(results, clock), *device(results)], about.facts),
-        _facts(calibration(results)),
+        _facts([*calibration(results), *integrity(results)]),
         _limits(limit_lines(results, clock)),
         _history(results, clock),
         _readings(found, results.calibrated),
@@ -154,7 +155,10 @@ def _head(title: str, about: About, results: Results, clock: Clock) -> str:
     begin = clock.at(0.0)
     day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
     under = ", ".join(part for part in (about.place, day) if part) or results.name
-    badge = "" if results.calibrated else '<span class="badge">NOT CALIBRATED</span>'
+    words = [] if results.calibrated else ["NOT CALIBRATED"]
+    if results.proof is not None and results.proof.word != "intact":
+        words.append("EDITED" if results.proof.edited else "INCOMPLETE")
+    badge = "&nbsp;".join(f'<span class="badge">{word}</span>' for word in words)
     return (
         f'<table><tr><td><h1>{_e(title)}</h1><p class="second">{_e(under)}</p></td>'
         f'<td class="number">{badge}</td></tr></table>\n'
@@ -261,10 +265,9 @@ def _happened(results: Results, clock: Clock) -> str:
 
 def _small(results: Results) -> str:
     told = "; ".join(f"{name}: {value}" for name, value in settings(results))
-    proof = f" Last hash of the log: {results.proof}." if results.proof else ""
     parts = [
         *methods(results),
         f"Settings: {told}.",
-        f"Measured by {program(results)}; {results.name}; report of {utc_now()}.{proof}",
+        f"Measured by {program(results)}; {results.name}; report of {utc_now()}.",
     ]
     return f'<p class="foot">{_e(" ".join(parts))}</p>\n'

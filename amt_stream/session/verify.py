@@ -39,6 +39,11 @@ class Verdict:
         """ "intact", "edited" or "gapped" """
         return "edited" if self.edited else "gapped" if self.missing else "intact"
 
+    @property
+    def whole(self) -> bool:
+        """Whether all that is there is as it was written, and proven to be."""
+        return self.word == "intact" and not self.open
+
 
 def verify(path: str | Path) -> Verdict:
     """Compare every closed part of a session with the hash that the chain has of it.

@@ -14,6 +14,7 @@ from amt_monitor.theme import tint
 from amt_stream.files import whole_text_file
 from amt_stream.plain import plain, sentence
 from amt_stream.report import About, report_page
+from amt_stream.report.content import integrity
 from amt_stream.results import Results
 from amt_stream.session.files import drafted
 
@@ -68,8 +69,11 @@ class ReportDialog(QtWidgets.QDialog):
         self.told.setObjectName("told")
         self.told.setWordWrap(True)
         self.told.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        if not results.calibrated:
-            self.told.setText("This measurement is not calibrated, and the report will say so.")
+        doubts = [] if results.calibrated else ["This measurement is not calibrated."]
+        if results.proof is not None and not results.proof.whole:
+            doubts += [f"{name} {words}." for name, words in integrity(results)]
+        if doubts:
+            self.told.setText(plain(" ".join([*doubts, "The report says so."])))
             tint(self.told, "amber")
         column = QtWidgets.QVBoxLayout(self)
         column.addLayout(form)

@@ -20,6 +20,7 @@ from amt_stream.report.content import (
     calibration,
     device,
     faults,
+    integrity,
     limit_lines,
     readings,
     when,
@@ -104,7 +105,7 @@ class ResultsWindow(QtWidgets.QDialog):
             *when(self.results, Clock(self.results.start_utc, self.results.zone)),
             *device(self.results),
         ]
-        facts += calibration(self.results)
+        facts += [*calibration(self.results), *integrity(self.results)]
         label = QtWidgets.QLabel("\n".join(f"{name}: {value}" for name, value in facts))
         label.setObjectName("facts")
         label.setTextFormat(QtCore.Qt.TextFormat.PlainText)

@@ -2,13 +2,14 @@
 
 import math
 import re
+import shutil
 import tempfile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QT_LIB, QtCore, QtGui, QtWidgets
 
 from amt_monitor.compare_window import CompareWindow
 from amt_monitor.drops import KEPT, SOUND, Drops
@@ -152,6 +153,25 @@ def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
     dialog = shown(ReportDialog(read_results(bare)))
     assert "not calibrated" in dialog.told.text()
     assert shown(ResultsWindow(read_results(bare))).badge.text == "uncalibrated"
+
+
+def test_a_log_that_was_edited_is_told_where_a_report_is_asked_for(qtbot, shown, log, tmp_path):
+    assert "Log" not in shown(ReportDialog(read_results(log))).told.text()
+    copy = shutil.copytree(log, tmp_path / "copy")
+    told = (copy / "session.json").read_text()
+    (copy / "session.json").write_text(told.replace("100.0", "97.0", 1))
+    results = read_results(copy)
+    dialog, window = shown(ReportDialog(results)), shown(ResultsWindow(results))
+    edited = "Log edited: session.json was edited"
+    assert dialog.told.text().startswith(edited)
+    assert dialog.told.text().endswith("The report says so.")
+    assert edited.replace(" ", ": ", 1) in window.findChild(QtWidgets.QLabel, "facts").text()
+    pdf = pytest.importorskip(f"{QT_LIB}.QtPdf")
+    with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
+        dialog.write(tmp_path / "a.pdf")
+    document = pdf.QPdfDocument(dialog)
+    document.load(str(tmp_path / "a.pdf"))
+    assert "session.json was edited" in document.getAllText(0).text()
 
 
 def test_no_two_controls_of_a_window_share_a_letter(shown, log):

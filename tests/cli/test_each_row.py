@@ -95,6 +95,9 @@ def test_a_log_has_rows_of_each_and_is_replayed(meter, said, tmp_path, log_forma
         (["-c", "1", "-c", "1", "--format", "csv"], "two rows are called '1'"),
         (["-c", "1", "-c", "7", "--format", "csv"], "has no channel 7"),
         (["-c", "a,b=1", "--format", "csv"], "give a name that can be printed"),
+        (["-c", "@SUM(A1)=1", "--format", "csv"], "a spreadsheet takes that for a formula"),
+        (["-c", "+2-3=1", "--format", "csv"], "a spreadsheet takes that for a formula"),
+        (["-c", "\uff1d1+1=1", "--format", "csv"], "a spreadsheet takes that for a formula"),
         (["-c", "desk=1,2,3", "--format", "csv"], "give one channel"),
         (["-c", "1", "-c", "2,3", "--format", "csv"], "hears each channel by itself"),
         (
@@ -111,7 +114,9 @@ def test_what_cannot_be_rows_is_refused_in_a_sentence(meter, typed, told):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("given", ["[1, 2]", "{ desk = [1, 2, 3] }", '{ "a,b" = [1] }', "{}"])
+@pytest.mark.parametrize(
+    "given", ["[1, 2]", "{ desk = [1, 2, 3] }", '{ "a,b" = [1] }', '{ "+1" = [1] }', "{}"]
+)
 def test_a_preset_whose_rows_are_none_is_refused(meter, tmp_path, given):
     (tmp_path / "mine.toml").write_text(f'[model]\nname = "spl"\n[meter]\nrows = {given}\n')
     status, _, err = meter("--preset", "mine.toml", "--format", "csv")

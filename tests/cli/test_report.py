@@ -1,9 +1,14 @@
 """`amt-stream report`: one page of a log or of a file of rows, in a file."""
 
+import json
 import re
+import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 
+from amt_stream.session import verify
 from tests.report.conftest import measure_into
 
 
@@ -49,3 +54,53 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(said, log, tmp_path):
     refused("there are 1", log, "--run", "3")
     (tmp_path / "night-report.html").mkdir()
     refused("is a folder", log)
+
+
+def calibrated_anew(folder):
+    path = folder / "session.json"
+    told = json.loads(path.read_text())
+    told["header"]["calibration"][0]["full_scale_db_spl"] -= 3.0
+    path.write_text(json.dumps(told))
+
+
+def louder(folder):
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as connection, connection:
+        connection.execute("UPDATE rows SET laf_db = laf_db - 3 WHERE id = 7")
+
+
+def a_row_more(folder):
+    with closing(sqlite3.connect(folder / "rows.sqlite")) as connection, connection:
+        last = connection.execute("SELECT * FROM rows ORDER BY id DESC LIMIT 1").fetchone()
+        places = ", ".join("?" * len(last))
+        connection.execute(f"INSERT INTO rows VALUES ({places})", (last[0] + 1, *last[1:]))
+
+
+def no_summary(folder):
+    (folder / "summary.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "badge", "words"),
+    [
+        (lambda folder: None, "", "intact: 4 closed parts as written, last hash "),
+        (calibrated_anew, "EDITED", "edited: session.json was edited"),
+        (louder, "EDITED", "were edited"),
+        (no_summary, "INCOMPLETE", "incomplete: summary.json is missing"),
+        (a_row_more, "", "No hash covers 1 rows of rows.sqlite: the log was not ended in order"),
+    ],
+)
+def test_the_page_says_whether_the_log_is_as_it_was_written(
+    said, log, tmp_path, change, badge, words
+):
+    shutil.copytree(log, tmp_path / "copy")
+    change(tmp_path / "copy")
+    status, _, err = said("report", "copy")
+    assert status == 0
+    page = (tmp_path / "copy-report.html").read_text()
+    for told in (page, err):
+        assert words in told
+        assert verify("copy").head in told
+    assert re.findall(">(EDITED|INCOMPLETE)<", page) == [badge] * bool(badge)
+    status, out, _ = said("compare", "copy", log)
+    assert status == 0
+    assert (words in out) == (change.__name__ != "<lambda>")

@@ -44,6 +44,11 @@ def pushed_together(power_meter, sounds, losses, size):
     return sink, engine
 
 
+def test_the_name_of_a_device_is_no_formula(power_meter):
+    sources = [PushSource(FS, 1, name, live=False) for name in ("=1+1", "@-A1 mic", "plain")]
+    assert Engine(sources, power_meter(), []).row_names == ("1+1", "A1 mic", "plain")
+
+
 def test_programs_that_can_wait_are_what_they_are_alone(power_meter, noise):
     sounds = [noise(FS), noise(FS // 2)[:, :1], noise(FS)]
     losses = [{}, {4410: 700}, {441: 2 * FS}]
