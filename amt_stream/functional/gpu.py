@@ -294,7 +294,8 @@ def group_skirts(
     each = {"SHIFT": shift_db, "SLOPE": level_slope, "K": steepness}
     _launch("groups", (_programs(rows * groups),), *given, *sizes, **each)
     tables = intensity, apart, ends, middle, above, center, made, y
-    _launch("group_skirts", (rows, _programs(channels)), *tables, *sizes, K=steepness)
+    fit = {"K": steepness, "GROUPS": 1 << (groups - 1).bit_length()}
+    _launch("group_skirts", (rows, _programs(channels)), *tables, *sizes, **fit)
     return y
 
 

@@ -548,17 +548,22 @@ def group_skirts(
     count,
     channels,
     K: tl.constexpr,
+    GROUPS: tl.constexpr,
     LANES: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
-    channel = tl.program_id(1) * LANES + tl.arange(0, LANES)
+    lowest = tl.program_id(1) * LANES
+    channel = lowest + tl.arange(0, LANES)
     there = channel < channels
     t = 1 / tl.load(center + channel, there, 2.0)
     flattest = 0.1 / K / (1 - t)
     total = t * 0
-    for g in range(count):
+    # Groups ascend: behind the last one below these channels none has anything for them.
+    each = tl.arange(0, GROUPS)
+    below = tl.load(above + each, each < count, channels) < lowest + LANES
+    for g in range(tl.max(tl.where(below, each + 1, 0))):
         at = made + row * count + g
-        p, heard, first = tl.load(at), tl.load(at + 6 * size), tl.load(above + g)
+        heard, first = tl.load(at + 6 * size), tl.load(above + g)
         if heard < 0:
             s0, s1 = tl.load(at + 7 * size), tl.load(at + 8 * size)
             s2 = tl.load(at + 9 * size)
@@ -569,12 +574,13 @@ def group_skirts(
                 power = tl.load(intensity + row * components + j)
                 total += tl.where(channel >= first, power * tl.exp(-z) * (1 + z), 0.0)
         else:
-            a, b = tl.load(at + size), tl.load(at + 2 * size)
-            lean = tl.load(at + 3 * size) - tl.load(at + 4 * size) * t
-            z = tl.maximum(K * (a - b * t), 0.0)
-            weight = 1 + z + (z - 1) * (tl.load(at + 5 * size) * lean * lean)
-            heard_here = (channel >= first) & (channel < heard)
-            total += tl.where(heard_here, p * tl.exp(-z) * weight, 0.0)
+            if heard > lowest:
+                p, a, b = tl.load(at), tl.load(at + size), tl.load(at + 2 * size)
+                lean = tl.load(at + 3 * size) - tl.load(at + 4 * size) * t
+                z = tl.maximum(K * (a - b * t), 0.0)
+                weight = 1 + z + (z - 1) * (tl.load(at + 5 * size) * lean * lean)
+                heard_here = (channel >= first) & (channel < heard)
+                total += tl.where(heard_here, p * tl.exp(-z) * weight, 0.0)
     tl.store(y + row * channels + channel, total, there)
 
 
