@@ -43,12 +43,32 @@ def fail_if_skipped_in_ci(report):
 
 
 def pytest_configure(config):
+    ignore_by_a_function()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         import torch
 
         torch.set_num_threads(1)  # the workers share the cores
     elif config.getoption("numprocesses", None) and config.args_source.name == "TESTPATHS":
         compile_kernels()  # worth its time for the whole suite
+
+
+IGNORED = "PYTEST_IGNORES"
+
+
+def ignore_by_a_function():
+    """Ignore what this process was started to ignore, but let its children hear it.
+
+    A shell's job in the background ignores SIGINT, and one under nohup SIGHUP. So would all that
+    the tests start, which have to end by these signals: a program keeps what is ignored, and not
+    what is handled.
+    """
+    names = set(os.environ.get(IGNORED, "").split())  # by whoever has started this worker
+    for name in {"SIGINT", "SIGHUP"} & set(dir(signal)):
+        if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
+            names.add(name)
+    os.environ[IGNORED] = " ".join(names)
+    for name in names:
+        signal.signal(getattr(signal, name), lambda number, frame: None)
 
 
 COMPILED = 3  # families of `tests/kernels/compiling.py`

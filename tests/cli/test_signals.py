@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.cli.forks import Command
+from tests.cli.forks import ROOT, Command
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="signals and pseudo terminals are POSIX"
@@ -109,6 +109,14 @@ def test_what_was_ignored_from_the_start_stays_ignored(begin):
     for _ in range(5):
         assert "time_s" in json.loads(meter.stdout.readline())
     assert told(meter, signal.SIGTERM)[0] == 143
+
+
+def test_the_tests_run_in_the_background_of_a_shell_and_under_nohup():
+    here = f"{__file__}::test_a_command_that_does_not_answer_is_ended_at_once_or_after_a_while"
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n1", f"{here}[True]"]
+    ignoring = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *tests]
+    done = subprocess.run(ignoring, capture_output=True, text=True, cwd=ROOT)
+    assert "1 passed" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("shown", [["--format", "csv", "--step-ms", 1], ["--terminal"]])
