@@ -20,7 +20,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import NONE, PCM, PCM_CHANNELS, PCM_FS, Named
 from amt_stream.correction import Correction, corrections_of, read_correction
 from amt_stream.engine.devices import InputDevice
-from amt_stream.engine.microphone import MicrophoneSource
+from amt_stream.engine.microphone import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S, MicrophoneSource
 from amt_stream.engine.row import Row, named_rows
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import (
@@ -35,7 +35,6 @@ from amt_stream.engine.sources import (
 )
 
 BLOCK_MS = 10.0
-RETRY_S = 0.5
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 DEVICES = ("mic", "playback")
 PLAYED = replace(UNCALIBRATED, source="nominal: what a computer plays has no sound pressure")
@@ -91,11 +90,18 @@ class Input:
 
 
 def open_input(
-    args: argparse.Namespace, source: str, block_ms: float = BLOCK_MS, most: int = 2
+    args: argparse.Namespace,
+    source: str,
+    block_ms: float = BLOCK_MS,
+    most: int = 2,
+    wait_for: Callable[[str, float], None] = lambda why, seconds: time.sleep(seconds),
 ) -> Input:
     """The input called `source` on the command line: of DEVICES, of BUILT_IN, - or a path.
 
     All channels of a file are heard where there are no more than `most`.
+
+    wait_for: told why a device that is waited for is not there, it waits so many seconds until the
+        next try, and raises what is to end that; told "" once it is there
     """
     full_scale_db = getattr(args, "full_scale_db", None)
     rows: tuple[Named, ...] = getattr(args, "rows", ())
@@ -119,7 +125,7 @@ def open_input(
             played=source == "playback",
         )
         wait = getattr(args, "wait", False)
-        return _when_it_is_there(open_it) if wait else open_it(wait=wait is None)
+        return _when_it_is_there(open_it, wait_for) if wait else open_it(wait=wait is None)
     pick = None if rows else args.channels
     opened: Source
     if source in BUILT_IN:
@@ -175,16 +181,21 @@ def typed_corrections(args: argparse.Namespace) -> list[Correction | None] | Non
     ]
 
 
-def _when_it_is_there(open_it: Callable[[], Input]) -> Input:
-    told = ""
+def _when_it_is_there(
+    open_it: Callable[[], Input], wait_for: Callable[[str, float], None]
+) -> Input:
+    told, began = "", time.monotonic()
     while True:
         try:
-            return open_it()
+            given = open_it()
         except SourceError as error:
             if str(error) != told:
                 told = str(error)
                 say(f"waiting for the microphone: {told}")
-            time.sleep(RETRY_S)
+            wait_for(told, SLOW_RETRY_S if time.monotonic() - began > SLOW_AFTER_S else RETRY_S)
+        else:
+            wait_for("", 0.0)
+            return given
 
 
 def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Calibration:

@@ -29,18 +29,22 @@ SHOWN_MS = 100
 """Between the rows that a display takes its numbers from."""
 
 
-def metered_input(args: argparse.Namespace, preset: Preset) -> Input:
-    """The input asked for; by default the microphone, or the demo sound where there is none."""
-    return _input_or_demo(args, preset).with_uncertainty(args).with_correction(args)
+def metered_input(args: argparse.Namespace, preset: Preset, **how: Any) -> Input:
+    """The input asked for; by default the microphone, or the demo sound where there is none.
+
+    how: further arguments of `open_input`
+    """
+    return _input_or_demo(args, preset, how).with_uncertainty(args).with_correction(args)
 
 
-def _input_or_demo(args: argparse.Namespace, preset: Preset) -> Input:
+def _input_or_demo(args: argparse.Namespace, preset: Preset, how: Mapping[str, Any]) -> Input:
     if args.source is not None or args.device is not None:
-        return open_input(args, args.source or "mic", preset.block_ms, preset.most_channels)
+        source = args.source or "mic"
+        return open_input(args, source, preset.block_ms, preset.most_channels, **how)
     if args.pcm is not None:
         raise WrongUsage("--pcm is for standard input: add --source -")
     try:
-        return open_input(args, "mic", preset.block_ms)
+        return open_input(args, "mic", preset.block_ms, **how)
     except SourceError as error:
         if args.format or args.log:
             raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error

@@ -32,7 +32,7 @@ from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.reference import ReferenceTone
 from amt_stream.service.share import square
 from amt_stream.service.specific import asks
-from amt_stream.service.station import Made, Station
+from amt_stream.service.station import Await, Made, Station
 from amt_stream.service.stdio import Stdio
 from amt_stream.service.systemd import manager
 from amt_stream.service.transport import Transport
@@ -55,10 +55,10 @@ class Plan:
         refuse_event_options(args)
         self.args, self.preset = args, preset
 
-    def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"]) -> Made:
+    def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
         """A new engine, not yet started, and its rows."""
         args, preset = self.args, with_typed(preset, self.args)
-        given = metered_input(args, preset)
+        given = metered_input(args, preset, wait_for=wait_for)
         # Only a page shows it.
         models = make_models(given, preset, asks() if args.web is not None else {})
         table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)

@@ -17,6 +17,9 @@ Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"
 RUNNING = ("measuring", "paused")
 """States in which there is a measurement."""
 
+WAITING = "waiting"
+"""State in which the device is not there yet, and a measurement begins once it is."""
+
 INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
 """Faults after which readings are not all of the sound that there was."""
 

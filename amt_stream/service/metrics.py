@@ -10,7 +10,7 @@ from amt_stream import __version__
 from amt_stream.limits import COLORS, STATE
 from amt_stream.metering.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.rows.block import kind_of
-from amt_stream.service.message import MAIN, RUNNING, Message
+from amt_stream.service.message import MAIN, RUNNING, WAITING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
 from amt_stream.service.transport import Unhindered, Wire, missing
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-STATES = ("starting", *RUNNING, "stopped", "ended", "failed")
+STATES = ("starting", WAITING, *RUNNING, "stopped", "ended", "failed")
 MARKS = ("valid", "settling", "calibrated")
 CHANNELS = {"": "", "left": "L", "right": "R"}
 SIDE = re.compile(r"_(left|right)(?=_)")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -18,7 +19,7 @@ from amt_stream.events import SoundKeeper, keeper_in, tables_of_files
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
-from amt_stream.service.message import RUNNING, LeftOut, Message, event_message
+from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
@@ -45,8 +46,17 @@ MOST_ON_WAY = 2000
 """Messages that may be on their way from the sound to the transports."""
 
 Made = tuple["Engine", Table]
-Make = Callable[[Preset, Callable[[Table], "Sink"]], Made]
+Await = Callable[[str, float], None]
+"""Told in a sentence why a device is not there, it waits for so many seconds until the next try.
+
+It raises where nobody wants that device any more. The sentence is "" once the device is there.
+"""
+Make = Callable[[Preset, Callable[[Table], "Sink"], Await], Made]
 """Makes an engine and its rows, by a preset; the sink of those rows is to be one of its own."""
+
+
+class NotWanted(Refusal):
+    """The measurement was told to stop while it waited for its device."""
 
 
 class Station:
@@ -80,6 +90,11 @@ class Station:
         self._header: Message | None = None
         self._rows: dict[str, Message] = {}
         self._state, self._error = "stopped", ""
+        self._away = ""
+        """Why the device that is waited for is not there, in a sentence."""
+        self._not_wanted = threading.Event()
+        self._over: Callable[[], bool] = lambda: False
+        self._told_at = 0.0
         self._since = utc_now()
         self.trouble = ""
         """What else is not well, in one sentence."""
@@ -113,7 +128,9 @@ class Station:
 
     def _complaints(self, health: "Health | None") -> list[str]:
         found = []
-        if self._state not in (*RUNNING, "starting"):
+        if self._state == WAITING:
+            found.append(f"waiting for the microphone: {self._away}")
+        elif self._state not in (*RUNNING, "starting"):
             found.append(f"nothing is measured: {self._state}")
         found += [self._error] if self._error else []
         if self._engine is not None and health is not None and self._state in RUNNING:
@@ -138,6 +155,7 @@ class Station:
         Raises what a transport or the first measurement cannot begin with; both are closed then.
         """
         opened: list[Transport] = []
+        self._over = over
         try:
             for transport in self._transports:
                 await transport.open(self)
@@ -145,16 +163,15 @@ class Station:
             self._opened()
             async with self._order:
                 await self._begin(self._preset)
-            await self._follow(over)
+            await self._follow()
         finally:
             async with self._order:
                 await self._end("stopped")
             for transport in reversed(opened):
                 await transport.close()
 
-    async def _follow(self, over: Callable[[], bool]) -> None:
-        told = 0.0
-        while not over():
+    async def _follow(self) -> None:
+        while not self._over():
             await asyncio.sleep(LOOK_S)
             if self._order.locked():
                 continue
@@ -162,9 +179,12 @@ class Station:
                 async with self._order:
                     await self._end("failed" if self._failure else "ended")
                 return
-            if time.monotonic() > told + STATE_S:
-                told = time.monotonic()
-                self._send(self.state)
+            self._tell_in_time()
+
+    def _tell_in_time(self) -> None:
+        if time.monotonic() > self._told_at + STATE_S:
+            self._told_at = time.monotonic()
+            self._send(self.state)
 
     def _is_over(self) -> bool:
         engine, publisher = self._engine, self._publisher
@@ -221,8 +241,7 @@ class Station:
                 # It waits for a disk, and nothing else is to.
                 reply["path"] = str(await self._replay(given.arguments.get("seconds")))
             else:
-                async with self._order:
-                    await self._do(given)
+                await self._do_in_order(given)
             reply["done"] = True
         except Refusal as refusal:
             reply["error"] = str(refusal)
@@ -233,6 +252,18 @@ class Station:
             reply["error"] = f"it has failed: {error}"
         state = self.state.content if reply["command"] == "status" else {"state": self._state}
         return Message("reply", {**reply, **state, "error": reply["error"]})
+
+    async def _do_in_order(self, asked: Asked) -> None:
+        """Do one command after the other; those that come before there is a device do not wait."""
+        if self._state == WAITING and asked.command not in ("stop", "status"):
+            raise CommandRefused(
+                f"nothing is measured yet, waiting for the microphone: {self._away}"
+            )
+        if self._state == WAITING and asked.command == "stop":
+            self._not_wanted.set()
+        elif self._state != WAITING:
+            async with self._order:
+                await self._do(asked)
 
     async def _do(self, asked: Asked) -> None:
         given, row = asked.arguments, asked.arguments.get("row")
@@ -270,12 +301,26 @@ class Station:
         await self._begin(preset)
 
     async def _begin(self, preset: Preset) -> None:
-        """Make an engine and start it; raises what it cannot begin with."""
+        """Make an engine and start it; raises what it cannot begin with.
+
+        It is stopped where that is asked for while the device is waited for.
+        """
+        self._not_wanted.clear()
         self._enter("starting")
         loop = asyncio.get_running_loop()
+        making = asyncio.ensure_future(asyncio.to_thread(self._made, loop, preset))
         try:
-            engine, table = await asyncio.to_thread(self._made, loop, preset)
+            while not making.done():
+                if self._over():
+                    self._not_wanted.set()
+                self._tell_in_time()
+                await asyncio.wait([making], timeout=LOOK_S)
+            engine, table = making.result()
+        except NotWanted:
+            self._enter("stopped")
+            return
         except BaseException as error:
+            self._not_wanted.set()
             self._error = str(error)
             self._enter("failed")
             raise
@@ -292,10 +337,22 @@ class Station:
             return self._publisher
 
         self._header, self._rows, self._error = None, {}, ""
-        engine, table = self._make(preset, sink_of)
+        engine, table = self._make(preset, sink_of, partial(self._await, loop))
         self._live = engine.source.live
         engine.start()
         return engine, table
+
+    def _await(self, loop: asyncio.AbstractEventLoop, away: str, seconds: float) -> None:
+        """[any-thread]"""
+        loop.call_soon_threadsafe(self._tell_away, away)
+        if self._not_wanted.wait(seconds):
+            raise NotWanted(away)
+
+    def _tell_away(self, away: str) -> None:
+        state = WAITING if away else "starting"
+        if (state, away) != (self._state, self._away):
+            self._away = away
+            self._enter(state)
 
     async def _end(self, state: str) -> None:
         """End the measurement, if one runs; its last messages have been sent by then."""

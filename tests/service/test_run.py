@@ -72,11 +72,24 @@ class Station:
                 return line
         raise AssertionError(f"it has ended without {words!r}")
 
+    def rest(self):
+        """All further lines on standard error, once it has ended."""
+        return iter(lambda: self._lines.get(timeout=PATIENCE_S), "")
+
     def told(self, words):
         """What the manager hears next that has them."""
         while words not in (found := self.manager.recv(4096).decode()):
             pass
         return found
+
+    def longest_silence(self, seconds):
+        """The longest time of these seconds in which the manager hears of no life."""
+        before, longest, end = time.monotonic(), 0.0, time.monotonic() + seconds
+        while before < end:
+            self.told("WATCHDOG=1")
+            longest = max(longest, time.monotonic() - before)
+            before = time.monotonic()
+        return longest
 
     def __enter__(self):
         return self
@@ -147,6 +160,69 @@ def test_a_station_from_its_start_to_its_end(tmp_path, sound):
     events = "".join(part.read_text() for part in log.glob("events-*")).splitlines()
     kinds = {json.loads(line)["kind"] for line in events}
     assert {"checked", "reload"} <= kinds
+
+
+WAITING = """
+[model]
+name = "spl"
+
+[run]
+source = "mic"
+device = "virtual_mic"
+wait = true
+web = 0
+columns = "laf_db"
+"""
+QUIET_S = 5.0  # a message each second; the rest is for a busy machine
+
+
+def listen_to_one_without_a_microphone(folder, trouble, away_s):
+    """A microphone is away for so long, at the start and once more; its manager hears of it."""
+    (folder / "waits.toml").write_text(WAITING)
+    away = trouble("module")
+    away.begin()
+    with Station(folder, folder / "waits.toml") as station:
+        address = station.said("the page is at ").split()[-1].replace("http", "ws") + "ws"
+        ready = station.told("READY=1")
+        assert "STATUS=waiting for the microphone: " in ready
+        with connect(address, proxy=None, max_size=None) as connection:
+            for command, done in (("status", True), ("mark", False)):
+                connection.send(
+                    json.dumps(
+                        {"command": command, "text": "x"} if not done else {"command": command}
+                    )
+                )
+                reply = received(connection, lambda message: "reply" in message)["reply"]
+                assert (reply["done"], reply["state"]) == (done, "waiting")
+            assert "waiting for the microphone" in reply["error"]
+            assert station.longest_silence(away_s) < QUIET_S
+            away.end()
+            assert "READY=1\nSTATUS=measuring" in station.told("STATUS=measuring")
+            received(connection, is_row)
+            away.begin()
+            assert "was lost" in station.told("STATUS=measuring: ")
+            assert station.longest_silence(away_s) < QUIET_S
+            away.end()
+            while "gap" not in received(connection, is_row)["fault"]:
+                pass
+        away.begin()
+        station.process.send_signal(signal.SIGTERM)
+        assert station.process.wait(timeout=PATIENCE_S) == 143
+
+
+def test_a_station_whose_microphone_is_away_is_ready_and_lives(tmp_path, trouble):
+    listen_to_one_without_a_microphone(tmp_path, trouble, away_s=3.0)
+
+
+def test_a_station_that_waits_for_its_microphone_ends_in_order(tmp_path, trouble):
+    (tmp_path / "waits.toml").write_text(WAITING)
+    trouble("module").begin()
+    with Station(tmp_path, tmp_path / "waits.toml") as station:
+        station.told("READY=1")
+        station.process.send_signal(signal.SIGTERM)
+        assert station.told("STOPPING=1")
+        assert station.process.wait(timeout=PATIENCE_S) == 143
+        assert not any("could not end" in line for line in station.rest())
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class Asking(Keeping):
 def station(transports, step_ms, preset=None, columns="laf_db"):
     preset = preset or load_preset("noise-control").with_names(("spl",))
 
-    def make(preset, sink_of):
+    def make(preset, sink_of, wait_for):
         source = am_tone_source()
         models = preset.models(source.fs, 2)
         sound = Sound(source.name, source.fs, (1, 2), [source.calibration], None)

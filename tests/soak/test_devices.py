@@ -10,6 +10,7 @@ import pytest
 
 from amt_stream import Engine, MicrophoneSource, Moore2016
 from amt_stream.calibration import Calibration
+from tests.service.test_run import listen_to_one_without_a_microphone
 
 pytestmark = pytest.mark.soak
 
@@ -132,3 +133,7 @@ def test_thirty_times_away_and_back(record, virtual_mic, trouble, way):
 
 def open_descriptors() -> int:
     return len([*Path("/proc/self/fd").iterdir()])
+
+
+def test_a_station_lives_through_five_minutes_without_its_microphone(tmp_path, trouble):
+    listen_to_one_without_a_microphone(tmp_path, trouble, away_s=300.0)

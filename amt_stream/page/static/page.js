@@ -142,22 +142,23 @@ connection.addEventListener("row", ({ detail: row }) => {
   }
 });
 
-const STATES = { starting: "starting", measuring: "measuring", paused: "paused", stopped: "stopped", ended: "the sound has ended", failed: "failed" };
+const STATES = { starting: "starting", waiting: "waiting for the microphone", measuring: "measuring", paused: "paused", stopped: "stopped", ended: "the sound has ended", failed: "failed" };
 
 connection.addEventListener("state", ({ detail: state }) => {
   at("state").textContent = STATES[state.state] || state.state;
   at("state").classList.toggle("doubt", state.state !== "measuring");
   const running = state.state === "measuring" || state.state === "paused";
+  const waiting = state.state === "waiting";
   at("pause").textContent = state.state === "paused" ? "Resume" : "Pause";
   at("pause").dataset.command = state.state === "paused" ? "resume" : "pause";
-  at("stop").textContent = running ? "Stop" : "Start";
-  at("stop").dataset.command = running ? "stop" : "start";
+  at("stop").textContent = running || waiting ? "Stop" : "Start";
+  at("stop").dataset.command = running || waiting ? "stop" : "start";
   for (const id of ["pause", "reset", "mark"]) at(id).disabled = !running;
   const health = state.health;
   const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
   const load = health ? [`load ${Math.round(100 * health.load)} %`] : [];
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
-  at("note").textContent = [state.error, health ? health.note : "", ...load, ...lost, ...logs].filter(Boolean).join(" · ");
+  at("note").textContent = [state.error, ...(waiting ? state.why : []), health ? health.note : "", ...load, ...lost, ...logs].filter(Boolean).join(" · ");
 });
 
 connection.addEventListener("event", ({ detail: event }) => {
