@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -134,11 +135,20 @@ class Results:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Of the clock where it was measured, as a log tells it."""
+        """Of the clock where it was measured, as a log tells it.
+
+        With the rules of its place where those are known, as when summer time ends, and give the
+        offset that the log has; else that offset.
+        """
         try:
-            return datetime.fromisoformat(str(self.settings.get("began_local"))).tzinfo
+            began = datetime.fromisoformat(str(self.settings.get("began_local")))
         except ValueError:
             return None
+        try:
+            place = ZoneInfo(str(self.settings.get("zone")))
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            return began.tzinfo
+        return place if began.astimezone(place).utcoffset() == began.utcoffset() else began.tzinfo
 
     @property
     def calibrated(self) -> bool:

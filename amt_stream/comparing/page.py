@@ -33,7 +33,7 @@ def _whole(found: Comparison) -> str:
     rows = []
     for side, results in (("A", found.a), ("B", found.b)):
         facts = [
-            *when(results, Clock(results.start_utc, results.zone)),
+            *when(results, Clock(results.start_utc, results.zone, results.duration_s)),
             *device(results),
             *calibration(results),
         ]

@@ -166,6 +166,8 @@ def when(results: Results, clock: Clock) -> Facts:
     local = f"{begin:%d %B %Y, %H:%M:%S}".lstrip("0")
     until = f"{end:%H:%M:%S}" if same else f"{end:%d %B %Y, %H:%M:%S}".lstrip("0")
     zone = zone_words(begin)
+    if zone_words(end) != zone:
+        until = f"{until} ({zone_words(end)})"
     return [
         ("Began", f"{local} ({zone})" if zone == "UTC" else f"{local} ({zone}; {utc})"),
         ("Ended", f"{until}, after {duration(results.duration_s)}{_open(results)}"),

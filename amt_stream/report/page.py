@@ -80,7 +80,7 @@ def report_page(results: Results, about: About | None = None, zone: tzinfo | Non
     zone: in which times are told; by default that of the log, or else of this computer
     """
     about = about or About()
-    clock = Clock(results.start_utc, zone or results.zone)
+    clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
     title = about.title or "Sound measurement"
     found = readings(results)
     body = [

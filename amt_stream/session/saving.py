@@ -16,7 +16,7 @@ from amt_stream.session.chain import CHAIN
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
-from amt_stream.session.log import local_now, versions
+from amt_stream.session.log import local_now, local_zone, versions
 from amt_stream.session.parts import Told
 
 AT_ONCE = 8192
@@ -54,6 +54,7 @@ def save_session(
                 "format": "sqlite",
                 "began_utc": utc_now(),
                 "began_local": local_now(),
+                "zone": local_zone(),
                 "resumed": None,
                 "header": told,
                 **(settings or {}),

@@ -1,5 +1,6 @@
 """What happened to the measurement, the newest first."""
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,8 @@ class EventsPane(Pane):
     def _lines(self) -> list[tuple[str, ...]]:
         wanted = self.which.currentText()
         shown = [one for one in self._events if wanted == ALL or one.kind == "mark"]
-        return [line_of(one) for one in reversed(shown)]
+        offsets = {time.localtime(one.utc).tm_gmtoff for one in shown if math.isfinite(one.utc)}
+        return [line_of(one, len(offsets) > 1) for one in reversed(shown)]
 
     def _show(self) -> None:
         lines = self._lines()
@@ -115,15 +117,18 @@ class EventsPane(Pane):
             at.setValue(kept)
 
 
-def line_of(event: Event) -> tuple[str, str, str, str]:
-    """Where in the sound, time of the day, what, and the note, each in words."""
+def line_of(event: Event, zoned: bool = False) -> tuple[str, str, str, str]:
+    """Where in the sound, time of the day, what, and the note, each in words.
+
+    zoned: with the offset from UTC, where that is not the same for all
+    """
     what = WORDS.get(event.kind, event.kind.replace("_", " ").capitalize())
     if event.row:
         what += f", {event.row}"
     note = event.text
     if event.kind == "gap" and event.samples:
         note = f"{event.samples} samples: {note}"
-    day = time.strftime("%H:%M:%S", time.localtime(event.utc))
+    day = time.strftime("%H:%M:%S %z" if zoned else "%H:%M:%S", time.localtime(event.utc))
     return clock(event.time_s), day, plain(what), plain(note)
 
 

@@ -101,10 +101,7 @@ class ResultsWindow(QtWidgets.QDialog):
         column.addWidget(self._buttons())
 
     def _head(self) -> QtWidgets.QHBoxLayout:
-        facts = [
-            *when(self.results, Clock(self.results.start_utc, self.results.zone)),
-            *device(self.results),
-        ]
+        facts = [*when(self.results, _clock(self.results)), *device(self.results)]
         facts += [*calibration(self.results), *integrity(self.results)]
         label = QtWidgets.QLabel("\n".join(f"{name}: {value}" for name, value in facts))
         label.setObjectName("facts")
@@ -169,9 +166,13 @@ def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
     return shown
 
 
+def _clock(results: Results) -> Clock:
+    return Clock(results.start_utc, results.zone, results.duration_s)
+
+
 def _happened(results: Results) -> str:
     """Limits, what was wrong, and every event, a line each."""
-    clock = Clock(results.start_utc, results.zone)
+    clock = _clock(results)
     found = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
         for one in limit_lines(results, clock)

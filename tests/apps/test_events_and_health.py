@@ -1,6 +1,8 @@
 """What happened, and how the measurement is doing: what the panes say is what the engine has."""
 
+import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -47,6 +49,25 @@ def test_events_are_those_of_the_engine_the_newest_first(qtbot):
     pane.list.selectAll()
     pane.copy()
     assert QtWidgets.QApplication.clipboard().text() == "\n".join(pane.texts())
+
+
+def test_both_offsets_stand_where_the_clock_was_set_meanwhile(qtbot, monkeypatch):
+    pane = EventsPane()
+    qtbot.addWidget(pane)
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        end = datetime(2026, 10, 25, 1, tzinfo=UTC).timestamp()
+        pane._events = tuple(Event("mark", 0, 0.0, end + after) for after in (-60.0, 60.0))
+        pane._show()
+        days = [line.split("\t")[1] for line in pane.texts()]
+        pane._events = pane._events[:1]
+        pane._show()
+        assert days == ["02:01:00 +0100", "02:59:00 +0200"]
+        assert pane.texts()[0].split("\t")[1] == "02:59:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_markers_can_be_seen_alone(qtbot, look):

@@ -3,19 +3,22 @@
 import base64
 import re
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, timedelta
 from html.parser import HTMLParser
 from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
+from amt_stream.comparing import compare, comparison_page
 from amt_stream.report import About, report_page
 from amt_stream.report.chart import Chart
 from amt_stream.report.curves import curve
 from amt_stream.report.names import symbol
 from amt_stream.report.times import Clock, duration, elapsed
 from amt_stream.results import read_results
+from amt_stream.rows import Rows
 from tests.report.conftest import NAMELESS, measure_into
 from tests.service.browser import Browser
 
@@ -161,6 +164,55 @@ def test_an_axis_has_a_few_round_times(seconds):
         assert len(ticks) <= 9
         assert all(-1e-6 <= time <= seconds + 1e-6 for time, _ in ticks)
         assert len(ticks) >= (seconds > 2) + (seconds > 60)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def test_both_offsets_are_told_where_summer_time_ends(log):
+    """Five minutes from 02:58 to 02:03, on a night in which the clock is set back by an hour."""
+    results = read_results(log)
+    begin = np.datetime64("2026-10-25T00:58:00", "ms")
+    minutes = np.arange(len(results.rows)) * 300.0 / (len(results.rows) - 1)
+    columns = {name: results.rows[name] for name in results.rows.columns}
+    columns |= {"time_s": minutes, "utc": begin + (1000 * minutes).astype("timedelta64[ms]")}
+    settings = {**results.settings, "zone": "Europe/Berlin"}
+    settings["began_local"] = "2026-10-25T02:58:00+02:00"
+    night = replace(results, rows=Rows(columns), settings=settings)
+    assert night.zone == BERLIN
+    for page in (
+        report_page(night),
+        report_page(replace(night, settings={}), zone=BERLIN),
+        comparison_page(compare(night, results)),
+    ):
+        words = Words(page).text
+        assert "25 October 2026, 02:58:00 (UTC+02:00; 2026-10-25 00:58:00 UTC)" in words
+        assert "02:03:00 (UTC+01:00), after 5 min" in words
+    assert "local time, UTC+02:00, from 25 October, 02:00:00 on UTC+01:00" in report_page(night)
+    clock = Clock(begin, BERLIN, 300.0)
+    assert [clock.moment(s) for s in (60, 180)] == ["02:59:00 +02:00", "02:01:00 +01:00"]
+    ticks = clock.ticks(0.0, 300.0, 8)
+    assert [words for _, words in ticks] == [
+        *("02:58 +02:00", "02:59 +02:00", "02:00 +01:00", "02:01 +01:00"),
+        *("02:02 +01:00", "02:03 +01:00"),
+    ]
+    assert [time_s for time_s, _ in ticks] == pytest.approx([60 * k for k in range(6)], abs=0.01)
+    elsewhere = settings | {"began_local": "2026-10-25T02:58:00+03:00"}
+    assert replace(night, settings=elsewhere).zone.utcoffset(None) == timedelta(hours=3)
+
+
+@pytest.mark.parametrize("begin", ["2026-03-28T12:00:17.25", "2026-10-24T12:00:17.25"])
+@pytest.mark.parametrize("hours", [13.7, 40, 24 * 9])
+def test_an_axis_over_a_change_of_the_clock_has_round_local_times(begin, hours):
+    clock = Clock(np.datetime64(begin, "ms"), BERLIN, 3600 * hours)
+    (change,) = clock.changes
+    assert clock.at(change).utcoffset() != clock.at(change - 1).utcoffset()
+    ticks = clock.ticks(0.0, clock.end_s, 8)
+    assert 3 < len(ticks) <= 10
+    for time_s, words in ticks:
+        at = clock.at(time_s + 1e-3)
+        assert (at.minute, at.second) == (0, 0)
+        assert words.startswith(f"{at:%H:%M}") or words == f"{at:%d %b}"
 
 
 def test_times_are_words():
