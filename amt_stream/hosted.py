@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.gpu import refuse_short_products
+from amt_stream.functional.threads import one_thread
 from amt_stream.streaming import Shape, Stage, Stream, fields, map_fields, with_time
 
 Work = Callable[[], None]
@@ -199,13 +200,15 @@ class _Passage:
             buffer.copy_(after[key])
 
     def __call__(self, x: Tensor) -> Any:
-        if x is not self.sound:
-            self.sound.copy_(x)
-        with self._device.working():
-            (self.work if self.replay is None else self.replay)()
-        self._device.wait()
-        found = dict(_unpacked(self._numbers, fields(self._like)))
-        return map_fields(lambda v: found[id(v)].clone(), self._like)
+        # A copy by torch's pool of threads waits now and then 10 ms for one that does not run.
+        with one_thread():
+            if x is not self.sound:
+                self.sound.copy_(x)
+            with self._device.working():
+                (self.work if self.replay is None else self.replay)()
+            self._device.wait()
+            found = dict(_unpacked(self._numbers, fields(self._like)))
+            return map_fields(lambda v: found[id(v)].clone(), self._like)
 
 
 def _wide_first(tensors: Iterable[Tensor]) -> list[Tensor]:

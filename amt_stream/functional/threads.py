@@ -42,17 +42,21 @@ def flushing_denormals() -> Iterator[None]:
 
 
 class one_thread:
-    """Context in which torch works for `x` without its pool, where `x` is small and on the CPU.
+    """Context in which torch works without its pool.
 
     The number of threads is as before when it ends, and that of other threads never changes.
+
+    x: what torch works on; the pool stays on where that is large or not on the CPU
     """
 
-    def __init__(self, x: Tensor) -> None:
+    def __init__(self, x: Tensor | None = None) -> None:
         self.x = x
         self.threads = 1
 
     def __enter__(self) -> None:
-        if torch.compiler.is_compiling() or not self.x.is_cpu or self.x.numel() > SMALL:
+        x = self.x
+        large = x is not None and (not x.is_cpu or x.numel() > SMALL)
+        if torch.compiler.is_compiling() or large:
             return
         # First: it makes a new thread's number known, which would else be set below and undo 1.
         self.threads = torch.get_num_threads()
