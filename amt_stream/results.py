@@ -279,6 +279,8 @@ def read_results(
 
 def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     """What of them is not as it has to be, or ""."""
+    if not isinstance(summary, dict):
+        return "the summary is no object"
     fault = _fault_of(header)
     if not fault and header.get("limits"):
         fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])

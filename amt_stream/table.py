@@ -101,9 +101,8 @@ class Table:
                 readings,
                 step_ms,
                 sound.fs,
-                from_s=from_s,
+                from_s=0.0 if from_s is None else from_s,
                 to_s=math.inf if to_s is None else to_s,
-                duration_s=sound.duration_s,
                 row=row,
                 limits=preset.limits,
             )

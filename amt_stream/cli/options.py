@@ -949,8 +949,7 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         dest="from_s",
         type=number(0, 1e9, "seconds of sound"),
         metavar="S",
-        help="rows and statistics begin so many seconds into the sound; 0 counts what rises from "
-        "silence too, as a burst does (default: rows from 0, statistics without that rise)",
+        help="rows and statistics begin so many seconds into the sound (default: 0)",
     )
     parser.add_argument(
         "--to",

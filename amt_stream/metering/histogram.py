@@ -18,10 +18,12 @@ class Histogram(Resumable):
     """Counts of values in classes of equal width, in dB, phon or whatever is even on its scale.
 
     What lies outside counts in the class at that end; NaN does not count. A percentile is the
-    middle of its class, so at most half a width from exact.
+    middle of its class, so at most half a width from exact. Values of the `rise` from silence can
+    only be too low: they count from the class of the least of all others on, or all where there is
+    no other.
     """
 
-    kept = growing = ("used",)
+    kept = growing = ("used", "rise")
 
     def __init__(self, low: float = 0.0, high: float = 140.0, width: float = 0.05) -> None:
         if not (low < high and 0 < width <= high - low):
@@ -31,11 +33,12 @@ class Histogram(Resumable):
             )
         self.low, self.high, self.width = float(low), float(high), float(width)
         self.counts: NDArray[np.int64] = np.zeros(round((high - low) / width), np.int64)
+        self.rise: NDArray[np.float64] = np.empty(0)
         loops.make_ready()
 
     def __len__(self) -> int:
-        """How many values there were."""
-        return int(self.counts.sum())
+        """How many values count."""
+        return int(self._all_counts().sum())
 
     @property
     def used(self) -> NDArray[np.int64]:
@@ -51,16 +54,31 @@ class Histogram(Resumable):
         self.counts[:] = 0
         self.counts[places] = counts
 
-    def add(self, values: ArrayLike) -> None:
-        """Count `values` (n,)."""
+    def add(self, values: ArrayLike, rising: int = 0) -> None:
+        """Count `values` (n,), the first of which, so many, are of the rise from silence."""
         given = np.asarray(values, np.float64).ravel()
-        loops.count(given, self.low, self.width, self.counts)
+        self._count(given[rising:], self.counts)
+        if rising:
+            self.rise = np.append(self.rise, given[:rising])
+
+    def _count(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        loops.count(values, self.low, self.width, counts)
+
+    def _all_counts(self) -> NDArray[np.int64]:
+        """The counts (class,) with those of the rise that count."""
+        if not len(self.rise):
+            return self.counts
+        rise = np.zeros_like(self.counts)
+        self._count(self.rise, rise)
+        rise[: np.argmax(self.counts > 0)] = 0
+        return self.counts + rise
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of a histogram of the same classes."""
         if (self.low, self.high, self.width) != (other.low, other.high, other.width):
             raise ValueError("only histograms of the same classes can be merged")
         self.counts += other.counts
+        self.rise = np.append(self.rise, other.rise)
 
     def exceeded(self, percent: float) -> float | None:
         """The value exceeded `percent` of the time, such as N5; None where nothing was counted."""
@@ -76,14 +94,15 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        count = len(self)
+        counts = self._all_counts()
+        count = int(counts.sum())
         if not count:
             return np.full(len(shares), np.nan)
         rank = (count - 1) * (1 - shares / 100)
         ranks = np.concatenate([np.floor(rank), np.ceil(rank)])
         order = ranks.argsort()
         places = np.empty(len(ranks), np.int64)
-        loops.find(ranks[order], self.counts, found := np.empty_like(places))
+        loops.find(ranks[order], counts, found := np.empty_like(places))
         places[order] = found
         below, above = places.reshape(2, -1)
         place = below + (rank - np.floor(rank)) * (above - below)
@@ -99,6 +118,7 @@ class Histogram(Resumable):
             "width": self.width,
             "first": first,
             "counts": self.counts[first:last].tolist(),
+            "rise": self.rise[~np.isnan(self.rise)].tolist(),
         }
 
     @classmethod
@@ -107,6 +127,7 @@ class Histogram(Resumable):
         new = cls(given["low"], given["high"], given["width"])
         first, counts = given["first"], given["counts"]
         new.counts[first : first + len(counts)] = counts
+        new.rise = np.array(given["rise"], np.float64)
         return new
 
 
@@ -122,7 +143,7 @@ class RollingHistogram(Resumable):
     Raises ValueError for a window shorter than 1 s.
     """
 
-    kept = ("histogram", "_newest", "_taken", "slots")
+    kept = ("histogram", "_newest", "_taken", "_since_rise", "slots")
     growing = ("slots",)
 
     def __init__(self, period_s: float, window_s: float, **classes: float) -> None:
@@ -130,12 +151,14 @@ class RollingHistogram(Resumable):
             raise ValueError(f"a window of {window_s} s: give 1 s or more")
         self.period_s, self.window_s = period_s, window_s
         self.histogram, self._newest = Histogram(**classes), Histogram(**classes)
-        values = max(1, round(window_s / period_s))
-        self._slot_size = math.ceil(values / SLOTS)
-        self._most_slots = math.ceil(values / self._slot_size)
+        self._length = max(1, round(window_s / period_s))
+        self._slot_size = math.ceil(self._length / SLOTS)
+        self._most_slots = math.ceil(self._length / self._slot_size)
         # Classes and counts of each slot, the newest last.
         self._slots: deque[tuple[NDArray[np.int32], NDArray[np.int32]]] = deque()
         self._taken = 0
+        # Values after those of the rise, which leave the window by their number.
+        self._since_rise = 0
 
     @property
     def covered_s(self) -> float:
@@ -166,9 +189,18 @@ class RollingHistogram(Resumable):
         """As of `Histogram`, of the window."""
         return self.histogram.percentiles(percents)
 
-    def add(self, values: ArrayLike) -> None:
-        """Count `values` (n,), the newest last; NaN takes up time, but does not count."""
+    def add(self, values: ArrayLike, rising: int = 0) -> None:
+        """Count `values` (n,), the newest last; NaN takes up time, but does not count.
+
+        rising: so many of them, the first, are of the rise from silence
+        """
         given = np.asarray(values, np.float64).ravel()
+        if rising:
+            missed = np.full(min(self._since_rise, self._length), np.nan)
+            rise = [self.histogram.rise, missed, given[:rising]]
+            self.histogram.rise, self._since_rise = np.concatenate(rise), 0
+            given = np.where(np.arange(len(given)) < rising, np.nan, given)
+        self._drop_rise(len(given[rising:]))
         at = 0
         while at < len(given):
             if self._taken == self._slot_size:
@@ -181,6 +213,7 @@ class RollingHistogram(Resumable):
 
     def skip(self, count: int) -> None:
         """So many values are not there: as that many NaN, at the cost of the slots they fill."""
+        self._drop_rise(count)
         if count >= self._slot_size * self._most_slots:
             self._slots.clear()
             self.histogram.counts[:] = self._newest.counts[:] = 0
@@ -192,6 +225,14 @@ class RollingHistogram(Resumable):
             passed = min(count, self._slot_size - self._taken)
             self._taken += passed
             count -= passed
+
+    def _drop_rise(self, count: int) -> None:
+        """Forget of the rise what the window leaves behind with so many values more."""
+        rise = self.histogram.rise
+        if len(rise):
+            self._since_rise += count
+            left = max(0, self._length - self._since_rise)
+            self.histogram.rise = rise[max(0, len(rise) - left) :]
 
     def _begin_slot(self) -> None:
         used = np.flatnonzero(self._newest.counts)

@@ -87,9 +87,8 @@ def measure(
     frames: Array,
     valid: Array,
     since_s: Array,
-    number: int,
     frame_s: float,
-    risen: Array,
+    rising: Array,
     forgotten: Array,
     paused: bool,
     sums: Array,
@@ -104,11 +103,14 @@ def measure(
     frames: (19, n) mean squares of three weightings, peak, highest of seven levels, lowest of
         seven, power of the first
     valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
-    number: how many frames there were before these, each of `frame_s`
-    risen, forgotten: (7,) frames after which a level counts, of the sound and after a fault
-    sums, counts, highest, lowest, peak: what was counted so far, with an axis (1,) of time
+    frame_s: length of a frame
+    rising: (7,) how many of these frames, the first, are of the rise of a level from silence
+    forgotten: (7,) frames after a fault after which a level counts
+    sums, counts, highest, lowest, peak: what was counted so far, with an axis (1,) of time; lowest
+        of six levels after their rise, then of six in it
     told: (20, n) after each frame: means, NaN without frames; squared peak, highest, lowest of six
-        levels; power of the first where it may count and NaN elsewhere; the first sum, counts
+        levels, in their rise where there is none after it; power of the first where it may count
+        and NaN elsewhere; the first sum, counts
     """
     for k in range(len(valid)):
         since = np.rint(since_s[k] / frame_s)
@@ -119,13 +121,14 @@ def measure(
             peak[0] = max(peak[0], frames[3, k])
         told[17, k] = math.nan
         for i in range(7):
-            if valid[k] and number + k + 1 >= risen[i] and since >= forgotten[i]:
+            if valid[k] and since >= forgotten[i]:
                 if i == 0:
                     told[17, k] = frames[18, k]
                 if not paused:
                     highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
                     if i < 6:
-                        lowest[i, 0] = min(lowest[i, 0], frames[11 + i, k])
+                        place = i + 6 if k < rising[i] else i
+                        lowest[place, 0] = min(lowest[place, 0], frames[11 + i, k])
         # Number by number: slices of arrays take seconds to compile.
         for i in range(3):
             told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
@@ -133,7 +136,7 @@ def measure(
         for i in range(7):
             told[4 + i, k] = highest[i, 0]
         for i in range(6):
-            told[11 + i, k] = lowest[i, 0]
+            told[11 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 6, 0]
         told[18, k] = sums[0, 0]
         told[19, k] = counts[0]
 
@@ -159,7 +162,7 @@ def _compile() -> None:
         (
             measure,
             (
-                *(table, flags, line, i8, f8, frames, frames, types.bool_),
+                *(table, flags, line, f8, frames, frames, types.bool_),
                 *(kept_table, kept, kept_table, kept_table, kept, kept_table),
             ),
         ),

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Events, Hold, Maximum, TimeAbove
 from amt_stream.metering.meter import Meter
-from amt_stream.metering.percentiles import PERCENTS, Percentiles, Renewals
+from amt_stream.metering.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+
+RISE_S = 0.5
+"""Five time constants with which long-term loudness rises: then it is within 1 %."""
 
 Values = NDArray[np.float64]
 
@@ -27,7 +30,8 @@ class LoudnessMeter(Meter):
     Loudness is given as a level, because its classes are even on that scale; percentiles are those
     of long-term loudness, ours and of no standard, within 0.025 phon of the exact; as columns they
     are renewed every 0.1 s. All readings are of the same frames: after the last reset, outside
-    pauses, valid. Those of a rolling window go on through a pause and a reset.
+    pauses, valid. In percentiles, frames before 0.5 s count only where they are not lower than all
+    that came later. Those of a rolling window go on through a pause and a reset.
 
     Raises ValueError for a frame rate that is not positive and for a column that it does not have.
     """
@@ -88,7 +92,8 @@ class LoudnessMeter(Meter):
         if self.paused or count < len(known):
             measured = known & (not self.paused)
             stl, ltl = (np.where(measured, phon, np.nan) for phon in (stl, ltl))
-        found = self.percentiles.add(ltl, heard, self._renewals.due(time_s))
+        due, rising = self._renewals.due(time_s), still_rising(time_s, RISE_S)
+        found = self.percentiles.add(ltl, heard, due, rising)
         if not self.paused:
             self._measured += count
             self._excluded += len(known) - count

@@ -19,6 +19,12 @@ RENEWED_S = 0.1
 Values = NDArray[np.float64]
 
 
+def still_rising(time_s: Values, rise_s: float) -> int:
+    """How many frames at `time_s` (n,), in order, are of a rise from silence that takes so long."""
+    # Half a microsecond: times are sums of floating-point steps.
+    return int(np.searchsorted(time_s, rise_s - 5e-7))
+
+
 class Renewals(Resumable):
     """When to renew percentiles: with the first frame in every 0.1 s of sound."""
 
@@ -84,16 +90,21 @@ class Percentiles(Resumable):
         for histogram in self.rolling.values():
             histogram.skip(count)
 
-    def add(self, measured: Values, heard: Values, due: Sequence[int]) -> dict[str, Values]:
+    def add(
+        self, measured: Values, heard: Values, due: Sequence[int], rising: int
+    ) -> dict[str, Values]:
         """Take values (n,) into account; gives the percentiles (n,) by name.
 
         measured, heard: what counts for all that was measured, and for the windows; NaN does not
         due: places of the values with which to renew percentiles, in order; the others have those
             of the last time
+        rising: so many of the values, the first, are of the rise from silence (see `Histogram`)
         """
-        found: dict[str | None, Values] = {None: self._follow(None, self.histogram, measured, due)}
+        found: dict[str | None, Values] = {
+            None: self._follow(None, self.histogram, measured, due, rising)
+        }
         for window, histogram in self.rolling.items():
-            found[window] = self._follow(window, histogram, heard, due)
+            found[window] = self._follow(window, histogram, heard, due, rising)
         return {n: found[w][k] for n, (w, k) in zip(self.names, self._places, strict=True)}
 
     def _follow(
@@ -102,20 +113,21 @@ class Percentiles(Resumable):
         histogram: Histogram | RollingHistogram,
         values: Values,
         due: Sequence[int],
+        rising: int,
     ) -> Values:
         percents = self._percents[window]
         if not percents:
-            histogram.add(values)
+            histogram.add(values, rising)
             return np.empty((0, len(values)))
         found = np.empty((len(percents), len(values)))
         at = 0
         for renewed in due:
-            histogram.add(values[at : renewed + 1])
+            histogram.add(values[at : renewed + 1], max(0, min(renewed + 1, rising) - at))
             found[:, at:renewed] = self._held[window][:, None]
             self._held[window] = histogram.percentiles(percents)
             found[:, renewed] = self._held[window]
             at = renewed + 1
-        histogram.add(values[at:])
+        histogram.add(values[at:], max(0, rising - at))
         found[:, at:] = self._held[window][:, None]
         return found
 

@@ -25,8 +25,11 @@ LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")
 TIME_CONSTANTS_S = np.array([0.125, 0.125, 0.125, 1.0, 1.0, 1.0, 0.035])
 """With which they rise, I by its attack."""
 
-SETTLED = np.ceil(5 * TIME_CONSTANTS_S / FRAME_S).astype(np.int64)
-"""Frames (7,) with the last of which a level tells of the sound and not of silence before it."""
+RISE_S = 5 * TIME_CONSTANTS_S
+"""In which a level (7,) rises from silence to within 0.03 dB."""
+
+RISEN = np.ceil(RISE_S / FRAME_S).astype(np.int64)
+"""The first frame (7,), counted from 1, that is not of the rise."""
 
 MEMORY_S, DECAY_S = 0.12, 1.5
 """In which the frequency weightings forget a sound 50 dB louder; time constant of what I holds."""
@@ -37,8 +40,6 @@ FORGOTTEN_S[-1] += np.log(1e5) * DECAY_S
 
 FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(np.int64)
 """The same in frames (7,)."""
-
-NO_RISE = np.zeros_like(SETTLED)
 
 LOWEST = 6
 """The first levels, of which the lowest is told; that of I is of no use."""
@@ -51,7 +52,7 @@ class Running(NamedTuple):
     """Sums and extremes of all that was measured so far.
 
     sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,); highest, lowest: powers (7, 1) and
-    (6, 1) in Pa^2; peak: (1,) in pascal
+    (12, 1) in Pa^2, the lowest after the rise and in it; peak: (1,) in pascal
     """
 
     sums: Values
@@ -67,9 +68,16 @@ class Running(NamedTuple):
             np.zeros((len(WEIGHTINGS), 1)),
             np.zeros(1),
             np.zeros(levels),
-            np.full((LOWEST, 1), np.inf),
+            np.full((2 * LOWEST, 1), np.inf),
             np.zeros(1),
         )
+
+    def powers(self) -> Values:
+        """What `RUNNING` names, as powers (reading, 1)."""
+        means = self.sums / np.where(self.counts > 0, self.counts, np.nan)
+        after, rising = self.lowest[:LOWEST], self.lowest[LOWEST:]
+        lowest = np.where(np.isfinite(after), after, rising)
+        return np.concatenate([means, np.square(self.peak)[None], self.highest, lowest])
 
 
 RUNNING = (
@@ -105,16 +113,15 @@ class SoundLevelMeter(Meter):
         hours, such as `laeq_1s_db`, `lceq_15min_db` (see `RollingLevel`) or `l90_10min_db` (see
         `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
         `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
-    after_silence: the sound truly came after silence, as a burst does: from its first frame on its
-        levels are right and count
 
-    `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms, from the start of the
-    sound. Levels of the moment and of a rolling window are of the sound: they go on through a pause
-    and a reset. All others are of the measurement: of frames after the last reset, outside pauses,
-    that are valid. A time-weighted level rises from silence where the sound begins. That time is in
-    none of its statistics: five time constants, for F 0.63 s, for S 5 s, for I (by its attack)
-    0.18 s. After what was not heard it may have to fall as well: they wait for 16 time constants,
-    F 2.1 s, S 16 s, I 18 s. Equivalent levels, exposure and peak have no such times.
+    `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms. Levels of the moment
+    and of a rolling window are of the sound: they go on through a pause and a reset. All others
+    are of the measurement: of frames after the last reset, outside pauses, that are valid. A
+    time-weighted level rises from silence where the sound begins, for five time constants: F
+    0.63 s, S 5 s, I (by its attack) 0.18 s. In percentiles and minima, frames of that time
+    count only where they are not lower than all that came later. After what was not heard a
+    level may have to fall: its statistics wait for 16 time constants, F 2.1 s, S 16 s, I 18 s.
+    Equivalent levels, exposure and peak have no such times.
 
     Percentile levels are of A-weighted F levels, every 10 ms, in classes of 0.05 dB from 0 to
     150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below 0 dB counts in the
@@ -126,7 +133,7 @@ class SoundLevelMeter(Meter):
     kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
     kept += ("_running", "_taken", "_invalid", "_excluded", "doses", "forecasts")
 
-    def __init__(self, columns: Sequence[str] = (), after_silence: bool = False) -> None:
+    def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         self.percentiles = Percentiles(
             self.columns, ("l", "_db"), FRAME_S, low=0.0, high=150.0, width=0.05
@@ -150,7 +157,6 @@ class SoundLevelMeter(Meter):
         self.refuse_unknown([*offered, *self.forecasts.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
         self._rolled = dict.fromkeys(self.rolling, math.nan)
-        self._after_silence = after_silence
         # Frames so far, and the number of the last that was not valid.
         self._taken, self._invalid = 0, -math.inf
         self.reset()
@@ -174,6 +180,7 @@ class SoundLevelMeter(Meter):
         c_peak: Powers,
         valid: NDArray[np.bool_] | None = None,
         since_s: Values | None = None,
+        begin_s: float | None = None,
     ) -> Values:
         """Take frames into account; gives the columns (column, n) after each.
 
@@ -181,6 +188,8 @@ class SoundLevelMeter(Meter):
         valid: (n,) which frames may count; all, where it is not given
         since_s: (n,) how long ago the last fault ended, which levels have to forget; where it is
             not given, each frame that is not valid is one
+        begin_s: when the first of them ends, in seconds of sound; where it is not given, they
+            follow those before, or begin with the sound
 
         A column is NaN where there is nothing yet, and not finite for silence.
         """
@@ -193,8 +202,11 @@ class SoundLevelMeter(Meter):
         valid = known if valid is None else known & valid
         since_s = self._since_s(valid) if since_s is None else since_s
         told = np.empty((len(frames) + 1, count))
-        risen = NO_RISE if self._after_silence else SETTLED
-        given = frames, valid, since_s, self._taken, FRAME_S, risen, FORGOTTEN, self.paused
+        if begin_s is not None:
+            self._taken = round(begin_s / FRAME_S) - 1
+        number = self._taken + 1 + np.arange(count)
+        rising = np.searchsorted(number, RISEN)
+        given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, self.paused
         loops.measure(*given, *self._running, told)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
@@ -202,7 +214,8 @@ class SoundLevelMeter(Meter):
 
         # A level that has settled is of a valid frame.
         *running, fast = level_db(told[[*self._rows, FAST]])
-        found = self.percentiles.add(np.full(count, np.nan) if self.paused else fast, fast, due)
+        measured = np.full(count, np.nan) if self.paused else fast
+        found = self.percentiles.add(measured, fast, due, int(rising[0]))
         heard = int(np.count_nonzero(valid))
         if not self.paused:
             self._excluded += count - heard
@@ -270,11 +283,8 @@ class SoundLevelMeter(Meter):
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
-        so_far = self._running
-        means = so_far.sums / np.where(so_far.counts > 0, so_far.counts, np.nan)
-        powers = means, np.square(so_far.peak)[None], so_far.highest, so_far.lowest
-        running = dict(zip(RUNNING, level_db(np.concatenate(powers)), strict=True))
-        running |= exposures_db(running["laeq_db"], so_far.counts)
+        running = dict(zip(RUNNING, level_db(self._running.powers()), strict=True))
+        running |= exposures_db(running["laeq_db"], self._running.counts)
         return {
             **{f"{name}_db": finite(value) for name, value in now},
             **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},

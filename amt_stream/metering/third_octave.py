@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.design import FORGETS, RISES
+from amt_stream.design import FORGETS
 from amt_stream.metering.meter import Meter
 from amt_stream.metering.rolling import RollingLevel, level_db
 from amt_stream.metering.sound_level import FRAME_S, finite
@@ -49,15 +49,12 @@ class ThirdOctaveMeter(Meter):
         and `lzs_31_5hz_db`, their maxima `lzfmax_1000hz_db` and `lzsmax_1000hz_db`, equivalent
         levels `lzeq_1000hz_db`, and those of the last so many seconds, minutes or hours, as
         `lzeq_1000hz_10min_db` (see `RollingLevel`)
-    after_silence: the sound truly came after silence, as a burst does: from its first frame on its
-        levels are right and count
 
-    `update` takes what `ThirdOctaves` gives of a channel, a frame per 10 ms, from the start of the
-    sound. Levels of the moment and of a rolling window are of the sound: they go on through a pause
-    and a reset. All others are of the measurement: of frames after the last reset, outside pauses,
-    that are valid. Where the sound begins, maxima wait until the filter and five time constants
-    have risen, 20 cycles of the midband and 0.63 s (F) or 5 s (S). After what was not heard a band
-    waits until its filter has forgotten, 32 cycles, and its maxima for 16 time constants more.
+    `update` takes what `ThirdOctaves` gives of a channel, a frame per 10 ms. Levels of the
+    moment and of a rolling window are of the sound: they go on through a pause and a reset. All
+    others are of the measurement: of frames after the last reset, outside pauses, that are
+    valid. After what was not heard a band waits until its filter has forgotten, 32 cycles, and
+    its maxima for 16 time constants more.
 
     Raises ValueError for a column that it does not have.
     """
@@ -65,9 +62,7 @@ class ThirdOctaveMeter(Meter):
     kept: ClassVar[tuple[str, ...]] = ("paused", "rolling", "_rolled", "_now", "_sums", "_counts")
     kept += ("_highest", "_taken", "_invalid", "_excluded")
 
-    def __init__(
-        self, nominal: Sequence[float], columns: Sequence[str] = (), after_silence: bool = False
-    ) -> None:
+    def __init__(self, nominal: Sequence[float], columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         self.nominal = tuple(nominal)
         self.bands = {band_name(f): k for k, f in enumerate(self.nominal)}
@@ -98,9 +93,6 @@ class ThirdOctaveMeter(Meter):
         self._memory, self._forgotten = (
             np.ceil(v / FRAME_S - 1e-6)[..., None] for v in (memory, forgotten)
         )
-        rise = 5 * TIME_CONSTANTS_S + RISES / midbands
-        self._risen = np.ceil(rise / FRAME_S - 1e-6)[..., None]
-        self._after_silence = after_silence
         self._now = np.full((len(LEVELS), len(self.nominal)), np.nan)
         self._rolled = dict.fromkeys(self.rolling, math.nan)
         # Frames so far, and the number of the last that was not valid.
@@ -139,9 +131,7 @@ class ThirdOctaveMeter(Meter):
         valid = known if valid is None else known & valid
         since = self._since(valid, since_s)
         there = valid & (since >= self._memory)
-        number = self._taken + np.arange(count)
-        risen = (number + 1 >= self._risen) | self._after_silence
-        settled = valid & (since >= self._forgotten) & risen
+        settled = valid & (since >= self._forgotten)
         self._now = np.where(valid[-1], power[..., -1], np.nan).astype(np.float64)
         self._taken += count
         if not self.paused:

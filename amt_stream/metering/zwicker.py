@@ -7,10 +7,13 @@ from numpy.typing import NDArray
 
 from amt_stream.metering.extremes import Maximum
 from amt_stream.metering.meter import Meter
-from amt_stream.metering.percentiles import PERCENTS, Percentiles, Renewals
+from amt_stream.metering.percentiles import PERCENTS, Percentiles, Renewals, still_rising
 
 FRAME_RATE = 500
 LEAST_SONE = 1e-9
+
+RISE_S = 0.5
+"""Seven time constants of the slower of the two low-passes that loudness passes, 70 ms."""
 
 
 class ZwickerMeter(Meter):
@@ -21,7 +24,8 @@ class ZwickerMeter(Meter):
         (see `RollingHistogram`)
 
     `update` takes the loudness of `ZwickerTimeVarying`, a frame per 2 ms. All readings are of the
-    same frames: after the last reset, outside pauses, valid. Those of a rolling window go on
+    same frames: after the last reset, outside pauses, valid. In percentiles, frames before 0.5 s
+    count only where they are not lower than all that came later. Those of a rolling window go on
     through a pause and a reset. Percentiles are counted in classes of 1/2000 of a doubling of
     loudness, so within 0.02 % of the exact; as columns they are renewed every 0.1 s. N5 is the
     value exceeded 5 % of the time; ISO 532-1 takes it over an interval that whoever measures
@@ -72,7 +76,8 @@ class ZwickerMeter(Meter):
             heard = np.where(known, heard, np.nan)
             there = known & (not self.paused)
             measured, sone = np.where(there, heard, np.nan), np.where(there, sone, np.nan)
-        exceeded = self.percentiles.add(measured, heard, self._renewals.due(time_s))
+        due, rising = self._renewals.due(time_s), still_rising(time_s, RISE_S)
+        exceeded = self.percentiles.add(measured, heard, due, rising)
         found = {name: np.exp2(v) for name, v in exceeded.items()}
         found["nmax_sone"] = self.maximum.add(time_s, sone)
         return self.in_order(found, len(time_s))

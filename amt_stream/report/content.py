@@ -28,6 +28,11 @@ TOLD: tuple[str, ...] = ("lost", "back", "overload", "recovered", "calibrated", 
 TOLD += ("cleared", "restored", "paused", "continued", "clock", "resumed")
 """Kinds of events that whoever reads a report wants to know of."""
 
+RISE = (
+    "percentiles, means and minima leave out what is lower in the rise from silence than all that "
+    "comes after it"
+)
+
 Facts = list[tuple[str, str]]
 
 
@@ -277,9 +282,13 @@ def settings(results: Results) -> Facts:
     for model in results.header["models"]:
         given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
         found.append((model["name"], ", ".join(given) or "as shipped"))
-    counted = results.header["statistics"]
-    since = "; ".join(f"{name} from {told['from_s']:g} s on" for name, told in counted.items())
-    found.append(("rows", f"every {results.header['step_ms']:g} ms; statistics of {since}"))
+    counted = results.header["statistics"].values()
+    from_s = min(told["from_s"] for told in counted)
+    found.append(("rows", f"every {results.header['step_ms']:g} ms"))
+    covered = f"from {from_s:g} s on"
+    if any("rise_s" in told for told in counted):
+        covered += f"; {RISE}"
+    found.append(("statistics", covered))
     return found
 
 

@@ -48,9 +48,6 @@ def curve(results: Results, name: str, parts: int, strong: bool = False) -> Curv
     """The column of that name in so many parts of the time."""
     told = results.columns.get(name, {})
     time_s, values = results.rows["time_s"], results.rows[name]
-    # What rises from silence at the start is no reading, and in no statistic.
-    counted = results.header["statistics"].get(told.get("model", ""), {})
-    values = np.where(time_s < counted.get("from_s", 0.0), np.nan, values)
     found = summed_up(time_s, values, parts)
     return Curve(name, words_of(told), symbol(name), *found, strong)
 

@@ -48,11 +48,8 @@ class JoinedRows(Resumable):
 
     readings: by the names that the models have, as `Frames.model` tells them
     fs: sampling rate of the input in hertz
-    from_s, to_s: rows and statistics are of this part of the sound. Without `from_s`, statistics
-        leave out what settles from silence (`Readings.rise_s`)
+    from_s, to_s: rows and statistics are of this part of the sound
     row: the name of what is heard, where several are, each by itself: a column of all rows
-    duration_s: of the sound, where it is known: one that ends before a model has risen is counted
-        from its beginning
     limits: of columns that are there: each has a column of its own, `Limit.state`, in words
 
     Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
@@ -69,9 +66,8 @@ class JoinedRows(Resumable):
         step_ms: int,
         fs: float,
         *,
-        from_s: float | None = None,
+        from_s: float = 0.0,
         to_s: float = math.inf,
-        duration_s: float | None = None,
         row: str = "",
         limits: Sequence[Limit] = (),
     ) -> None:
@@ -82,20 +78,18 @@ class JoinedRows(Resumable):
         kinds = int, np.integer
         if isinstance(step_ms, bool) or not isinstance(step_ms, kinds) or step_ms < 1:
             raise ValueError(f"step_ms is {step_ms!r}: give whole milliseconds, 1 or more")
-        for name, time_s in (("from_s", from_s or 0.0), ("to_s", to_s)):
+        for name, time_s in (("from_s", from_s), ("to_s", to_s)):
             if not isinstance(time_s, (*kinds, float, np.floating)) or not time_s >= 0:
                 raise ValueError(f"{name} is {time_s!r}: give seconds of sound, 0 or more")
-        if not (from_s or 0.0) < to_s:
-            raise ValueError(f"from {from_s or 0.0:g} s to {to_s:g} s there is no sound")
+        if not from_s < to_s:
+            raise ValueError(f"from {from_s:g} s to {to_s:g} s there is no sound")
         self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs
-        self.from_s, self.to_s = from_s or 0.0, to_s
+        self.from_s, self.to_s = from_s, to_s
         self.row, self._cells = row, next(iter(readings.values())).cells
         self.keys = (*([WHOSE] if row else []), *next(iter(readings.values())).keys)
         self.start_utc: np.datetime64 | None = None
         for one in readings.values():
-            end_s = min(to_s, math.inf if duration_s is None else duration_s)
-            short = end_s <= max(one.rise_s, one.short_s)
-            one.cover(0.0 if from_s is None and short else from_s, to_s)
+            one.cover(from_s, to_s)
         self._tracks = {name: _Track(one) for name, one in readings.items()}
         self.limits = tuple(limits)
         self._judges = [_Judged(limit, self.readings, step_ms / 1000) for limit in limits]

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Frames
 from amt_stream.metering import LoudnessMeter, Maximum
+from amt_stream.metering.loudness import RISE_S
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
@@ -39,8 +40,7 @@ class LoudnessReadings(Readings):
 
     kept = (*Readings.kept, "_maxima", "_meter")
 
-    # Five time constants with which long-term loudness rises.
-    rise_s = 0.5
+    rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S}
 
     def __init__(
         self,

@@ -38,8 +38,7 @@ class ProgrammeReadings(Readings):
         are none without
     dual_mono: one channel counts as two
 
-    A level has no rise to leave out: momentary and short-term loudness are only told once the sound
-    has lasted so long.
+    Momentary and short-term loudness are only told once the sound has lasted so long.
 
     Raises ValueError for dual mono of several channels, and for a target that is no number.
     """

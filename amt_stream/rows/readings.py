@@ -16,8 +16,10 @@ from amt_stream.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
-RISEN_S = 1e-6
+SAME_TIME_S = 1e-6
 """Two times that differ by less are the same."""
+
+WITHOUT = "lost and invalid samples, and what settles after them"
 
 
 class Readings(Resumable, ABC):
@@ -28,10 +30,11 @@ class Readings(Resumable, ABC):
         of a rolling window (`named`)
     usual: names of those that are given where none are chosen
 
-    What accumulates counts frames that heard sound which was there, and from `rise_s` on: a steady
-    sound that begins out of silence is then told to within 1 %, 0.1 phon or 0.1 dB. After a fault,
-    or a reset of the model, each value counts once it has settled. `cover` takes another part of
-    the sound. Neither a pause nor a reset of what was counted touches a filter.
+    What accumulates counts frames that heard sound which was there, from the first on. Those of the
+    rise from silence can only be too low: percentiles, means and minima leave out what is lower
+    there than all that comes after it. After a fault, or a reset of the model, each value counts
+    once it has settled. `cover` takes a part of the sound. Neither a pause nor a reset of what was
+    counted touches a filter.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused",)
@@ -39,10 +42,8 @@ class Readings(Resumable, ABC):
     headlines: tuple[str, ...] = ()
     """What a person looks for in a summary."""
 
-    rise_s = 0.0
-
-    short_s = 0.0
-    """A sound that is no longer, and than `rise_s`, is counted from its beginning."""
+    rise_s: Mapping[str, float] = {}
+    """How long what rises from silence, by its name in a header, and has such statistics."""
 
     counts = True
     """Whether there are statistics."""
@@ -55,8 +56,7 @@ class Readings(Resumable, ABC):
 
     def __init__(self, model: str, offered: Sequence[Column], usual: Iterable[str]) -> None:
         self.model, self.offered = model, tuple(offered)
-        self.from_s: float | None = None
-        self.to_s = math.inf
+        self.from_s, self.to_s = 0.0, math.inf
         self.paused = False
         by_name = {column.name: column for column in self.offered}
         self.choose([by_name[name] for name in usual])
@@ -95,31 +95,18 @@ class Readings(Resumable, ABC):
         self._columns = tuple(columns)
         self.renew()
 
-    def cover(self, from_s: float | None, to_s: float = math.inf) -> None:
-        """Count what comes after `from_s`, by default after `rise_s`, and not after `to_s`."""
+    def cover(self, from_s: float, to_s: float = math.inf) -> None:
+        """Count what comes after `from_s`, and not after `to_s`."""
         self.from_s, self.to_s = from_s, to_s
         self.renew()
 
-    @property
-    def covered_from_s(self) -> float:
-        return self.rise_s if self.from_s is None else self.from_s
-
-    @property
-    def burst(self) -> bool:
-        """Whether the sound comes after silence, so that its levels are right from the first on."""
-        return self.from_s is not None and self.from_s <= 0
-
-    @property
-    def without(self) -> str:
-        """What no statistic counts, in words."""
-        return "lost and invalid samples, and what settles after them"
-
     def coverage(self) -> dict[str, Any]:
-        """What time statistics are of, as a header tells it."""
+        """What statistics are of, as a header tells it."""
         return {
-            "from_s": self.covered_from_s,
+            "from_s": self.from_s,
             "to_s": None if math.isinf(self.to_s) else self.to_s,
-            "without": self.without,
+            "without": WITHOUT,
+            **({"rise_s": dict(self.rise_s)} if self.rise_s else {}),
         }
 
     @abstractmethod
@@ -157,9 +144,9 @@ class Readings(Resumable, ABC):
 
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
         """Which frames count, pauses apart: from so long after a fault on, or as the model says."""
-        after_s, to_s = self.covered_from_s, self.to_s + RISEN_S
+        to_s = self.to_s + SAME_TIME_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
-        after_s = after_s + RISEN_S if after_s else -RISEN_S
+        after_s = self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S
         if settle_s is None:
             calm = frames.settled and frames.calm_s >= 0
         else:

@@ -1,7 +1,9 @@
 """Readings of sound level, of each channel and of the louder one."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from amt_stream.metering.sound_level import (
     LEVELS,
     LOWEST,
     MEMORY_S,
-    SETTLED,
+    RISE_S,
 )
 from amt_stream.metering.window import WINDOW
 from amt_stream.rows.column import RENEWED, Column, counting
@@ -60,16 +62,16 @@ USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
 class SoundLevelReadings(Readings):
     """Sound levels: the higher of two channels, which stands for both, and each of them.
 
-    A level that rises with a time constant is in no statistic for the first five of these, of F for
-    0.63 s and of S for 5 s, and after a fault for longer (`SoundLevelMeter`); equivalent levels,
-    exposure and peak count from the beginning. With `cover(0.0)` the sound truly comes after
-    silence, and all levels count.
+    A level rises with its time constant, and waits after a fault (`SoundLevelMeter`); equivalent
+    levels, exposure and peak do not.
     """
 
     kept = (*Readings.kept, "_meters")
 
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
-    short_s = FRAME_S * float(SETTLED[LEVELS.index("laf")])
+    rise_s: ClassVar[Mapping[str, float]] = {
+        level[-1].upper(): float(RISE_S[LEVELS.index(level)]) for level in ("laf", "las")
+    }
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
@@ -87,11 +89,6 @@ class SoundLevelReadings(Readings):
         usual += [f"laf{side}_db" for side in sides[1:]]
         usual += [f"{name}_db" for name in USUAL]
         super().__init__("spl", offered, usual)
-
-    @property
-    def without(self) -> str:
-        rise = "" if self.burst else ", and of time-weighted levels their first 5 time constants"
-        return super().without + rise
 
     def named(self, name: str) -> Column | None:
         found = _parsed(name)
@@ -117,7 +114,7 @@ class SoundLevelReadings(Readings):
         # Where each column stands: on which side, and after which levels of the moment.
         self._places = np.array(parts, np.int64).reshape(-1, 2).T
         self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
-        self._meters = [SoundLevelMeter(columns, self.burst) for _ in range(self._channels)]
+        self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
 
     def reset(self) -> None:
         for meter in self._meters:
@@ -130,7 +127,8 @@ class SoundLevelReadings(Readings):
         told = []
         for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
             meter.paused = self.paused
-            told.append(np.concatenate([levels, meter.update(*values, counted, frames.since_s)]))
+            given = *values, counted, frames.since_s, frames.begin_s
+            told.append(np.concatenate([levels, meter.update(*given)]))
         found = by_sides(told)
         if len(told) > 1:
             for place, lower in self._lower:

@@ -22,16 +22,9 @@ class ThirdOctaveReadings(Readings):
     """Levels in third octaves: the higher of two channels in each band, and each of them.
 
     model: the `ThirdOctaves` whose bands there are; without it, those from 12.5 Hz to 20 kHz
-
-    Maxima leave out the rise of their filter and the first five time constants, equivalent levels
-    count from the beginning (`ThirdOctaveMeter`). With `cover(0.0)` the sound truly comes after
-    silence, and all levels count.
     """
 
     kept = (*Readings.kept, "_meters")
-
-    # As of sound level: five time constants of F.
-    short_s = 0.63
 
     def __init__(self, channels: int, model: Any = None) -> None:
         self._channels = channels
@@ -42,11 +35,6 @@ class ThirdOctaveReadings(Readings):
         names = [f"{what}_{band}{side}_db" for what in WHATS for band in self._hz for side in sides]
         offered = [column for column in map(self.named, names) if column is not None]
         super().__init__("third_octave", offered, [f"lzf_{band}_db" for band in self._hz])
-
-    @property
-    def without(self) -> str:
-        rise = "" if self.burst else ", and of maxima the rise of filter and time weighting"
-        return super().without + rise
 
     def named(self, name: str) -> Column | None:
         sided = SIDED.fullmatch(name)
@@ -64,9 +52,7 @@ class ThirdOctaveReadings(Readings):
         places = [(side, columns.index(name)) for name, side in parts]
         # Where each column stands: on which side, and which of the meters' columns it is.
         self._places = np.array(places, np.int64).reshape(-1, 2).T
-        self._meters = [
-            ThirdOctaveMeter(self._nominal, columns, self.burst) for _ in range(self._channels)
-        ]
+        self._meters = [ThirdOctaveMeter(self._nominal, columns) for _ in range(self._channels)]
 
     def reset(self) -> None:
         for meter in self._meters:

@@ -1,6 +1,8 @@
 """Readings of loudness and sharpness after Zwicker, of each channel and of the higher one."""
 
 import re
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from amt_stream.frames import Frames
 from amt_stream.metering import ZwickerMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
+from amt_stream.metering.zwicker import RISE_S
 from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, by_sides, higher, place_of
 from amt_stream.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
@@ -32,8 +35,7 @@ class ZwickerReadings(Readings):
 
     kept = (*Readings.kept, "_meters", "_sharpness")
 
-    # Seven time constants of the slower of the two low-passes that its loudness passes, 70 ms.
-    rise_s = 0.5
+    rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S, "sharpness": RISE_S}
 
     headlines = ("zwicker_nmax_sone", "zwicker_n5_sone", "zwicker_n5_phon", "zwicker_n50_sone")
 

@@ -33,7 +33,7 @@ class Metered(NamedTuple):
 
 def metered(model: Stage, sound: Any, options: Mapping[str, Any]) -> Metered:
     """The first channel on the meter, in blocks of 10 ms."""
-    meter, powers = SoundLevelMeter(("laeq_1s_db", "lceq_1s_db"), after_silence=True), []
+    meter, powers = SoundLevelMeter(("laeq_1s_db", "lceq_1s_db")), []
     for y in blocks(model, sound, options):
         frames = [v.squeeze((0, 1)).numpy() for v in y]
         meter.update(*frames)

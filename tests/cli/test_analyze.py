@@ -53,7 +53,6 @@ def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
 
     def maxima(path, channels=None):
         readings = LoudnessReadings()
-        readings.cover(0.0)
         for frames in analyze(Recording(path, channels), model, Calibration(110.0)):
             readings.take(frames)
         return readings.summary()

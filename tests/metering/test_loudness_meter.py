@@ -111,6 +111,7 @@ def test_columns(size):
     Percentiles are renewed with each 100th frame; the window is short of 2 s by up to 20 ms.
     """
     time_s, level = walk(5, seed=1)
+    time_s += 0.5
     valid = np.ones(len(level), bool)
     valid[:300] = valid[2500:2600] = False
     level[:300] = level[2500:2600] = 130

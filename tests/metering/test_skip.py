@@ -41,17 +41,17 @@ def test_windows_move_on(count, before):
 
 def of_loudness(meter, n, rng, valid):
     phon = rng.uniform(40, 60, (2, n)) if rng else np.full((2, n), 50.0)
-    return meter.update(np.zeros(n), *phon, valid)
+    return meter.update(np.full(n, 9.0), *phon, valid)
 
 
 def of_zwicker(meter, n, rng, valid):
     sone = rng.uniform(1, 9, n) if rng else np.ones(n)
-    return meter.update(np.zeros(n), sone, valid)
+    return meter.update(np.full(n, 9.0), sone, valid)
 
 
 def of_sharpness(meter, n, rng, valid):
     acum = rng.uniform(0.5, 3, n) if rng else np.ones(n)
-    return meter.update(np.zeros(n), acum, valid)
+    return meter.update(np.full(n, 9.0), acum, valid)
 
 
 def of_programme(meter, n, rng, valid):

@@ -27,8 +27,8 @@ def fed(meter, given, size=20, valid=None):
     return meter
 
 
-SETTLED = {"f": 63, "s": 500, "i": 18}
-"""Frames in five time constants of F, S and the attack of I."""
+RISEN = {"f": 63, "s": 500}
+"""Frames in five time constants of F and S."""
 
 
 @pytest.mark.parametrize("size", [1, 7, 441])
@@ -44,11 +44,11 @@ def test_readings(size):
     assert reading["lcpeak_db"] == pytest.approx(20 * np.log10(c_peak.max() / 20e-6))
     assert (reading["measured_s"], reading["excluded_s"]) == (30, 0)
     for k, name in enumerate(LEVELS):
-        begun = SETTLED[name[-1]] - 1
         assert reading[f"{name}_db"] == level_db(power[k, -1])
-        assert reading[f"{name}max_db"] == level_db(highest[k, begun:].max())
+        assert reading[f"{name}max_db"] == level_db(highest[k].max())
         if name != "lai":
-            assert reading[f"{name}min_db"] == level_db(lowest[k, begun:].min())
+            risen = RISEN[name[-1]] - 1
+            assert reading[f"{name}min_db"] == level_db(lowest[k, risen:].min())
 
 
 @pytest.mark.parametrize("size", [1, 7, 441, 6000])
@@ -123,13 +123,30 @@ def test_statistics_of_a_level_are_of_the_same_time():
     assert reading["lasmax_db"] - reading["lasmin_db"] < 1
 
 
-def test_a_sound_that_came_after_silence():
-    """All of a burst of 0.3 s counts, as it rises; without that word nothing of S would."""
-    given = frames(0.3)
-    reading = fed(SoundLevelMeter(after_silence=True), given).reading()
+@pytest.mark.parametrize("count", [1, 30, 62, 63, 64, 499, 501])
+def test_a_sound_shorter_than_its_rise_counts_whole(count):
+    given = frames(count / 100)
+    reading = fed(SoundLevelMeter(), given).reading()
+    assert reading["lafmax_db"] == level_db(given[2][0].max())
     assert reading["lasmax_db"] == level_db(given[2][3].max())
-    assert reading["lafmin_db"] == level_db(given[3][0].min())
-    assert fed(SoundLevelMeter(), given).reading()["lasmax_db"] is None
+    for k, name, risen in ((0, "laf", 62), (3, "las", 499)):
+        there = given[3][k] if count <= risen else given[3][k, risen:]
+        assert reading[f"{name}min_db"] == level_db(there.min())
+
+
+def test_where_the_sound_stands_may_be_told():
+    """A meter that joins after the rise of F counts all minima of F, and those of S in its rise."""
+    given = frames(8)
+    meter = SoundLevelMeter(("l90_db",))
+    for at in range(100, 800, 50):
+        part = slice(at, at + 50)
+        meter.update(*(v[..., part] for v in given), begin_s=at / 100 + 0.01)
+    reading = meter.reading()
+    assert reading["lafmin_db"] == level_db(given[3][0, 100:].min())
+    assert reading["lasmin_db"] == level_db(given[3][3, 499:].min())
+    assert reading["l90_db"] == pytest.approx(
+        np.percentile(level_db(given[1][0, 100:]), 10), abs=0.026
+    )
 
 
 def test_frames_left_out_that_were_heard_well():
@@ -149,7 +166,8 @@ def test_frames_left_out_that_were_heard_well():
 def test_percentiles():
     """Every percentile of an hour within half a class of numpy's, and in their order; in 24 kB."""
     given = frames(3600)
-    level = level_db(given[1][0, 62:])
+    level = level_db(given[1][0])
+    assert level[:62].min() > level.min()
     meter = fed(SoundLevelMeter(), given, 10_000)
     histogram = meter.percentiles.histogram
     percents = np.arange(1, 100)
