@@ -1,5 +1,6 @@
 """What was measured, read back from where it was kept: a log, or a file of rows."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -282,7 +283,7 @@ def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     if not isinstance(summary, dict):
         return "the summary is no object"
     fault = _fault_of(header)
-    if not fault and header.get("limits"):
+    if not fault and header.get("limits", []) != []:
         fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])
     for one in () if fault else header["statistics"].values():
         fault = fault or _fault_of(one, COVERED, "statistics ")
@@ -294,9 +295,13 @@ def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     if not fault and not all(isinstance(one, dict) for one in every):
         fault = "the summary of a row is no object"
     for one in every:
-        if not fault and one.get("limits"):
+        if not fault and one.get("limits", []) != []:
             fault = _fault_of(one["limits"], [STOOD], "summary limits ")
             fault = fault or _refused_limit(one["limits"])
+        for stood in () if fault else one.get("limits", ()):
+            at_s = stood["worst_s"]
+            if stood["worst"] is not None and (at_s is None or not math.isfinite(at_s)):
+                fault = "summary limits worst_s is no time"
     return fault
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,8 @@ class SharpnessMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept = ("paused", "percentiles", "maximum", "_renewals", "_sum", "_count", "_least", "_rise")
-    kept += ("_excluded",)
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "maximum", "_renewals", "_sum")
+    kept += ("_count", "_least", "_rise", "_excluded")
     growing = ("_rise",)
 
     def __init__(self, columns: Sequence[str] = ()) -> None:

@@ -42,7 +42,7 @@ class Readings(Resumable, ABC):
     headlines: tuple[str, ...] = ()
     """What a person looks for in a summary."""
 
-    rise_s: Mapping[str, float] = {}
+    rise_s: ClassVar[Mapping[str, float]] = {}
     """How long what rises from silence, by its name in a header, and has such statistics."""
 
     counts = True
