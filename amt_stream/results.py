@@ -25,7 +25,7 @@ from amt_stream.session import Session, SessionError
 from amt_stream.session.files import LONGEST_LINE, told
 from amt_stream.session.folder import PARQUET, SUMMARY
 from amt_stream.session.parquet import refuse_no_parquet
-from amt_stream.session.reading import ROWS_IN
+from amt_stream.session.reading import LONGEST_S, ROWS_IN
 from amt_stream.session.verify import Verdict, verify
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ LIMIT = {"name": str, "column": str}
 STOOD = LIMIT | {"exceeded": (bool, type(None)), "whole": bool, "times": NUMBER, "red_s": NUMBER}
 STOOD |= {"worst": MAYBE, "worst_s": MAYBE}
 COVERED = {"from_s": NUMBER}
+SETTINGS = {"header": dict, "source": dict, "versions": dict}
+"""Of a log's description what is read here, where it is there."""
+
+YEARS = np.array(["1900", "2500"], "datetime64[Y]")
+LARGEST = 1e12
+"""What is beyond these, and LONGEST_S, was not measured."""
+
+NO_ROW = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+"""What reading raises of rows that were edited."""
 
 Wanted = Callable[[Mapping[str, Any]], bool]
 """Whether a column is to be read, by what the header tells of it."""
@@ -267,15 +276,40 @@ def read_results(
     names = [*BEFORE, *names, *AFTER]
     try:
         rows, last = _narrowed(found.rows(), names, row)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResultsError(f"{path} has rows that are none: {brief(error)}") from error
+    except NO_ROW as error:
+        words = f"{type(error).__name__}: {brief(error)}"
+        raise ResultsError(f"{path} has rows that are none ({words})") from error
     if not len(rows):
         raise ResultsError(f"{path} holds no row yet")
+    if fault := _fault_of_rows(rows):
+        raise ResultsError(f"{path} has rows that are none: {fault}")
     summary = summary.get("rows", {}).get(row, {}) if row else summary
     events = [event for event in found.events if not row or event.row in ("", row)]
     name = f"{path.name}, {row}" if row else path.name
     header = _of_row(header, row) if row else header
     return Results(name, header, rows, last, summary, events, found.settings, found.proof)
+
+
+def _fault_of_rows(rows: Rows) -> str:
+    """What of them no meter has measured, in a sentence, or ""."""
+    time_s, utc = rows["time_s"], rows["utc"]
+    wrong = ~((time_s >= 0) & (time_s <= LONGEST_S))
+    if wrong.any():
+        return f"time_s is {time_s[wrong][0]} in row {int(np.argmax(wrong)) + 1}"
+    wrong = ~np.isnat(utc) & ~((utc >= YEARS[0]) & (utc < YEARS[1]))
+    if wrong.any():
+        return f"utc is {utc[wrong][0]} in row {int(np.argmax(wrong)) + 1}"
+    for name in rows.columns:
+        column = rows[name]
+        if column.dtype.kind == "f":
+            wrong = np.isfinite(column) & (np.abs(column) > LARGEST)
+        elif column.dtype.kind == "O":
+            wrong = np.array([not isinstance(value, str) for value in column])
+        else:
+            continue
+        if wrong.any():
+            return f"{name} is {brief(column[wrong][0])} in row {int(np.argmax(wrong)) + 1}"
+    return ""
 
 
 def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -374,7 +408,12 @@ class _Log:
         if self._run not in runs:
             raise SessionError(f"{path} has no run {run}: there are {', '.join(map(str, runs))}")
         self.settings: Mapping[str, Any] = self._session.descriptions[self._run]
-        self.header: Mapping[str, Any] = self.settings["header"]
+        for key, kind in SETTINGS.items():
+            if not isinstance(self.settings.get(key, {}), kind):
+                raise ResultsError(
+                    f"{path} does not say how run {self._run} was measured: its {key} is no object"
+                )
+        self.header: Mapping[str, Any] = self.settings.get("header", {})
 
     @property
     def _runs(self) -> list[int]:
@@ -443,7 +482,8 @@ class _File:
         with self._path.open("rb") as file:
             header = json_object(file.readline(LONGEST_LINE)).get("header", {})
             file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
-            self.summary = json_object(file.read().splitlines()[-1]).get("summary", {})
+            last = file.read().splitlines()[-1:]
+            self.summary = json_object(last[0]).get("summary", {}) if last else {}
         return header if isinstance(header, dict) else {}
 
     def _of_parquet(self) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """Rows that follow one another: columns of numbers, read as arrays or as rows."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.frames import Fault
 from amt_stream.limits import STATE
+from amt_stream.plain import brief
 from amt_stream.rows.words import FAULT_NAMES
 
 BEFORE = ("time_s", "utc", "sample")
@@ -34,6 +36,7 @@ KINDS = {
 """Types of these columns; states of limits are words, and the others are float64."""
 
 DIGITS = 7
+_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z?", re.ASCII)
 
 # Bits of a fault to its words, as a column of rows has them.
 FAULT_TEXTS = np.array(
@@ -123,8 +126,15 @@ def _column(name: str, values: list[Any]) -> NDArray[Any]:
     if name == "fault":
         values = [FAULTS_OF[text] for text in values]
     elif name == "utc":
-        values = ["NaT" if text is None else text.removesuffix("Z") for text in values]
+        values = ["NaT" if text is None else _utc(text) for text in values]
     return np.array(values, kind_of(name))
+
+
+def _utc(text: Any) -> str:
+    """A time of `utc` as numpy reads it; raises ValueError for what is none."""
+    if not isinstance(text, str) or _UTC.fullmatch(text) is None:
+        raise ValueError(f"utc is {brief(repr(text))}")
+    return text.removesuffix("Z")
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:

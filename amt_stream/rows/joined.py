@@ -84,7 +84,7 @@ class JoinedRows(Resumable):
         if not from_s < to_s:
             raise ValueError(f"from {from_s:g} s to {to_s:g} s there is no sound")
         self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs
-        self.from_s, self.to_s = from_s, to_s
+        self.from_s, self.to_s = float(from_s), float(to_s)
         self.row, self._cells = row, next(iter(readings.values())).cells
         self.keys = (*([WHOSE] if row else []), *next(iter(readings.values())).keys)
         self.start_utc: np.datetime64 | None = None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amt_stream.files import sync_folder, why
+from amt_stream.plain import sentence
 from amt_stream.refusal import Refusal
 
 TORN = ".torn"
@@ -30,7 +31,7 @@ def told(path: Path, cannot: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # a ValueError is of a name that is none
-        raise SessionError(f"{path} cannot be {cannot}: {why(error)}") from error
+        raise SessionError(f"{path} cannot be {cannot}: {sentence(why(error))}") from error
 
 
 class GrowingFile:

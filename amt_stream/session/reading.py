@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from amt_stream.frames import Chunk, Event
+from amt_stream.frames import Chunk, Event, Fault
+from amt_stream.plain import brief
 from amt_stream.rows.block import ROW
 from amt_stream.session.chain import CHAIN, read_chain
 from amt_stream.session.database import BROKEN_WORDS, EVENT, columns_of, quoted
@@ -20,6 +21,9 @@ from amt_stream.session.parquet import rows_in
 WORDS = ("utc", "fault", "settling_columns")
 MOST_SAMPLES = (1 << 63) - 1
 """What counts samples is of 64 bits."""
+
+LONGEST_S = 1e9
+"""No measurement goes on for longer."""
 
 UNREAD = KeyError, OverflowError, TypeError, ValueError
 """What a number or a name that is none raises where it is read."""
@@ -112,7 +116,7 @@ class Session:
         try:
             return [_event(one) for one in found]
         except UNREAD as error:
-            raise SessionError(f"{self.path} has an event that is none: {error}") from error
+            raise SessionError(f"{self.path} has an event that is none: {brief(error)}") from error
 
     def sound(self, run: int | None = None) -> Iterator[Chunk]:
         """The sound of a run as the engine let it in, in chunks of a second at most.
@@ -132,7 +136,7 @@ class Session:
                 with told(path, "read"), soundfile.SoundFile(path) as file:
                     yield from _chunks(file, [*_json_lines(lines)])
             except (*UNREAD, soundfile.LibsndfileError) as error:
-                raise SessionError(f"{path} cannot be read: {error}") from error
+                raise SessionError(f"{path} cannot be read: {brief(error)}") from error
 
 
 def _chunks(file: Any, lines: list[dict[str, Any]]) -> Iterator[Chunk]:
@@ -142,6 +146,8 @@ def _chunks(file: Any, lines: list[dict[str, Any]]) -> Iterator[Chunk]:
     for place, end in zip(places, [*(_count(p["at"]) for p in places[1:]), frames], strict=True):
         at, sample, utc = _count(place["at"]), _count(place["sample"]), float(place["utc"])
         more = {name: _count(place[name]) for name in ("lost", "flags", "missed")}
+        if min(more.values()) < 0 or more["flags"] > sum(Fault):
+            raise ValueError(f"{brief(place)} tells of no sound")
         while True:
             file.seek(at)
             samples = file.read(min(fs, max(0, end - at)), dtype="float32", always_2d=True)
@@ -167,7 +173,10 @@ def _event(told: dict[str, Any]) -> Event:
     kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
     given = {**told, "row": told.get("row") or ""}  # an older log has none
     values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
-    return Event(*values)
+    event = Event(*values)
+    if not abs(event.time_s) <= LONGEST_S:
+        raise ValueError(f"its time_s is {event.time_s:g}")
+    return event
 
 
 class opened:

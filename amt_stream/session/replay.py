@@ -16,6 +16,7 @@ from amt_stream.engine.row import named_rows
 from amt_stream.engine.runner import Engine
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.frames import Chunk, Frames
+from amt_stream.plain import brief, sentence
 from amt_stream.presets import preset_of
 from amt_stream.rows import Rows
 from amt_stream.session.chain import canonical
@@ -25,6 +26,13 @@ from amt_stream.table import Sound, Table
 
 CLOCK = "utc"
 """The column that no sound tells."""
+
+UNMADE = LookupError, TypeError, AttributeError, ValueError, OverflowError, SourceError
+"""What making an engine raises of a description that was edited."""
+
+VALUES = (str, int, float, type(None))
+MOST = (1 << 63) - 1
+"""What a value of a row may be."""
 
 CHANGES = (
     *("overload", "recovered", "swapped", "calibrated", "reset"),
@@ -71,7 +79,7 @@ def replay_session(path: str | Path, run: int | None = None) -> Replayed:
         raise SessionError(f"{session.path} has no run {run}: there are {told}")
     sound = _Heard(session, run)
     with closing(session.rows(run)) as logged:
-        comparison = _Comparison(logged)
+        comparison = _Comparison(_whole(logged, session.path))
         for rows in _measured(session, run, sound):
             comparison.add(rows)
     otherwise = _otherwise(session.path, session.descriptions[run])
@@ -170,9 +178,9 @@ def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
         raise SessionError(_why_none(session, run, sound.notes))
     try:
         engine, source, maker = _made(session.path, session.descriptions[run], first)
-    except (LookupError, TypeError, AttributeError, ValueError, SourceError) as error:
+    except UNMADE as error:
         raise SessionError(
-            f"{session.path} does not say how run {run} was measured ({error})"
+            f"{session.path} does not say how run {run} was measured ({sentence(error)})"
         ) from error
     with engine:
         chunk: Chunk | None = first
@@ -234,6 +242,20 @@ def _otherwise(path: Path, description: Mapping[str, Any]) -> Iterator[str]:
         yield f"it was measured on {there!r:.60}, and this is {here}: last digits may differ"
 
 
+def _whole(rows: Iterator[dict[str, Any]], path: Path) -> Iterator[dict[str, Any]]:
+    """Rows that can be compared; raises SessionError for one that is none."""
+    for number, row in enumerate(rows, 1):
+        for name, value in row.items():
+            kinds = (int, float) if name in ("sample", "time_s") else VALUES
+            if not isinstance(value, kinds) or (isinstance(value, int) and abs(value) > MOST):
+                raise SessionError(
+                    f"{path} has a row that is none: {name} is {brief(repr(value))} in row {number}"
+                )
+        if "sample" not in row:
+            raise SessionError(f"{path} has a row that is none: row {number} tells no sample")
+        yield row
+
+
 class _Comparison:
     """Rows as they were logged, against those that are measured again in the same order."""
 
@@ -277,7 +299,7 @@ def _comparable(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    names = [name for name in (*was, *now) if was.get(name) != now.get(name)]
-    name = names[0]
+    every = dict.fromkeys([*was, *now])
+    name = next(n for n in every if n not in was or n not in now or was[n] != now[n])
     where = f"the row at {was.get('time_s')} s, sample {was.get('sample', 0):.0f}"
     return f"{where}: {name} was {was.get(name)!r:.40} and is {now.get(name)!r:.40}"

@@ -7,9 +7,12 @@ then holds what it crashed on.
 
 import contextlib
 import io
+import json
+import math
 import os
 import random
 import resource
+import sqlite3
 import sys
 import time
 import traceback
@@ -17,6 +20,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -455,23 +459,110 @@ def sessions() -> Trial:
     return trial
 
 
-def _session(format: str) -> dict[str, bytes]:
-    """The files of a session by name, of half a second and a gap."""
+JUNK: list[Any] = [None, 3, -1, -1e300, math.nan, math.inf, 10**400, 1 << 63, 1e18, True, [], {}]
+JUNK += ["", "5", "x" * 3000, "99999-01-01T00:00:00Z", "-0001-01-01", "\ud800", [None], {"a": 1}]
+
+
+def results() -> Trial:
+    """Sessions and files of rows in which one value was edited: a page, or a sentence."""
+    from amt_stream.comparing import compare, comparison_page
+    from amt_stream.refusal import Refusal
+    from amt_stream.report import report_page
+    from amt_stream.results import read_results
+    from amt_stream.session.replay import replay_session
+
+    made = {format: _session(format, "wav") for format in ("sqlite", "csv", "jsonl")}
+
+    def trial(rng: random.Random, folder: Path) -> bool:
+        place = folder / "night"
+        place.mkdir(exist_ok=True)
+        for path in place.iterdir():
+            path.unlink()
+        files = made[rng.choice(list(made))]
+        name = rng.choice([one for one in files if not one.endswith((".wav", ".state"))])
+        for each, content in files.items():
+            (place / each).write_bytes(content)
+        _edit(rng, place / name)
+        alone = name.startswith("rows-")
+        with refused_by(Refusal) as refused:
+            report_page(read_results(place / name if alone and rng.random() < 0.5 else place))
+        with refused_by(Refusal):
+            comparison_page(compare(place, place))
+        with refused_by(Refusal):
+            replay_session(place)
+        return refused[0]
+
+    return trial
+
+
+def _edit(rng: random.Random, path: Path) -> None:
+    """Put something else in place of one value of a file, or of one everywhere; or leave little."""
+    junk = rng.choice(JUNK)
+    if path.suffix == ".sqlite":
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+            table = rng.choice(("rows", "events"))
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            some = "" if rng.random() < 0.5 else f" WHERE id % 7 = {rng.randrange(7)}"
+            fits = isinstance(junk, float) or junk in (None, 3, -1, "", "5")
+            value = junk if fits else rng.choice([b"\xff\0", "x" * 3000, "\x1b[2J"])
+            connection.execute(
+                f"UPDATE {table} SET '{rng.choice(columns[2:])}' = ?{some}", (value,)
+            )
+        return
+    text = path.read_text()
+    if rng.random() < 0.1:
+        path.write_text(text[: rng.choice((0, 1, rng.randrange(len(text)), len(text) - 1))])
+        return
+    if path.suffix == ".json":
+        path.write_text(json.dumps(_edited(rng, json.loads(text), junk)))
+        return
+    lines = text.splitlines()
+    at = rng.randrange(len(lines))
+    if path.suffix == ".jsonl":
+        lines[at] = json.dumps(_edited(rng, json.loads(lines[at]), junk))
+    else:
+        cells = lines[at].split(",")
+        cells[rng.randrange(len(cells))] = ascii(junk)
+        lines[at] = ",".join(cells)
+    path.write_text("\n".join([*lines, ""]))
+
+
+def _edited(rng: random.Random, value: Any, junk: Any) -> Any:
+    """Nested data with something else somewhere in it, or without it."""
+    if not value or not isinstance(value, dict | list) or rng.random() < 0.05:
+        return junk
+    found: Any = value.copy()
+    at = rng.choice([*found] if isinstance(found, dict) else range(len(found)))
+    if rng.random() < 0.1:
+        del found[at]
+    else:
+        found[at] = _edited(rng, found[at], junk)
+    return found
+
+
+def _session(format: str, sound: str = "") -> dict[str, bytes]:
+    """The files of a session by name, of half a second, a mark and a gap."""
     import tempfile
 
     from amt_stream.engine import Engine, PushSource
-    from amt_stream.session import SessionLog
+    from amt_stream.limits import Limit
+    from amt_stream.session import SessionLog, SoundLog
     from amt_stream.table import Sound, Table
 
-    preset, calibration = Preset(("spl",)), Calibration(100.0)
-    sound = Sound("a sound", FS, (1, 2), [calibration], None)
+    preset, calibration = Preset(("spl",), limits=(Limit("laf_db", 70.0),)), Calibration(100.0)
     model = preset.models(FS, 2)
+    table = Table(preset, model, Sound("a sound", FS, (1, 2), [calibration], None), 10)
+    kind, more = (
+        (SoundLog, {"fs": FS, "channels": 2, "sound": sound}) if sound else (SessionLog, {})
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "night"
         source = PushSource(FS, 2, live=False, calibration=calibration)
-        with SessionLog(path, Table(preset, model, sound, 10), format=format) as log:
+        told = {"engine": {"block_ms": 10}, "source": {"kind": "PushSource", "picked": None}}
+        with kind(path, table, format=format, settings=told, **more) as log:
             with Engine(source, model, [log]) as engine, source:
                 source.push(np.full((24000, 2), 0.1, np.float32))
+                engine.mark("here")
                 source.push(np.full((2400, 2), 0.1, np.float32), lost=4800)
                 source.close()
                 engine.wait(60)
@@ -511,6 +602,7 @@ KINDS = {
     "corrections": corrections,
     "commands": commands,
     "sessions": sessions,
+    "results": results,
     "snapshots": snapshots,
 }
 

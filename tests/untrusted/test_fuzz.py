@@ -15,6 +15,7 @@ COUNTS = {
     "calibrations": 300,
     "corrections": 300,
     "sessions": 300,
+    "results": 100,
     "snapshots": 300,
     "commands": 60,
 }
