@@ -118,18 +118,26 @@ class LongerBlocks(Exchanges):
 
 
 class OneFewer(Rung):
-    """A model that rests: it gives NaN, marked as off."""
+    """The dearest model that may rest does, the last of equal ones: it gives NaN, marked as off.
 
-    def __init__(self, measurement: Measurement) -> None:
-        self._measurement = measurement
-        self.words = f"{measurement.name} off"
+    running: those that may rest, and do not; shared with the other rungs
+    """
+
+    def __init__(self, running: list[Measurement]) -> None:
+        self._running = running
+        self._resting: Measurement | None = None
 
     def down(self) -> bool:
-        self._measurement.commands.put(self._measurement.switch_off)
+        one = max(reversed(self._running), key=lambda running: running.cost_s)
+        self._running.remove(one)
+        one.commands.put(one.switch_off)
+        self._resting, self.words = one, f"{one.name} off"
         return True
 
     def up(self) -> None:
-        self._measurement.commands.put(self._measurement.switch_on)
+        assert self._resting is not None
+        self._resting.commands.put(self._resting.switch_on)
+        self._running.append(self._resting)
 
 
 class Ladder:
@@ -137,7 +145,7 @@ class Ladder:
 
     A step up that is soon followed by one down doubles the time of calm before the next.
 
-    rungs: of RUNGS, those that may be used, the first one first. Of several models the last one
+    rungs: of RUNGS, those that may be used, the first one first. Of several models the dearest
         rests first; the first one never does
     tell: called with "overload" or "recovered", and a sentence [engine-thread]
     """
@@ -149,10 +157,11 @@ class Ladder:
         tell: Callable[[str, str], None],
     ) -> None:
         given = list(measurements.values())
+        may_rest = given[1:]
         made: dict[str, list[Rung]] = {
             "accuracy": [LessAccurate(given)],
             "blocks": [LongerBlocks(given)],
-            "models": [OneFewer(one) for one in reversed(given[1:])],
+            "models": [OneFewer(may_rest) for _ in given[1:]],
         }
         self.active = self.exhausted = False
         self._tell = tell

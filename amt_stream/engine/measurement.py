@@ -25,6 +25,9 @@ from amt_stream.hosted import HostedStream
 from amt_stream.resumable import Resumable, SavedState, Unfitting
 from amt_stream.streaming import Stage, joined, map_fields
 
+OF_LATE = 0.01
+"""Weight of the newest block in what a model costs: the last hundred count."""
+
 LATEST = 2**60
 """No sample is counted so far: a million years of sound."""
 
@@ -157,6 +160,8 @@ class Measurement(Resumable):
         self.position = self._begin = begin
         self.off = False
         self.late = False
+        self.cost_s = 0.0
+        """Seconds that it took of late, to be compared with those of others on the same sound."""
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._emit_frames, self._epoch, self._model_changed = emit, epoch, model_changed
         self._end: int | None = None
@@ -342,6 +347,11 @@ class Measurement(Resumable):
             self._push(n)
             at += n
 
+    def took(self, seconds: float) -> None:
+        """The newest sound took so long; what is off keeps what it cost before [engine-thread]."""
+        if not self.off:
+            self.cost_s += OF_LATE * (seconds - self.cost_s)
+
     def flush(self) -> None:
         """Push zeros until the frame at the very end is out, if anything came [engine-thread]."""
         self.close_holes()
@@ -365,12 +375,16 @@ class Measurement(Resumable):
         """How many of `samples` fit into this block; commands are carried out at its start."""
         wanted = self.wanted
         if wanted == self.ready.block:
-            while not self.commands.empty():
-                self.commands.get()()
+            self.obey()
             if self._next_model is not None:
                 self._change_model(self._next_model)
             wanted = self.wanted
         return min(samples, wanted)
+
+    def obey(self) -> None:
+        """Carry out what was commanded [engine-thread]."""
+        while not self.commands.empty():
+            self.commands.get()()
 
     def _change_model(self, ready: ReadyModel) -> None:
         if self.position % ready.model.block_size:
