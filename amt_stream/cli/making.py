@@ -1,8 +1,10 @@
 """What is measured, by the words of a command line: an input, models, rows, and an engine."""
 
 import argparse
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import uncertainty_of
@@ -12,8 +14,10 @@ from amt_stream.cli.log import open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS
 from amt_stream.cli.table import table_of
+from amt_stream.engine.course import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.events import SoundKeeper
+from amt_stream.frames import Event
 from amt_stream.presets import Preset
 from amt_stream.resumable import SavedState
 from amt_stream.rows import AnyRows
@@ -164,8 +168,14 @@ def make_engine(
         raise Mistake(error) from error
     for sink in sinks:
         if isinstance(sink, SoundKeeper):
-            sink.tell = engine.tell_event
+            sink.tell = partial(_tell_in_time, engine)
     return engine
+
+
+def _tell_in_time(engine: "Engine", event: Event) -> None:
+    """Tell of a sound that was written, unless that was at the very end: the keeper knows it."""
+    with contextlib.suppress(EngineEnded):
+        engine.tell_event(event)
 
 
 def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:

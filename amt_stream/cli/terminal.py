@@ -16,8 +16,10 @@ import numpy as np
 from amt_stream.calibration import in_words
 from amt_stream.cli.ending import ending
 from amt_stream.cli.keys import BY_KEY, ESCAPE, WHEN_STOPPED, Keys, keys_line, keys_screen
+from amt_stream.cli.messages import say
 from amt_stream.cli.output import draws
 from amt_stream.cli.watch import SILENT, Watch
+from amt_stream.engine.course import EngineEnded
 from amt_stream.events import keeper_in
 from amt_stream.plain import plain
 from amt_stream.refusal import Refusal
@@ -192,8 +194,8 @@ class TerminalMeter(Generic[Shown]):
 
     def pause(self) -> None:
         """Pause, or go on."""
+        (self._engine.unpause if self._paused else self._engine.pause)()
         self._paused = not self._paused
-        (self._engine.pause if self._paused else self._engine.unpause)()
 
     def stop(self) -> None:
         """Let the input go; the last screen stays until the user quits."""
@@ -257,6 +259,9 @@ class TerminalMeter(Generic[Shown]):
         if self._drawn:
             self._undo.close()
             self._leave()
+            if self._note is not None:
+                self._take("\r")  # as far as it was written; there may be nobody left to keep it
+                say(self._told)
 
     def run(self, duration: float | None = None) -> None:
         """Show readings for `duration` seconds of sound, or until the sound or the user ends."""
@@ -329,12 +334,15 @@ class TerminalMeter(Generic[Shown]):
 
     def _take(self, key: str) -> None:
         """A character that was typed: of a note, or a key of the list."""
-        if self._note is not None:
-            self._write_note(key, self._note)
-            return
-        name = BY_KEY.get(key, BY_KEY.get(key.lower()))
-        if name is not None and (not self._stopped or name in WHEN_STOPPED):
-            getattr(self, name)()
+        try:
+            if self._note is not None:
+                self._write_note(key, self._note)
+                return
+            name = BY_KEY.get(key, BY_KEY.get(key.lower()))
+            if name is not None and (not self._stopped or name in WHEN_STOPPED):
+                getattr(self, name)()
+        except EngineEnded as error:
+            self._note, self._told = None, str(error)
 
     def _write_note(self, key: str, note: str) -> None:
         if key in "\r\n":

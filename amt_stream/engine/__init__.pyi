@@ -9,6 +9,7 @@ from . import push as push
 from . import ring as ring
 from . import runner as runner
 from . import sources as sources
+from .course import EngineEnded as EngineEnded
 from .devices import InputDevice as InputDevice
 from .devices import find_device as find_device
 from .devices import list_devices as list_devices

@@ -1,6 +1,14 @@
 """How far the run of an engine has come, told between its threads."""
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
+
+from amt_stream.refusal import Refusal
+
+
+class EngineEnded(Refusal):
+    """What was asked for comes after the end of the measurement, and is not done."""
 
 
 class Course:
@@ -20,6 +28,25 @@ class Course:
         self.ready, self.ended = threading.Event(), threading.Event()
         self.stopping, self.done = threading.Event(), threading.Event()
         self.gone = threading.Event()
+        self._closed = False
+        self._commanding = threading.Lock()
+
+    @contextlib.contextmanager
+    def commanded(self, what: str) -> Iterator[None]:
+        """While somebody commands: the end waits for it. Raises EngineEnded after the end.
+
+        what: it is, in a word
+        """
+        with self._commanding:
+            if self._closed:
+                raise EngineEnded(f"the measurement has ended: {what} comes too late")
+            yield
+
+    def close(self, if_so: Callable[[], bool] = lambda: True) -> bool:
+        """Take no command from here on, if that may be; gives whether it is so."""
+        with self._commanding:
+            self._closed = self._closed or if_so()
+            return self._closed
 
     def fail(self, error: BaseException) -> None:
         """End, and say why."""

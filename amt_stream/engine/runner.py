@@ -52,6 +52,7 @@ from amt_stream.engine.work import Work
 from amt_stream.frames import UNDO_S, Event, Frames
 from amt_stream.functional.threads import work_alone
 from amt_stream.limits import Limit
+from amt_stream.plain import brief, sentence
 from amt_stream.rows import JoinedRows
 from amt_stream.streaming import Stage
 
@@ -76,6 +77,8 @@ class Engine:
     An engine that still runs when the program ends, however it ends, is stopped and that is logged:
     call `stop`, or use the engine in a with statement.
 
+    What is commanded after its end, as a mark, a reset or a pause, raises EngineEnded.
+
     Several models hear the same sound as {"name": model, ...}: each has its own blocks, latency and
     `histories[name]`, and its frames carry its name. What is told of one model (`model`, `history`,
     the frames and the latency of `health`) is then told of the first; the load is that of all.
@@ -97,7 +100,7 @@ class Engine:
     block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
     ladder: what may be done without while a live source brings sound faster than it is worked off,
         the first of them first: "accuracy", cheaper forms of models; "blocks", longer ones;
-        "models", all but the first, the last one first. It is told by events, "overload" and
+        "models", all but the first, the dearest first. It is told by events, "overload" and
         "recovered", by the note of `health`, and by Fault.OVERLOAD on all frames
     first_sample: the count of the first sample, from which all times are reckoned: a whole number
         of the models' blocks
@@ -375,9 +378,10 @@ class Engine:
         row: the name of one, where several are heard: the others go on
         """
         index = self._index_of(row)
-        for measurement in self._measurements.values():
-            measurement.commands.put(partial(measurement.reset, index))
-        self._tell_once_done("reset", "all models are back to silence", row)
+        with self._course.commanded("a reset"):
+            for measurement in self._measurements.values():
+                measurement.commands.put(partial(measurement.reset, index))
+            self._tell_once_done("reset", "all models are back to silence", row)
 
     def calibrate(
         self,
@@ -408,22 +412,26 @@ class Engine:
             for listener in measurement.listeners if ears else ():
                 if wanted := corrections_of(ears, listener.channels):
                     ready_stage(wanted, self.source.fs)  # else the engine's thread would have to
-            given = calibration, gain_db, index, keep_corrections
-            measurement.commands.put(partial(measurement.recalibrate, *given))
         told = [in_words(ears)] if ears else []
         told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
-        self._tell_once_done("calibrated", f"read from here on with {' and '.join(told)}", row)
+        with self._course.commanded("another calibration"):
+            for measurement in self._measurements.values():
+                given = calibration, gain_db, index, keep_corrections
+                measurement.commands.put(partial(measurement.recalibrate, *given))
+            self._tell_once_done("calibrated", f"read from here on with {' and '.join(told)}", row)
 
     def pause(self) -> None:
         """Averages, maxima and what else is counted stand still from the next block on.
 
         Sound is heard and models run; event "paused" [any-thread].
         """
-        self._tell_once_done("paused", "nothing is counted")
+        with self._course.commanded("a pause"):
+            self._tell_once_done("paused", "nothing is counted")
 
     def unpause(self) -> None:
         """What is counted goes on from the next block on; event "continued" [any-thread]."""
-        self._tell_once_done("continued", "what is counted goes on")
+        with self._course.commanded("the end of a pause"):
+            self._tell_once_done("continued", "what is counted goes on")
 
     def clear(self, row: str | None = None) -> None:
         """Forget what was counted until the next block; event "cleared" [any-thread].
@@ -433,7 +441,7 @@ class Engine:
         row: the name of one, where several are heard
         """
         self._index_of(row)
-        with self._clearing:
+        with self._clearing, self._course.commanded("a reset of readings"):
             position = self._measurement.position
             self._cleared.update(dict.fromkeys(self._names_of(row), position))
             self._tell_once_done("cleared", "what was counted is forgotten", row)
@@ -458,7 +466,7 @@ class Engine:
         Raises ValueError where nothing was forgotten, or too long ago.
         """
         self._index_of(row)
-        with self._clearing:
+        with self._clearing, self._course.commanded("an undo"):
             if not self.can_undo_clear(row):
                 raise ValueError(NOTHING_TO_UNDO)
             for name in self._names_of(row):
@@ -478,12 +486,14 @@ class Engine:
             if not isinstance(words, str):
                 raise TypeError(f"the {name} of an event is {words!r}: give words")
         self._index_of(row)
-        self._telling.by_person(kind, text, row or "")
-        self._measurement.commands.put(self._telling.note)
+        with self._course.commanded(_told_so(kind, text)):
+            self._telling.by_person(kind, text, row or "")
+            self._measurement.commands.put(self._telling.note)
 
     def tell_event(self, event: Event) -> None:
         """Tell what was found in the sound, by a sink or a person, within 0.2 s [any-thread]."""
-        self._telling.by_sink(event)
+        with self._course.commanded(_told_so(event.kind, event.text)):
+            self._telling.by_sink(event)
 
     def _names_of(self, row: str | None) -> Sequence[str]:
         """What the row is called, or all rows; one measurement without rows is ""."""
@@ -524,9 +534,10 @@ class Engine:
         ready = {name: self._ready_for(name, model) for name, model in models.items()}
 
         def swap() -> None:
-            for name, one in ready.items():
-                measurement = self._measurements[name]
-                measurement.commands.put(partial(measurement.swap, one))
+            with self._course.commanded("another model"):
+                for name, one in ready.items():
+                    measurement = self._measurements[name]
+                    measurement.commands.put(partial(measurement.swap, one))
 
         return swap
 
@@ -708,6 +719,7 @@ class Engine:
 
     def _tidy_up(self, until: float) -> None:
         """The last snapshot and events, then the end of the source and of every sink."""
+        self._course.close()
         self._keep_last(until)
         self._course.ready.set()
         self._telling.sinks()
@@ -770,6 +782,10 @@ class Engine:
 
     def _new_history(self, ready: ReadyModel, before: History | None = None) -> History:
         return History(ready.fields, ready.clock.frame_rate, self._history_s, before)
+
+
+def _told_so(kind: str, text: str) -> str:
+    return sentence(f"{kind} {brief(text)!r}")
 
 
 def _of_row(model: str, row: str) -> str:

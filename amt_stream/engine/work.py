@@ -90,9 +90,12 @@ class Work:
             self._telling.here("clock", change)
         self._telling.gap(lost, flags)
         self._tell_sound(block, lost, flags)
+        began = time.perf_counter()
         for measurement in self._measurements:
             measurement.late = self._ladder.active
             measurement.take(block, lost, flags)
+            measurement.took((ended := time.perf_counter()) - began)
+            began = ended
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
         self._cpu_s += cpu_at - self._cpu_at
@@ -117,9 +120,16 @@ class Work:
         self._keeping.now()
         for measurement in self._measurements:
             measurement.flush()
+        # What was commanded in the last block has no next one.
+        while not course.close(self._nobody_commands):
+            for measurement in self._measurements:
+                measurement.obey()
         course.error = course.error or self._source.error
         course.played = course.error is None
         course.ended.set()
+
+    def _nobody_commands(self) -> bool:
+        return all(measurement.commands.empty() for measurement in self._measurements)
 
     def _note_cost(self) -> None:
         """Of a block of the first model, and what came with it."""

@@ -17,6 +17,7 @@ from amt_monitor.measurement import Measurement, Wanted
 from amt_monitor.models_menu import swap_models
 from amt_monitor.settings import Settings
 from amt_monitor.top_bar import clock
+from amt_stream.engine.course import EngineEnded
 from amt_stream.events import keeper_in
 from amt_stream.frames import Event
 from amt_stream.outputs import FollowedReadings
@@ -85,9 +86,9 @@ class Controls(QtCore.QObject):
     def pause(self) -> None:
         """Pause, or go on."""
         if self.measurement.paused:
-            self.measurement.go_on()
+            self._command(self.measurement.go_on)
         else:
-            self.measurement.pause()
+            self._command(self.measurement.pause)
         self.changed.emit()
 
     def stop(self) -> None:
@@ -115,19 +116,27 @@ class Controls(QtCore.QObject):
         """Forget what was counted."""
         engine = self.measurement.engine
         if engine is not None and self.measurement.measuring:
-            self.unless_lost("Reset the readings?", "Reset", engine.clear)
+            clear = partial(self._command, engine.clear)
+            self.unless_lost("Reset the readings?", "Reset", clear)
 
     def undo_clear(self) -> None:
         """Count again what was just forgotten."""
         if self.measurement.can_undo_clear and self.measurement.engine is not None:
             with suppress(ValueError):  # just too late: that is no longer offered
-                self.measurement.engine.undo_clear()
+                self._command(self.measurement.engine.undo_clear)
         self.changed.emit()
 
     def reset(self) -> None:
         """Models back to silence; the clock goes on."""
         if self.measurement.engine is not None and self.measurement.measuring:
-            self.measurement.engine.reset()
+            self._command(self.measurement.engine.reset)
+
+    def _command(self, command: Callable[[], object]) -> None:
+        """Have it done; where the measurement has just ended, it is told that it is not."""
+        try:
+            command()
+        except EngineEnded as error:
+            self.told.emit(str(error))
 
     def mark(self) -> None:
         """Keep this moment with a note, which is asked for."""
@@ -144,7 +153,8 @@ class Controls(QtCore.QObject):
 
         def keep(text: str) -> None:
             if latest is None:
-                engine.mark(text)  # before there are readings one moment is as good as another
+                # Before there are readings one moment is as good as another.
+                self._command(lambda: engine.mark(text))
                 return
             event = latest.moment("mark", text)
             self._once_free(lambda: self._keep_mark(event, readings))
@@ -156,7 +166,7 @@ class Controls(QtCore.QObject):
         """Tell it where its measurement still runs; else keep it with what was read."""
         engine, same = self.measurement.engine, self.measurement.readings is readings
         if engine is not None and same and self.measurement.measuring:
-            engine.tell_event(event)
+            self._command(lambda: engine.tell_event(event))
         elif readings is None or not same:
             self.told.emit(f"the marker was not kept, its measurement is no more: {event.text}")
         else:

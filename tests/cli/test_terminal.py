@@ -223,6 +223,28 @@ def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_
     assert f"written: {path.name}" in person.seen
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (["--source", "demo", "--duration", "2"], "amt-stream: marked: mark 1: do"),
+        (["--source", "short.wav"], "the measurement has ended: mark 'mark 1: do' comes too late"),
+    ],
+)
+def test_a_note_that_the_end_comes_before_is_kept_or_not_and_that_is_told(
+    typist, begin, sound_file, tone, ends, said
+):
+    person, terminal = typist
+    sound_file(tone(60.0, 2.0), name="short.wav")
+    call = ["meter", "--terminal", "--model", "spl", *ends]
+    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
+        after = person.wait_for(ENTER)
+        person.wait_for("Hz  0.", since=after)
+        person.press("m")
+        person.press(": do")
+        person.wait_for(said, since=person.wait_for(LEAVE))
+    assert meter.returncode == 0
+
+
 def test_a_signal_too_leaves_the_terminal_as_it_was(typist, begin):
     person, terminal = typist
     call = ["meter", "--terminal", "--source", "demo"]

@@ -1,5 +1,6 @@
 """The engine with its threads: real files, pipes and scripted sources."""
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine import (
     DeviceLost,
     Engine,
+    EngineEnded,
     Event,
     Fault,
     FileSource,
@@ -879,3 +881,50 @@ def test_utc_and_clock_of_a_paced_source(power_meter, collector):
     assert (np.diff(utc) > 0).all()
     assert began - 0.1 < utc[0] < time.time()
     assert engine.health.clock_ppm is None
+
+
+COMMANDS = {
+    "mark": lambda engine: engine.mark("door"),
+    "tell_event": lambda engine: engine.tell_event(Event("mark", 0, 0.0, 0.0, 0, "door")),
+    "reset": lambda engine: engine.reset(),
+    "clear": lambda engine: engine.clear(),
+    "pause": lambda engine: engine.pause(),
+    "unpause": lambda engine: engine.unpause(),
+    "calibrate": lambda engine: engine.calibrate(gain_db=3.0),
+    "swap": lambda engine: engine.swap(engine.model),
+}
+
+
+@pytest.mark.parametrize("ends", ["by itself", "stopped"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_commanded_after_the_end_is_refused_and_no_event(power_meter, name, ends):
+    duration = 0.1 if ends == "by itself" else None
+    with Engine(SignalSource(duration=duration, paced=False), power_meter()) as engine:
+        engine.wait(0.1 if duration is None else None)
+    with pytest.raises(EngineEnded, match=r"has ended: .* comes too late"):
+        COMMANDS[name](engine)
+    assert not engine.events
+
+
+def test_no_mark_vanishes_at_the_end(power_meter):
+    """Somebody marks all the time: each is told to the sinks, or refused."""
+    told = []
+
+    class Sink:
+        def __call__(self, frames):
+            pass
+
+        def event(self, event):
+            told.append(event.text)
+
+    kept = []
+    for run in range(20):
+        source = SignalSource(duration=0.05, paced=False)
+        with Engine(source, power_meter(), [Sink()]) as engine:
+            with contextlib.suppress(EngineEnded):
+                for number in range(10_000):
+                    engine.mark(f"{run} {number}")
+                    kept.append(f"{run} {number}")
+                    time.sleep(1e-4)  # else more than a sink has room for
+            engine.wait()
+    assert sorted(told) == sorted(kept)
