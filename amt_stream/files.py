@@ -73,6 +73,20 @@ def small_text(path: Path, most: int = SMALL) -> str:
     return small_content(path, most).decode("utf-8")
 
 
+def secret_text(path: Path) -> str:
+    """The text of a small file that not everybody on this computer can read or write.
+
+    Raises what `small_text` does, and NotThatFile where others may read or write it.
+    """
+    mode = require_file(path).st_mode
+    if sys.platform != "win32" and mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise NotThatFile(
+            f"holds a secret, and others can read or write it (mode {stat.S_IMODE(mode):o}): "
+            f"chmod 600 {path}"
+        )
+    return small_text(path)
+
+
 def small_content(path: Path, most: int = SMALL) -> bytes:
     """The bytes of a file of no more than `most`. Raises NotThatFile for what is no such file."""
     require_file(path)

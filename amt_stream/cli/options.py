@@ -256,6 +256,11 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
         help="whoever connects has to know what this file holds, 16 characters or more",
     )
     parser.add_argument(
+        "--view-token-file",
+        metavar="FILE",
+        help="whoever knows what this file holds may look, and not command; besides --token-file",
+    )
+    parser.add_argument(
         "--allow-origin",
         type=origin,
         action="append",

@@ -9,7 +9,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.options import serve_options
 from amt_stream.cli.serve import Plan, asked_preset, serve
-from amt_stream.plain import brief, sentence
+from amt_stream.plain import brief, plain, sentence
 from amt_stream.presets import load_preset
 from amt_stream.refusal import Refusal
 from amt_stream.service.station import Station
@@ -46,7 +46,11 @@ def run_station(args: argparse.Namespace) -> int:
 
 def options_of(name: str, more: list[str]) -> argparse.Namespace:
     """The options of `serve` that a preset has in [run], and what was typed after them."""
-    parser = _Parser(prog="amt-stream run", add_help=False)
+    parser = _Parser(
+        prog=f"amt-stream run {plain(name)}",
+        description="Options of amt-stream serve. What is typed here goes before what the preset "
+        "has in its table [run].",
+    )
     serve_options(parser)
     parser.set_defaults(check_every=3600.0)
     words = ["--preset", name, *_words(load_preset(name).run), *more]

@@ -168,13 +168,16 @@ def _stdio(args: argparse.Namespace) -> Stdio | None:
 
 def _web(args: argparse.Namespace, metrics: Metrics | None) -> Web | None:
     typed = {"--listen": args.listen, "--token-file": args.token_file}
+    typed |= {"--view-token-file": args.view_token_file}
     typed |= {"--allow-origin": args.allow_origin, "--share": args.share or None}
     refuse_without(args.web, "the page: add --web", typed)
     if args.web is None:
         return None
     host = args.listen or "127.0.0.1"
-    token = None if args.token_file is None else token_in(args.token_file)
-    return Web(host, args.web, token, args.allow_origin or (), metrics)
+    token, viewers = (
+        None if path is None else token_in(path) for path in (args.token_file, args.view_token_file)
+    )
+    return Web(host, args.web, token, args.allow_origin or (), metrics, viewers)
 
 
 def _say_where(args: argparse.Namespace, web: Web | None) -> None:

@@ -10,7 +10,7 @@ line in it. To the page:
 From the page:
 
     open        the port that it listens to; error: why there is none, in a sentence
-    ask         a command, by a key of its own
+    ask         a command, by a key of its own; "ask to look" of whoever may only look
     metrics     what kinds of content are accepted, by a key of its own
     wants       whether somebody wants `specific`
     dropped     how many clients have fallen behind

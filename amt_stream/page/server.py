@@ -16,11 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from amt_stream.page.entrance import Entrance
+from amt_stream.page.entrance import Entrance, Right
 from amt_stream.page.pipe import line, parts
 from amt_stream.plain import json_object
 from amt_stream.processes import stand_back
@@ -55,6 +56,13 @@ BURST = 40.0
 TOKEN_S = 5.0
 CLOSE_S = 1.0
 ANSWER_S = 30.0
+METRICS_S = 0.2
+MOST_ACCEPTED = 4
+"""Metrics of so many different headers Accept are asked for within METRICS_S; others wait."""
+
+ONCE = ("Host", "Origin", "Authorization")
+"""Headers of which a second one would leave open which of them counts."""
+
 SILENT_S = 5.0
 """The state comes each second; without it for so long, whoever measures does not answer."""
 
@@ -77,6 +85,7 @@ class Page:
         self._heard_at = time.monotonic()
         self._keys = itertools.count(1)
         self._asked: dict[str, asyncio.Future[str]] = {}
+        self._exposed: dict[str, asyncio.Task[tuple[bytes, str]]] = {}
         self._wanted = False
 
     async def open(self, host: str, port: int) -> "Server":
@@ -142,6 +151,9 @@ class Page:
         self, connection: "ServerConnection", request: "Request"
     ) -> "Response | None":
         """The response to a request that is none for a WebSocket, or not let in."""
+        for name in ONCE:
+            if len(request.headers.get_all(name)) > 1:
+                return _response(HTTPStatus.BAD_REQUEST, f"there is more than one header {name}")
         origin = request.headers.get("Origin")
         if not self._entrance.admits(request.headers.get("Host"), origin):
             return _response(HTTPStatus.FORBIDDEN, "this page may not ask here")
@@ -162,17 +174,36 @@ class Page:
             return None
         if path not in ("/health", "/metrics"):
             return _response(HTTPStatus.NOT_FOUND, "there is /, /ws, /health and /metrics")
-        if not self._entrance.knows_header(headers.get("Authorization")):
+        if not self._entrance.right_of_header(headers.get("Authorization")):
             refused = _response(HTTPStatus.UNAUTHORIZED, "a token is needed")
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
         if path == "/health":
             return self._health()
         try:
-            body, kind = json.loads(await self._ask("metrics", headers.get("Accept", "")))
+            body, kind = await self._metrics(", ".join(headers.get_all("Accept")))
         except TimeoutError:
             return _response(HTTPStatus.SERVICE_UNAVAILABLE, "whoever measures does not answer")
-        return _response(HTTPStatus.OK, body.encode(), kind)
+        return _response(HTTPStatus.OK, body, kind)
+
+    async def _metrics(self, accept: str) -> tuple[bytes, str]:
+        """Body and content type, asked for every METRICS_S at most, whoever wants them."""
+        while (asked := self._exposed.get(accept)) is None:
+            if len(self._exposed) < MOST_ACCEPTED:
+                asked = self._exposed[accept] = asyncio.create_task(self._expose(accept))
+                asked.add_done_callback(partial(self._forget_soon, accept))
+                break
+            await asyncio.sleep(METRICS_S)
+        return await asyncio.shield(asked)
+
+    async def _expose(self, accept: str) -> tuple[bytes, str]:
+        body, kind = json.loads(await self._ask("metrics", accept))
+        return body.encode(), kind
+
+    def _forget_soon(self, accept: str, told: "asyncio.Task[tuple[bytes, str]]") -> None:
+        if not told.cancelled():
+            told.exception()  # else it is complained of where nobody waits for it any more
+        asyncio.get_running_loop().call_later(METRICS_S, self._exposed.pop, accept)
 
     def _health(self) -> "Response":
         state = json.loads(self._state).get("state", {})
@@ -189,27 +220,27 @@ class Page:
         from websockets.exceptions import ConnectionClosed
 
         with contextlib.suppress(ConnectionClosed):
-            if await self._let_in(connection):
+            if right := await self._let_in(connection):
                 try:
-                    await self._serve(connection)
+                    await self._serve(connection, right)
                 finally:
                     self._clients.pop(connection, None)
                     self._want()
 
-    async def _let_in(self, connection: "ServerConnection") -> bool:
-        """Whether it has a token, in a header or, as of a page, in its first message."""
+    async def _let_in(self, connection: "ServerConnection") -> Right:
+        """What it may do by its token, in a header or, as of a page, in its first message."""
         request = connection.request
         header = None if request is None else request.headers.get("Authorization")
-        if self._entrance.knows_header(header):
-            return True
+        if right := self._entrance.right_of_header(header):
+            return right
         with contextlib.suppress(TimeoutError):
             first = json_object(await asyncio.wait_for(connection.recv(), TOKEN_S))
-            if self._entrance.knows(first.get("token")):
-                return True
+            if right := self._entrance.right_of(first.get("token")):
+                return right
         await connection.close(REFUSED, "a token is needed")
-        return False
+        return Right.NONE
 
-    async def _serve(self, connection: "ServerConnection") -> None:
+    async def _serve(self, connection: "ServerConnection", right: Right) -> None:
         from websockets.asyncio.server import broadcast
 
         # At once, so that nothing comes between.
@@ -231,7 +262,8 @@ class Page:
             elif "token" not in asked:
                 given = message if isinstance(message, str) else message.decode(errors="replace")
                 with contextlib.suppress(TimeoutError):
-                    await connection.send(await self._ask("ask", given))
+                    kind = "ask" if right == Right.COMMAND else "ask to look"
+                    await connection.send(await self._ask(kind, given))
 
     def _subscribe(self, connection: "ServerConnection", kinds: Any) -> None:
         """Send it these kinds of messages from here on; what is none of them is passed over."""
@@ -260,7 +292,8 @@ def _response(status: HTTPStatus, body: bytes | str, kind: str = "text/plain") -
 async def run(settings: Mapping[str, Any], answers: "queue.SimpleQueue[bytes]") -> None:
     """Serve until standard input ends."""
     host, port = settings["host"], settings["port"]
-    page = Page(Entrance(host, settings["token"], settings["origins"]), answers)
+    entrance = Entrance(host, settings["token"], settings["origins"], settings["viewers"])
+    page = Page(entrance, answers)
     try:
         server = await page.open(host, port)
     except OSError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from amt_stream.files import NotThatFile, small_text
+from amt_stream.files import NotThatFile, secret_text
 from amt_stream.service.transport import ServiceError, host_and_port
 
 USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"
@@ -33,7 +33,7 @@ class Broker:
         if path is None:
             return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
         try:
-            lines = small_text(Path(path)).splitlines()
+            lines = secret_text(Path(path)).splitlines()
         except NotThatFile as error:
             raise ServiceError(f"{path} {error}") from error
         except UnicodeDecodeError as error:

@@ -152,6 +152,12 @@ def understood(asked: object) -> Asked:
     return Asked(name, given, id_of(asked))
 
 
+def command_in(asked: object) -> str | None:
+    """The name of the command that is asked for, also where it is refused; None of no command."""
+    name = asked.get("command") if isinstance(asked, Mapping) else None
+    return name if isinstance(name, str) and name in COMMANDS else None
+
+
 def id_of(asked: object) -> str | int | None:
     """What a reply is to carry, where something was given that can be."""
     found = asked.get("id") if isinstance(asked, Mapping) else None

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import Calibration, utc_now
+from amt_stream.engine.course import EngineEnded
 from amt_stream.events import SoundKeeper, keeper_in, tables_of_files
 from amt_stream.presets import Preset, load_preset
 from amt_stream.refusal import Refusal
-from amt_stream.service.commands import Asked, CommandRefused, id_of, understood
+from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
 from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
@@ -214,7 +215,8 @@ class Station:
     def tell(self, kind: str, text: str) -> None:
         """Have an event told, in order with the rows, where a measurement runs."""
         if self._engine is not None and self._state in RUNNING:
-            self._engine.tell(kind, text)
+            with suppress(EngineEnded):
+                self._engine.tell(kind, text)
 
     @property
     def preset(self) -> Preset:
@@ -231,12 +233,17 @@ class Station:
         """The rows of the measurement that runs, or ran last."""
         return self._table
 
-    async def answer(self, asked: object) -> Message:
-        """Do what a command asks for; the reply says so, or in a sentence why it was not done."""
-        reply: dict[str, Any] = {"command": None, "id": id_of(asked), "done": False, "error": ""}
+    async def answer(self, asked: object, looks_only: bool = False) -> Message:
+        """Do what a command asks for; the reply says so, or in a sentence why it was not done.
+
+        looks_only: whoever asks may have `status` alone
+        """
+        reply: dict[str, Any] = {"command": command_in(asked), "id": id_of(asked)}
+        reply |= {"done": False, "error": ""}
         try:
             given = understood(asked)
-            reply["command"] = given.command
+            if looks_only and given.command != "status":
+                raise CommandRefused(f"{given.command} is not for a token that is to look only")
             if given.command == "replay":
                 # It waits for a disk, and nothing else is to.
                 reply["path"] = str(await self._replay(given.arguments.get("seconds")))

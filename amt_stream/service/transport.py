@@ -23,8 +23,11 @@ def host_and_port(host: str, port: int) -> str:
 class Wire(Protocol):
     """What a transport sees of the station that it belongs to [loop-thread]."""
 
-    async def answer(self, asked: object) -> Message:
-        """Do what a command asks for; the reply says so, or in a sentence why it was not done."""
+    async def answer(self, asked: object, looks_only: bool = False) -> Message:
+        """Do what a command asks for; the reply says so, or in a sentence why it was not done.
+
+        looks_only: whoever asks may have `status` alone
+        """
 
     def specific(self) -> list[Message]:
         """Specific loudness of the newest frames, of each model that gives it."""

@@ -37,6 +37,7 @@ class Web(Unhindered):
 
     host, port: where it listens; port 0 is one that is free
     token: what whoever connects has to know, None for nothing
+    viewers: what those know instead who may look and not command, None for nobody
     origins: of other pages that may connect
     """
 
@@ -49,10 +50,11 @@ class Web(Unhindered):
         token: str | None = None,
         origins: Sequence[str] = (),
         metrics: Metrics | None = None,
+        viewers: str | None = None,
     ) -> None:
-        Entrance(host, token)
-        self._host, self.port, self._token, self._origins = host, port, token, tuple(origins)
-        self._metrics = metrics
+        Entrance(host, token, viewers=viewers)
+        self._host, self.port, self._metrics = host, port, metrics
+        self._secret = {"token": token, "viewers": viewers, "origins": tuple(origins)}
         self._wire: Wire | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._beside: list[asyncio.Task[None]] = []
@@ -85,8 +87,8 @@ class Web(Unhindered):
             *module_command("amt_stream.page.server"), stdin=pipe, stdout=pipe, limit=LONGEST
         )
         # What is secret goes by no argument, which others could read.
-        settings = {"host": self._host, "port": self.port, "token": self._token}
-        self._write(json.dumps({**settings, "origins": self._origins}).encode() + b"\n")
+        settings = {"host": self._host, "port": self.port, **self._secret}
+        self._write(json.dumps(settings).encode() + b"\n")
         assert self._process.stdout is not None
         first = await asyncio.wait_for(self._process.stdout.readline(), START_S)
         kind, _, text = parts(first) if first else ("error", "", '"its process has ended"')
@@ -119,8 +121,9 @@ class Web(Unhindered):
 
     async def _take(self, kind: str, key: str, text: str) -> None:
         assert self._wire is not None
-        if kind == "ask":
-            reply = await self._wire.answer(asked_in(json.loads(text)))
+        if kind in ("ask", "ask to look"):
+            asked = asked_in(json.loads(text))
+            reply = await self._wire.answer(asked, looks_only=kind == "ask to look")
             self._write(line("reply", key, reply.text))
         elif kind == "metrics" and self._metrics is not None:
             body, content = self._metrics.exposition(json.loads(text))

@@ -72,7 +72,8 @@ class Browser:
 
     def open(self, address):
         self.ask("Page.navigate", url=address)
-        self.until(f"document.readyState === 'complete' && location.href.startsWith('{address}')")
+        page = address.partition("#")[0]  # the page may take away what follows
+        self.until(f"document.readyState === 'complete' && location.href.startsWith('{page}')")
 
     def evaluate(self, expression):
         """The value of JavaScript in the page."""

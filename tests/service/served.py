@@ -56,6 +56,10 @@ class Served:
                 return found[1]
         raise AssertionError(f"it has ended without {pattern}")
 
+    def said_yet(self):
+        """The next line on standard error, or, once it has ended, ""."""
+        return self._said.get(timeout=PATIENCE_S)
+
     @property
     def address(self):
         return self.said(r"the page is at (http://\S+/)")

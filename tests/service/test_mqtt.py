@@ -222,6 +222,10 @@ def test_what_is_no_topic_is_refused(text):
 def test_a_login_is_read_and_never_shown(tmp_path):
     path = tmp_path / "login"
     path.write_text("meter\ns3cret!\n")
+    path.chmod(0o604)
+    with pytest.raises(ServiceError, match=r"others can read or write it \(mode 604\): chmod 600 "):
+        Broker("pi", 1883).with_login(str(path))
+    path.chmod(0o600)
     known = Broker("pi", 1883).with_login(str(path))
     assert (known.user, known.password) == ("meter", "s3cret!")
     assert "s3cret" not in f"{known} {known!r}"

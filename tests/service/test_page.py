@@ -128,6 +128,43 @@ def test_one_reading_over_another_picture(served):
         assert browser.evaluate(tall) > 100
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "shown"),
+    [
+        ("?view=nosuch", 'There is no reading "nosuch": there are stl_sone, ', 0),
+        ("?view=ltl,nosuch&transparent=1", 'There is no reading "nosuch"', 2),
+        ("?row=attic", 'There is no row "attic": there is one measurement alone.', 12),
+    ],
+)
+def test_what_the_address_asks_for_and_is_not_there_is_said(served, asked, said, shown):
+    with Browser() as browser:
+        browser.open(served.url + asked)
+        browser.until(f"!document.getElementById('missing').hidden && {text('missing')}")
+        assert browser.evaluate(text("missing")).startswith(said)
+        assert browser.evaluate("document.getElementById('missing').checkVisibility()")
+        assert browser.evaluate(f"{NUMBERS}.length") <= shown
+        assert bool(browser.evaluate(f"{NUMBERS}.length")) == bool(shown)
+
+
+def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(tmp_path):
+    for name in ("token", "viewers"):
+        (tmp_path / name).write_text(f"0123456789abcdef {name}")
+        (tmp_path / name).chmod(0o600)
+    asked = ["--web", "0", "--source", "demo", "--model", "spl"]
+    asked += ["--token-file", str(tmp_path / "token")]
+    with Served(*asked, "--view-token-file", str(tmp_path / "viewers")) as one:
+        url = one.address
+        one.until(is_row)
+        with Browser() as browser:
+            for _ in range(2):  # the source is made anew, with its own address
+                browser.open(f"{url}?view=laf_db#token=0123456789abcdef%20viewers")
+                browser.until(THERE)
+                browser.until("location.hash === ''")
+            browser.evaluate(press("stop"))
+            browser.until(f"{text('note')} === 'stop is not for a token that is to look only'")
+        assert one.until(is_row)
+
+
 PAGE = """<!doctype html><script type="module" src="{url}amt-meter.js"></script>
 <amt-meter src="{ws}" column="stl_phon"></amt-meter>
 <amt-meter src="{ws}" column="banana"></amt-meter>"""

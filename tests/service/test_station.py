@@ -73,11 +73,11 @@ class Asking(Keeping):
             self.asked = asyncio.ensure_future(self.wire.answer(self.command))
 
 
-def station(transports, step_ms, preset=None, columns="laf_db"):
+def station(transports, step_ms, preset=None, columns="laf_db", duration=None):
     preset = preset or load_preset("noise-control").with_names(("spl",))
 
     def make(preset, sink_of, wait_for):
-        source = am_tone_source()
+        source = am_tone_source(duration=duration)
         models = preset.models(source.fs, 2)
         sound = Sound(source.name, source.fs, (1, 2), [source.calibration], None)
         table = Table(preset, models, sound, step_ms, columns=columns)
@@ -110,6 +110,33 @@ def test_a_calibration_of_a_row_that_there_is_not_changes_no_header():
     asyncio.run(served.serve(lambda: asking.reply is not None))
     assert "no row is called 'door'" in asking.reply["error"]
     assert served.table.sound.calibration == [am_tone_source().calibration]
+
+
+def test_what_comes_after_the_end_of_the_sound_is_refused():
+    """Also before the end is noticed and told."""
+
+    class Late(Keeping):
+        name, asked = "late", None
+
+        def send(self, message):
+            super().send(message)
+            if message.kind == "summary":
+                asked = (
+                    {"command": "mark", "text": "door"},
+                    {"command": "reset"},
+                    {"command": "pause"},
+                )
+                self.asked = [asyncio.ensure_future(self.wire.answer(one)) for one in asked]
+
+    late = Late()
+    served = station([late], 10, duration=0.5)
+    asyncio.run(served.serve(lambda: late.asked is not None and all(a.done() for a in late.asked)))
+    replies = [one.result().content for one in late.asked]
+    assert [(one["command"], one["done"]) for one in replies] == [
+        (name, False) for name in ("mark", "reset", "pause")
+    ]
+    assert all("ended" in one["error"] or "nothing is measured" in one["error"] for one in replies)
+    assert not [one for one in late.messages if one.kind == "event"]
 
 
 def test_rows_that_the_loop_is_too_slow_for_are_left_out_and_told():

@@ -17,11 +17,12 @@ from websockets.asyncio.client import connect as connect_in_loop
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from amt_stream.service import COMMANDS
 from amt_stream.service.message import Message
 from amt_stream.service.web import Web
 from tests.service.served import Served, is_row
 
-TOKEN = "0123456789abcdef0123"
+TOKEN, VIEWERS = "0123456789abcdef0123", "fedcba98765432100123"
 DEMO = ["--source", "demo", "--model", "spl"]
 
 
@@ -39,7 +40,11 @@ def guarded(tmp_path_factory):
     """One that asks for a token, at all addresses of this computer."""
     path = tmp_path_factory.mktemp("token") / "token"
     path.write_text(TOKEN + "\n")
+    (viewers := path.with_name("viewers")).write_text(VIEWERS + "\n")
+    path.chmod(0o600)
+    viewers.chmod(0o640)
     asked = ["--web", "0", "--listen", "0.0.0.0", "--token-file", str(path)]
+    asked += ["--view-token-file", str(viewers)]
     with Served(*asked, *DEMO) as one:
         one.url = one.address.replace("0.0.0.0", "127.0.0.1")
         one.until(is_row)
@@ -189,6 +194,24 @@ def test_another_name_that_leads_here_is_refused(served):
     assert get(served, "", Host="[::1")[0] == 403
 
 
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
+def test_a_header_that_comes_twice_is_refused_and_leaves_no_trace(name):
+    """Whichever of the two counts: a proxy before it may think otherwise."""
+    with Served("--web", "0", *DEMO) as one:
+        one.url = one.address
+        host, port = one.url.removeprefix("http://").removesuffix("/").split(":")
+        told = {"Host": f"{host}:{port}", "Origin": one.url.removesuffix("/")}
+        line = f"{name}: {told.get(name, 'Bearer x')}\r\n"
+        lines = line * 2 if name == "Host" else f"Host: {host}:{port}\r\n{line * 2}"
+        for path in ("health", "ws", "metrics", ""):
+            with socket.create_connection((host, int(port))) as raw:
+                raw.sendall(f"GET /{path} HTTP/1.1\r\n{lines}\r\n".encode())
+                assert raw.makefile("rb").readline() == b"HTTP/1.1 400 Bad Request\r\n"
+        assert get(one, "metrics", Accept="text/plain")[0] == 200
+        one.end()
+        assert not [line for line in iter(one.said_yet, "") if "Traceback" in line]
+
+
 def test_nothing_else_is_served(served):
     for path in ("etc/passwd", "../web.py", "page/index.html", "%2e%2e/web.py", "metrics2"):
         assert get(served, path)[0] == 404
@@ -215,6 +238,69 @@ def test_a_token_is_asked_for_and_no_other_will_do(guarded):
             one.send(json.dumps(first))
             end = ending_of(one)
             assert (end.code, end.reason) == (1008, "a token is needed")
+
+
+def test_who_has_the_token_of_viewers_sees_all_and_commands_nothing(guarded):
+    assert get(guarded, "health", Authorization=f"Bearer {VIEWERS}")[0] == 200
+    assert get(guarded, "metrics", Authorization=f"Bearer {VIEWERS}")[0] == 200
+    with client(guarded) as one:
+        one.send(json.dumps({"token": VIEWERS}))
+        assert received(one, is_row)
+        for command in COMMANDS:
+            one.send(json.dumps({"command": command, "text": "x", "id": 7}))
+            reply = received(one, lambda message: "reply" in message)["reply"]
+            assert (reply["command"], reply["id"], reply["done"]) == (command, 7, False)
+        one.send(json.dumps({"token": TOKEN}))  # the first message has told who it is
+        one.send(json.dumps({"command": "stop"}))
+        reply = received(one, lambda message: "reply" in message)["reply"]
+        assert reply["error"] == "stop is not for a token that is to look only"
+        one.send(json.dumps({"command": "status"}))
+        reply = received(one, lambda message: "reply" in message)["reply"]
+        assert (reply["done"], reply["state"]) == (True, "measuring")
+
+
+def test_metrics_are_made_five_times_a_second_however_often_they_are_asked_for():
+    class Counting:
+        made = 0
+
+        def exposition(self, accept):
+            self.made += 1
+            return f"{self.made}\n".encode(), f"text/plain; of={accept}"
+
+    async def asked():
+        """How often they were made, and how long it took; every content type is the one asked."""
+        counting = Counting()
+        web = Web("127.0.0.1", 0, metrics=counting)
+        await web.open(object())  # whom nobody asks
+
+        async def ask(number):
+            url, accept = f"{web.address}metrics", ("a/b", "c/d")[number % 2]
+            request = urllib.request.Request(url, headers={"Accept": accept})
+            with await asyncio.to_thread(urllib.request.urlopen, request) as answer:
+                assert answer.headers["Content-Type"] == f"text/plain; of={accept}"
+                return int(answer.read())
+
+        began = time.monotonic()
+        for _ in range(10):
+            told = await asyncio.gather(*(ask(number) for number in range(20)))
+        took_s = time.monotonic() - began
+        await asyncio.sleep(0.25)
+        newer = await ask(0)
+        await web.close()
+        assert newer > max(told)  # and not older than that
+        return counting.made, took_s
+
+    made, took_s = asyncio.run(asked())
+    assert made <= 2 * (took_s / 0.2 + 1) + 1
+
+
+def test_a_refused_command_is_answered_by_its_name(served):
+    with client(served) as one:
+        for asked in ({"command": "mark"}, {"command": "undo", "x": 1}, {"command": "fly"}):
+            one.send(json.dumps(asked))
+            reply = received(one, lambda message: "reply" in message)["reply"]
+            known = None if asked["command"] == "fly" else asked["command"]
+            assert (reply["command"], reply["done"]) == (known, False)
 
 
 def test_by_default_it_listens_to_this_computer_alone(served, guarded):
@@ -250,12 +336,18 @@ def listens_at(pid):
         (["--share"], "--share is of the page: add --web"),
         ([], "nothing is served: add --web, --stdio"),
         (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
+        (["--web", "0", "--token-file", "OPEN"], "(mode 644): chmod 600 "),
+        (["--web", "0", "--view-token-file", "TOKEN"], "give two files"),
+        (["--web", "0", "--token-file", "TOKEN", "--view-token-file", "TOKEN"], "give two files"),
+        (["--view-token-file", "TOKEN"], "--view-token-file is of the page: add --web"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_one_sentence(forks, tmp_path, asked, said):
-    path = tmp_path / "token"
-    path.write_text(TOKEN)
-    asked = [str(path) if word == "TOKEN" else word for word in asked]
+    paths = {"TOKEN": (tmp_path / "token", 0o600), "OPEN": (tmp_path / "open", 0o644)}
+    for path, mode in paths.values():
+        path.write_text(TOKEN)
+        path.chmod(mode)
+    asked = [str(paths[word][0]) if word in paths else word for word in asked]
     done = forks.run("serve", *DEMO, *asked)
     told = done.stderr.decode()
     assert done.returncode in (1, 2)

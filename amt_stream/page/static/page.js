@@ -3,11 +3,18 @@
 //   ?transparent=1        without a background, for a picture that stands over another
 //   ?row=desk             of several that are heard, this one
 //   ?theme=light|dark     in place of the system's
+//   #token=...            in place of typing it, as a browser source of OBS cannot; it goes to no log
 
 import { Connection, caption, doubts, words } from "./amt-meter.js";
 
 const asked = new URLSearchParams(location.search);
 const view = (asked.get("view") || "").split(",").filter(Boolean);
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) {
+  sessionStorage.setItem("amt-token", given);
+  history.replaceState(null, "", location.pathname + location.search); // not to be looked at, or kept
+}
+addEventListener("hashchange", () => location.reload());
 const connection = Connection.to(null);
 const MOST = 12;
 const KEPT_S = 3600;
@@ -63,6 +70,19 @@ function showKeys() {
   at("legend").textContent = drawn.length ? `${unit}; click a reading to add it or take it away` : "click a reading to see it here";
 }
 
+const isCalled = (column, name) => [name, `${name}_${column.unit.toLowerCase()}`].includes(column.name);
+
+// What the address asks for, and the measurement does not have.
+function showMissing(numbers, rows) {
+  const named = (names) => names.slice(0, MOST).join(", ") + (names.length > MOST ? " ..." : "");
+  const said = view.filter((name) => !numbers.some((one) => isCalled(one, name)))
+    .map((name) => `There is no reading "${name}": there are ${named(numbers.map((one) => one.name))}.`);
+  const row = asked.get("row");
+  if (row && !rows.includes(row)) said.push(`There is no row "${row}": there ${rows.length ? `are ${named(rows)}` : "is one measurement alone"}.`);
+  at("missing").textContent = said.join(" ");
+  at("missing").hidden = said.length === 0;
+}
+
 function showLimits() {
   at("limits").hidden = limits.length === 0;
   at("limits").replaceChildren(...limits.map((limit) => {
@@ -106,7 +126,8 @@ connection.addEventListener("header", ({ detail: header }) => {
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
   const numbers = header.columns.filter((one) => !ofLimits.has(one.name) && one.statistic !== "forecast" && (one.unit !== "" || !keys.has(one.name)));
   showLimits();
-  const chosen = view.length ? numbers.filter((one) => view.some((name) => [name, `${name}_${one.unit.toLowerCase()}`].includes(one.name))) : numbers.slice(0, MOST);
+  const chosen = view.length ? numbers.filter((one) => view.some((name) => isCalled(one, name))) : numbers.slice(0, MOST);
+  showMissing(numbers, Object.keys(header.source.rows || {}));
   columns = chosen.map(button);
   at("numbers").replaceChildren(...columns.map((one) => one.made));
   at("numbers").style.setProperty("--columns", String(Math.min(columns.length, 3)));
