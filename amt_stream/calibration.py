@@ -350,43 +350,38 @@ def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
     return len(left) < len(records)
 
 
-def told_by(comment: str, software: str, where: str) -> dict[int | None, Calibration]:
-    """Calibration of each channel, or of all by None, as a recording of ours says; else nothing.
+def told_by(comment: str, software: str, where: str) -> dict[int, Calibration]:
+    """Calibration by channel (1, 2, ...) as a recording of ours says; of other files nothing.
+
+    A channel that was not calibrated is not there.
 
     comment, software: what a file of sound says of itself
     where: what the file is called
+
+    Raises ValueError for a recording of ours that says nothing that can be read.
     """
     if not software.startswith("amt_stream"):
         return {}
     try:
-        told = json.loads(comment)
-        if "header" in told:
-            return {one["channel"]: _told(one, where) for one in told["header"]["calibration"]}
-        # A session's recording: of more than one nobody knows here which channels were heard.
-        (one,) = told["calibration"]
-        return {None: _told(one, where)}
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return {}
-
-
-def _told(one: Mapping[str, Any], where: str) -> Calibration:
-    """Raises KeyError, TypeError or ValueError for what is none, and for one that is not known."""
-    if one["calibrated"] is not True:
-        raise ValueError("not calibrated")
-    parts: dict[str, Any] = {
-        key: one[key]
-        for key in ("calibration_uncertainty_db", "microphone_uncertainty_db")
-        if one[key] is not None
-    }
-    origin = brief(one.get("origin", one.get("source")))
-    date = None if one["date"] is None else brief(one["date"])
-    response, without = one.get("correction"), ""
-    if response is not None and "frequencies_hz" in response:
-        parts |= {"frequency_hz": one["frequency_hz"], "correction": Correction(**response)}
-    elif response is not None:
-        without = f", without {brief(response['name'])}, with which it was heard"
-    said = f"as {where} says: {origin}{without}"
-    return Calibration(one["full_scale_db_spl"], said, date, **parts)
+        about = json.loads(comment)
+        if "whole" in about:
+            raise ValueError("the rest of the comment is not there")
+        each = {one["channel"]: dict(one) for one in about["calibration"]}
+        found = {}
+        for channel, one in each.items():
+            del one["channel"]
+            calibration = Calibration.from_dict(one)
+            if not isinstance(channel, int):
+                raise TypeError(f"channel {channel!r}")
+            if calibration.calibrated is True:
+                said = f"as {where} says: {brief(calibration.source)}"
+                found[channel] = replace(calibration, source=said, valid_days=None)
+        return found
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{where} was recorded by amt_stream, and its comment no longer says how it was "
+            "calibrated: give the level in dB SPL of a full-scale sine yourself (--full-scale-db)"
+        ) from error
 
 
 def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[Calibration]:

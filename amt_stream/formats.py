@@ -16,3 +16,6 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl", "parquet")
 
 SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
 """Of the sound in a log, the default first."""
+
+WHOLE_COMMENT = b"amts"
+"""Chunk of a WAV file with a comment that is too long for libsndfile."""

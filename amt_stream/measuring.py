@@ -16,6 +16,7 @@ from amt_stream import rows
 from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of, with_corrections
 from amt_stream.catalog import Entry, Output
 from amt_stream.correction import Correction, read_correction
+from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
 from amt_stream.jobs import each
@@ -221,7 +222,8 @@ def measure(
     fs: sampling rate of an array in whole hertz; a file has its own
     models: one name of the catalog, several separated by commas, or a sequence of them
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
-        pascal, or one of these for each channel; without it levels are not calibrated
+        pascal, or one of these for each channel; without it a recording of ours is calibrated as
+        its comment says, and other sound is not
     correction: a `Correction`, or the path of a file with a microphone's response, which is taken
         off the sound first; or one for each channel, None for those that stay as they are
     field: of the models that have one: "free", "diffuse" or "eardrum"
@@ -388,6 +390,8 @@ def _recording(x: Any, fs: int | None, wanted: _Wanted) -> "tuple[Recording, lis
                 "a file holds fractions of full scale: give its calibration as a number"
             )
         recording = Recording(Path(x), *chosen)
+        if given is None and (told := calibrations_in(recording.path)):
+            calibrations = [told.get(channel, UNCALIBRATED) for channel in recording.channels]
     elif fs is None:
         raise ValueError(
             f"fs is missing: give the sampling rate of the {type(x).__name__} in hertz, or instead "

@@ -20,7 +20,8 @@ class Sound:
     """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
 
     `more` is what else a header tells of it, `rows` the names and channels of several that are
-    heard each by itself. `kept_s` is how much of the sound somebody keeps in memory.
+    heard each by itself. `picked` says that the source delivers other channels too. `kept_s` is how
+    much of the sound somebody keeps in memory.
     """
 
     name: str
@@ -31,6 +32,18 @@ class Sound:
     more: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept_s: float = 0.0
+    picked: bool = False
+
+    @property
+    def calibration_of_columns(self) -> list[dict[str, Any]]:
+        """The calibration of the source's columns, counted from 1, as a recording of it tells it.
+
+        Of a column that is not measured nothing is known.
+        """
+        count = len(self.channels)
+        columns = self.channels if self.picked or self.rows else range(1, count + 1)
+        each = [*self.calibration] * (count if len(self.calibration) == 1 else 1)
+        return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @classmethod
     def of_recording(cls, recording: "Recording", calibration: Sequence[Calibration]) -> Self:

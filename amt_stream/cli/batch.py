@@ -267,7 +267,9 @@ class Levels:
                 raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
             return SoundLevels(str(path), (self._once_heard(path),), self._corrections)
         if self.uncalibrated is not None and (told := calibrations_in(file)):
-            own = {key: with_uncertainty(one, self._args) for key, one in told.items()}
+            own: dict[int | None, Calibration] = {
+                channel: with_uncertainty(one, self._args) for channel, one in told.items()
+            }
             comment = f"the comment of {file}"
             return SoundLevels(comment, (own, {None: self.uncalibrated}), self._corrections)
         names = [str(file), file.name]

@@ -162,10 +162,10 @@ def _calibrations(
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
     told = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
-    if not told:
+    if told.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
     say(f"{source} is calibrated as its comment says")
-    each = [told.get(channel, told.get(None, UNCALIBRATED)) for channel in channels]
+    each = [told.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 
 

@@ -117,6 +117,7 @@ def make_table(
         duration_s=given.source.duration_s,
         rows=given.rows,
         kept_s=kept_s(args),
+        picked=given.pick is not None,
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     return table_of(args, preset, models, sound, step_ms)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.calibration import Calibration
 from amt_stream.measuring import Measured, measure
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
@@ -276,8 +275,6 @@ def _results(
         return read_results(path, is_followed)
     if not path.is_file():
         raise ResultsError(f"{path} is no file: give a log, or a file of rows or of sound")
-    if calibration is None:
-        calibration = calibrations_in(path).get(None, UNCALIBRATED)
     step_ms = 100
     return Results.of_measured(
         measure(path, None, models, calibration=calibration, step_ms=step_ms)

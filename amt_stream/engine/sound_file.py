@@ -8,6 +8,7 @@ from typing import Any
 
 from amt_stream.calibration import Calibration, told_by
 from amt_stream.files import NotThatFile, require_file
+from amt_stream.formats import WHOLE_COMMENT
 from amt_stream.refusal import Refusal
 
 SLOWEST_FS, FASTEST_FS = 1000, 768000
@@ -33,6 +34,9 @@ _CHUNK = re.compile(
 )
 _COUNT = re.compile(r"Calculated frame count (\d+) does not match value .* of (\d+)")
 _SAID = re.compile(r"(?:file|data chunk) seems to be truncated", re.I)
+
+_RIFF = {"WAV", "WAVEX", "RF64"}
+_MOST_CHUNKS, _LONGEST_COMMENT = 1000, 1 << 24
 
 # Encoders of MP3 count up to two blocks more than decoders give.
 _MP3_SLACK = 2 * 1152
@@ -76,10 +80,12 @@ def open_sound_file(path: Path) -> tuple[Any, str]:
     return file, _missing(path, file)
 
 
-def calibrations_in(path: Path) -> dict[int | None, Calibration]:
-    """What a recording of ours says of its channels, None for all of them; of another file nothing.
+def calibrations_in(path: Path) -> dict[int, Calibration]:
+    """What a recording of ours says of its channels (1, 2, ...); of another file nothing.
 
-    A file that cannot be read says nothing here.
+    A file that cannot be read says nothing here, nor does a channel that was not calibrated.
+
+    Raises SourceError for a recording of ours that says nothing that can be read.
     """
     if path.suffix.lower() not in (".flac", ".wav"):
         return {}
@@ -88,7 +94,26 @@ def calibrations_in(path: Path) -> dict[int | None, Calibration]:
     except SourceError:
         return {}
     with file:
-        return told_by(file.comment, file.software, path.name)
+        try:
+            comment = (file.format in _RIFF and _whole_comment(path)) or file.comment
+            return told_by(comment, file.software, path.name)
+        except ValueError as error:
+            raise SourceError(error) from error
+
+
+def _whole_comment(path: Path) -> str | None:
+    """What a WAV file of ours has in a chunk of its own, where its comment is too long for one."""
+    with path.open("rb") as file:
+        file.seek(12)
+        for _ in range(_MOST_CHUNKS):
+            head = file.read(8)
+            size = int.from_bytes(head[4:], "little")
+            if len(head) < 8 or head.startswith(b"data"):
+                return None
+            if head.startswith(WHOLE_COMMENT):
+                return file.read(min(size, _LONGEST_COMMENT)).decode(errors="replace")
+            file.seek(size + size % 2, os.SEEK_CUR)
+    return None
 
 
 def missing_samples(file: Any, came: int) -> str:

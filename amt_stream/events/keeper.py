@@ -68,9 +68,9 @@ class SoundKeeper:
             path = keeper.replay(10)
 
     A file is FLAC of 24 bits with all channels of the source as they came, before any calibration.
-    Its comment is JSON: the header of the rows, with the calibration, the rows of that time, gaps
-    (which are silence in it) and the event. What a disk does not take is lost and said, in `note`
-    and on the next occasion as an event; the measurement goes on.
+    Its comment is JSON: the calibration of each channel, the header of the rows, the rows of that
+    time, gaps (which are silence in it) and the event. What a disk does not take is lost and said,
+    in `note` and on the next occasion as an event; the measurement goes on.
 
     folder: of the files, made with the first of them
     table: makes the rows; this keeper's own, since it counts. Events are those of its preset
@@ -251,6 +251,7 @@ class SoundKeeper:
             there = (trace["sample"] >= stretch.start) & (trace["sample"] < stretch.stop)
             trace = trace.where(there)
         about = {**about, "fs": self._fs, "header": self.table.header(host=self._host)}
+        about["calibration"] = self.table.sound.calibration_of_columns
         write = partial(write_recording, self.folder, _fit(name), stretch, about, trace)
         written = self._writer.put(write)
         written.add_done_callback(partial(self._written, stretch))

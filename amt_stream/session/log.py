@@ -443,7 +443,7 @@ class SoundLog(SessionLog):
     @property
     def _notes(self) -> dict[str, Any]:
         """What files of sound say of this moment besides."""
-        return {"fs": self._fs, "calibration": self.table.settings["calibration"]}
+        return {"fs": self._fs, "calibration": self.table.sound.calibration_of_columns}
 
     def event(self, event: Event) -> None:
         """Keep what happened [sink-thread]."""

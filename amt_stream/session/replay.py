@@ -213,7 +213,10 @@ def _made(
     rows = tuple((str(name), tuple(own)) for name, own in told.get("rows", {}).items())
     models = preset.models(told["fs"], max((len(own) for _, own in rows), default=len(heard)))
     name, duration_s = str(told["name"]), told["duration_s"]
-    sound = Sound(name, told["fs"], heard, calibration, duration_s, rows=rows)
+    picked = description["source"]["picked"]
+    sound = Sound(
+        name, told["fs"], heard, calibration, duration_s, rows=rows, picked=picked is not None
+    )
     table = Table(preset, models, sound, **description["rows"])
     source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
     engine = Engine(
@@ -222,7 +225,7 @@ def _made(
         [maker],
         rows=named_rows(rows, heard, calibration) if rows else None,
         calibration=None if rows else calibration,
-        channels=description["source"]["picked"],
+        channels=picked,
         block_ms=settings["block_ms"],
         device=preset.compute,
         run_in="callback",
