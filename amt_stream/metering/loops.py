@@ -100,8 +100,8 @@ def measure(
 ) -> None:
     """Sums and extremes of sound levels after each frame.
 
-    frames: (19, n) mean squares of three weightings, peak, highest of seven levels, lowest of
-        seven, power of the first
+    frames: (24, n) mean squares of three weightings, peak, highest of seven levels, lowest of six,
+        powers of seven
     valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
     frame_s: length of a frame
     rising: (7,) how many of these frames, the first, are of the rise of a level from silence
@@ -123,12 +123,13 @@ def measure(
         for i in range(7):
             if valid[k] and since >= forgotten[i]:
                 if i == 0:
-                    told[17, k] = frames[18, k]
+                    told[17, k] = frames[17, k]
                 if not paused:
                     highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
                     if i < 6:
-                        place = i + 6 if k < rising[i] else i
-                        lowest[place, 0] = min(lowest[place, 0], frames[11 + i, k])
+                        # Of a rise what it has reached: it begins from nothing.
+                        place, row = (i + 6, 17 + i) if k < rising[i] else (i, 11 + i)
+                        lowest[place, 0] = min(lowest[place, 0], frames[row, k])
         # Number by number: slices of arrays take seconds to compile.
         for i in range(3):
             told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan

@@ -88,8 +88,8 @@ RUNNING = (
 )
 """Readings of all that was measured."""
 
-FAST = len(RUNNING)
-"""What stands after these in what `loops.measure` tells: A-weighted F."""
+FAST, TOLD = len(RUNNING), len(RUNNING) + 3
+"""What stands after these in what `loops.measure` tells, A-weighted F; and how much it tells."""
 
 ON_REQUEST = f"{EXPOSURE}_db"
 """One more, of which only somebody who asks for it can make anything."""
@@ -196,12 +196,12 @@ class SoundLevelMeter(Meter):
         count = len(c_peak)
         if not count:
             return np.empty((len(self.columns), 0))
-        parts = mean_square, c_peak[None], highest, lowest, power[:1]
+        parts = mean_square, c_peak[None], highest, lowest[:LOWEST], power
         frames = np.concatenate(parts, dtype=np.float64)
         known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid
         since_s = self._since_s(valid) if since_s is None else since_s
-        told = np.empty((len(frames) + 1, count))
+        told = np.empty((TOLD, count))
         if begin_s is not None:
             self._taken = round(begin_s / FRAME_S) - 1
         number = self._taken + 1 + np.arange(count)

@@ -130,7 +130,8 @@ def test_a_sound_shorter_than_its_rise_counts_whole(count):
     assert reading["lafmax_db"] == level_db(given[2][0].max())
     assert reading["lasmax_db"] == level_db(given[2][3].max())
     for k, name, risen in ((0, "laf", 62), (3, "las", 499)):
-        there = given[3][k] if count <= risen else given[3][k, risen:]
+        # Of the rise, what each frame has reached at its end.
+        there = given[1][k] if count <= risen else given[3][k, risen:]
         assert reading[f"{name}min_db"] == level_db(there.min())
 
 
