@@ -191,6 +191,7 @@ def analyze(
     recording: Recording,
     model: Stage | Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
+    began_utc_s: float = math.nan,
 ) -> Iterator[Frames]:
     """Frames of one model, or of several by name, from 0 to the end of a recording.
 
@@ -198,7 +199,8 @@ def analyze(
     that stands at the very end is there. One channel goes to both ears; a model that takes
     fractions of full scale gets them, all chosen channels. Frames are too small to share among
     threads: it is fastest in a thread that has called `torch.set_num_threads(1)` and
-    `torch.set_flush_denormal(True)`. A model on a CUDA device runs there.
+    `torch.set_flush_denormal(True)`. A model on a CUDA device runs there. `began_utc_s` is when the
+    first sample was, where that is known.
     """
     models = model if isinstance(model, Mapping) else {"": model}
     heard = len(recording.channels)
@@ -208,7 +210,7 @@ def analyze(
             _ready(one, recording.fs, heard),
             [Listener(slice(0, heard), heard, calibration)],
             emit=arrived.append,
-            epoch=lambda audio_s: math.nan,
+            epoch=lambda audio_s: began_utc_s,
             model_changed=lambda ready: None,
             name=name,
         )

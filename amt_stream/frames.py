@@ -3,7 +3,7 @@
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -157,15 +157,11 @@ class HearsSnapshots(Protocol):
 class Later(Protocol):
     """Makes arrays of frames, of the names in LATER, when somebody wants them.
 
-    time_dim: where the time of each value is, as the model declares it
     ends_s: the first of `time_s` and the last
     calm_s: the first of `since_s`, where none of them has a fault
     settled: whether none of them settles
     epoch: UTC of the first sample of the sound, as the last of them has it
     """
-
-    @property
-    def time_dim(self) -> Any: ...
 
     @property
     def ends_s(self) -> tuple[float, float]: ...
@@ -210,7 +206,8 @@ class Frames:
 
     `since_s` is how long before the time of each the last thing ended that unsettles: a fault, or a
     reset, swap or calibration; infinite where there was none. Frames before `start_s` still rise
-    from the silence before the start. `settling` says that a model remembers either.
+    from the silence before the start. `settling` says that a model remembers either. `time_dim` is
+    the axis of time in `values`, one for each of its arrays.
     """
 
     time_s: NDArray[np.float64]
@@ -229,6 +226,7 @@ class Frames:
     stretch: int = 0
     model: str = ""
     row: str = ""
+    time_dim: Any = 0
 
     later: Later | None = field(default=None, repr=False)
     """What makes those arrays that are not there yet."""
@@ -303,6 +301,21 @@ class Frames:
         """An event at the last of these."""
         return Event(kind, int(self.sample[-1]), self.end_s, self.end_utc, text=text)
 
+    def between(self, start: int, stop: int) -> "Frames":
+        """Some of these rows, which follow one another; the first has the gaps before all."""
+        values = self.values
+        if isinstance(values, np.ndarray):
+            some: Any = _cut(values, self.time_dim, start, stop)
+        else:
+            dims = self.time_dim if isinstance(self.time_dim, tuple) else [0] * len(values)
+            parts = zip(values, dims, strict=True)
+            some = type(values)(
+                *(None if v is None else _cut(v, dim, start, stop) for v, dim in parts)
+            )
+        told: dict[str, Any] = {name: _cut(getattr(self, name), -1, start, stop) for name in LATER}
+        told |= {} if start == 0 else {"gaps": (), "skipped": 0, "missed": 0}
+        return replace(self, values=some, later=None, **told)
+
     def copy(self) -> "Frames":
         """The same rows in arrays of their own."""
         values = self.values
@@ -321,6 +334,10 @@ class Frames:
         return frames
 
 
+def _cut(values: NDArray[Any], dim: int, start: int, stop: int) -> NDArray[Any]:
+    return values[(slice(None),) * (dim % values.ndim) + (slice(start, stop),)]
+
+
 _SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(Frames))
 """Getters that do not make what is missing."""
 
@@ -337,7 +354,7 @@ class Joined:
             if whole is None:
                 raise ValueError("these frames do not follow one another")
             self.whole = whole
-        self.time_dim, self.ends_s = self.whole.time_dim, self.whole.ends_s
+        self.ends_s = self.whole.ends_s
         self.calm_s, self.settled = self.whole.calm_s, self.whole.settled
         self.epoch = parts[-1].epoch
 
@@ -361,7 +378,7 @@ def in_one(frames: Sequence[Frames]) -> Frames:
         return first
     later = Joined([one.later for one in frames if one.later is not None])
     given = [one.values for one in frames]
-    dims = later.time_dim
+    dims = first.time_dim
     if isinstance(first.values, np.ndarray):
         values: Any = np.concatenate(given, axis=dims)
     else:
@@ -382,6 +399,7 @@ def in_one(frames: Sequence[Frames]) -> Frames:
         stretch=first.stretch,
         model=first.model,
         row=first.row,
+        time_dim=first.time_dim,
     )
 
 

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from amt_stream import rows
 from amt_stream.calibration import UNCALIBRATED, Calibration, uncertainty_of, with_corrections
 from amt_stream.catalog import Entry, Output
+from amt_stream.clock import Interval, Moment, date_and_time, interval_s, local_zone, zone_named
 from amt_stream.correction import Correction, read_correction
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
@@ -64,7 +66,8 @@ class Measured:
     `m["specific_loudness"]` an output that was asked for, (row, ...), along `m.axes`. `m.columns`
     are the names of all columns and `m.outputs` those of outputs. `header` tells what the numbers
     are of and how they were measured, `summary` what is told of the whole sound: the same as of
-    `amt-stream analyze`.
+    `amt-stream analyze`. `intervals` are the rows of the table of intervals, where that was asked
+    for: `m.intervals["laeq_db"]` is a column of it.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class Measured:
         outputs: Mapping[str, NDArray[np.float32]],
         axes: Mapping[str, tuple[Axis, ...]],
         units: Mapping[str, str],
+        intervals: rows.Rows | None = None,
     ) -> None:
+        self.intervals = intervals
         self.rows, self.header, self.summary = table, header, summary
         self.outputs, self.axes, self._units = dict(outputs), dict(axes), dict(units)
 
@@ -161,6 +166,9 @@ def measure(
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
     limits: Iterable[Limit | str] = ...,
+    interval: str | int | None = ...,
+    began: str | datetime | None = ...,
+    zone: str | tzinfo | None = ...,
     device: str = ...,
     jobs: int = ...,
 ) -> Measured: ...
@@ -186,6 +194,9 @@ def measure(
     target_lufs: float | None = ...,
     dual_mono: bool = ...,
     limits: Iterable[Limit | str] = ...,
+    interval: str | int | None = ...,
+    began: str | datetime | None = ...,
+    zone: str | tzinfo | None = ...,
     device: str = ...,
     jobs: int = ...,
 ) -> list[Measured | Exception]: ...
@@ -210,6 +221,9 @@ def measure(
     target_lufs: float | None = None,
     dual_mono: bool = False,
     limits: Iterable[Limit | str] = (),
+    interval: str | int | None = None,
+    began: str | datetime | None = None,
+    zone: str | tzinfo | None = None,
     device: str = "cpu",
     jobs: int = 1,
 ) -> Measured | list[Measured | Exception]:
@@ -239,6 +253,12 @@ def measure(
         channel counts as the two loudspeakers that will play it
     limits: norms by name, such as "who-venues", lines such as "laeq_15min_db>100", or `Limit`s; the
         summary tells how each was kept. Their columns come besides, where a model has them
+    interval: seconds, or text such as "15min" or "24h": `m.intervals` has the statistics of each
+        such interval of the sound, or of the clock with `began`
+    began: when the first sample was, as a datetime or text such as "2026-11-20T22:00:00"; rows then
+        have it in `utc`
+    zone: whose clock `began` and the intervals are by, such as "Europe/Berlin"; by default that of
+        this computer
     device: "cpu", or "cuda", where there is one; else a RuntimeWarning says that it is the CPU
     jobs: so many processes at once, for several paths. A script that asks for more than one guards
         what it does with `if __name__ == "__main__":`
@@ -274,6 +294,7 @@ def measure(
         replace_invalid,
         target_lufs,
         dual_mono,
+        *_by_clock(interval, began, zone),
     )
     if isinstance(x, (list, tuple)) and x and all(isinstance(p, (str, os.PathLike)) for p in x):
         if fs is not None:
@@ -303,6 +324,21 @@ class _Wanted:
     replace_invalid: bool
     target_lufs: float | None
     dual_mono: bool
+    interval: Interval | None
+    began_utc_s: float
+
+
+def _by_clock(
+    interval: str | int | None, began: str | datetime | None, zone: str | tzinfo | None
+) -> tuple[Interval | None, float]:
+    """The intervals that are asked for, if any, and when the sound began: NaN for unknown."""
+    by = local_zone() if zone is None else zone_named(zone) if isinstance(zone, str) else zone
+    seconds = interval_s(interval) if isinstance(interval, str) else interval
+    when = Moment("began", when=began) if isinstance(began, datetime) else None
+    if isinstance(began, str):
+        when = date_and_time(began)
+    began_utc_s = math.nan if when is None else when.time_s(0.0, by)
+    return None if seconds is None else Interval(seconds, by), began_utc_s
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:
@@ -329,7 +365,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
     takes = {one.takes: True for one in outputs.values() if one.takes is not None}
     heard = len(recording.channels)
     models = preset.models(recording.fs, heard, **takes)
-    sound = Sound.of_recording(recording, calibrations)
+    sound = Sound.of_recording(recording, calibrations, wanted.began_utc_s)
     table = Table(
         preset,
         models,
@@ -338,6 +374,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         columns=wanted.columns,
         from_s=wanted.from_s,
         to_s=wanted.to_s,
+        interval=wanted.interval,
         target_lufs=wanted.target_lufs,
         dual_mono=wanted.dual_mono,
     )
@@ -352,7 +389,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         for name, entry in asked.items()
     }
     parts = []
-    for frames in analyze(recording, models, calibrations):
+    for frames in analyze(recording, models, calibrations, wanted.began_utc_s):
         for track in tracks.values():
             track.add(frames)
         parts.append(told(frames))
@@ -370,6 +407,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         {name: np.concatenate(track.picked) for name, track in tracks.items()},
         {name: track.axes for name, track in tracks.items()},
         {name: one.unit for name, one in outputs.items()},
+        None if wanted.interval is None else told.intervals_ended(recording.duration_s),
     )
 
 

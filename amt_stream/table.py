@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from amt_stream import catalog, rows
 from amt_stream.calibration import Calibration
+from amt_stream.clock import Interval, zone_text
 from amt_stream.frames import Event
 from amt_stream.presets import Preset
 
@@ -21,7 +22,8 @@ class Sound:
 
     `more` is what else a header tells of it, `rows` the names and channels of several that are
     heard each by itself. `picked` says that the source delivers other channels too. `kept_s` is how
-    much of the sound somebody keeps in memory.
+    much of the sound somebody keeps in memory. `began_utc_s` is when the first sample was, of a
+    recording of which somebody knows it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Sound:
     rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept_s: float = 0.0
     picked: bool = False
+    began_utc_s: float = math.nan
 
     @property
     def calibration_of_columns(self) -> list[dict[str, Any]]:
@@ -46,7 +49,12 @@ class Sound:
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @classmethod
-    def of_recording(cls, recording: "Recording", calibration: Sequence[Calibration]) -> Self:
+    def of_recording(
+        cls,
+        recording: "Recording",
+        calibration: Sequence[Calibration],
+        began_utc_s: float = math.nan,
+    ) -> Self:
         """A whole sound, of which is told how many samples were read as 0."""
         return cls(
             recording.name,
@@ -56,6 +64,7 @@ class Sound:
             recording.duration_s,
             {"replaced_samples": recording.replaced}
             | ({"cut_off": True} if recording.cut_off else {}),
+            began_utc_s=began_utc_s,
         )
 
     @property
@@ -77,6 +86,7 @@ class Table:
     columns: names or patterns, with commas between; by default what is usual for each model. Those
         of the preset's limits and events come besides
     from_s, to_s: the part of the sound that rows and statistics cover
+    interval: of a table of intervals beside the rows (`rows.intervals_ended`)
     options: what the readings of some models take, as `target_lufs` of bs1770; None and False ask
         for nothing
 
@@ -93,16 +103,26 @@ class Table:
         columns: str | Sequence[str] | None = None,
         from_s: float | None = None,
         to_s: float | None = None,
+        interval: Interval | None = None,
         **options: Any,
     ) -> None:
         self.sound = sound
         self._preset, self._running = preset, models
-        self._asked = {"step_ms": step_ms, "columns": columns, "from_s": from_s, "to_s": to_s}
+        self._asked: dict[str, Any] = {
+            "step_ms": step_ms,
+            "columns": columns,
+            "from_s": from_s,
+            "to_s": to_s,
+        }
         self._asked |= options
+        if interval is not None:
+            self._asked["interval"] = {"s": interval.seconds, "zone": zone_text(interval.zone)}
         self._options = options
         self.triggers = preset.triggers
         """What begins an event of sound in these rows."""
         self._models = _described(preset, options)
+
+        is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
 
         def joined(channels: int, row: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
@@ -110,7 +130,12 @@ class Table:
             besides += [one.column for one in self.triggers if not one.is_alarm]
             if columns is not None or besides:
                 rows.choose(readings, columns, besides)
-            return rows.JoinedRows(
+            intervals = None
+            if interval is not None:
+                own = [] if columns is None else [c for r in readings.values() for c in r.columns]
+                again = _readings(preset, models, channels, options)
+                intervals = rows.Intervals(again, interval, own, row, elapsed=is_file)
+            made = rows.JoinedRows(
                 readings,
                 step_ms,
                 sound.fs,
@@ -118,7 +143,11 @@ class Table:
                 to_s=math.inf if to_s is None else to_s,
                 row=row,
                 limits=preset.limits,
+                intervals=intervals,
             )
+            if math.isfinite(sound.began_utc_s):
+                made.start_ms = round(1000 * sound.began_utc_s)
+            return made
 
         self.rows: rows.AnyRows
         if sound.rows:
@@ -213,6 +242,8 @@ class Table:
         devices = dict.fromkeys(in_words(model.device) for model in self._running.values())
         more |= {"kept_sound_s": self.sound.kept_s} if self.sound.kept_s else {}
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
+        intervals = self.rows.intervals
+        more |= {} if intervals is None else {"interval": intervals.described}
         return rows.header(self.rows, *given, compute=", ".join(devices), **more)
 
     def summary(self) -> dict[str, Any]:

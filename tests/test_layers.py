@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RANK = ["plain", "refusal", "processes"]
-RANK += ["limits", "triggers", "formats", "files", "settings", "norms"]
+RANK += ["limits", "triggers", "formats", "files", "settings", "norms", "clock"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "loss"]

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +21,14 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH, chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import part_of, settings_of, sorted_out
-from amt_stream.cli.table import table_of
+from amt_stream.cli.table import interval_of, table_of
 from amt_stream.cli.targets import planned, row_format, told_in_file
 from amt_stream.engine.sources import SourceError
 from amt_stream.jobs import WorkerLost, as_done, on_ray
 from amt_stream.manifest import Manifest, ManifestError
 from amt_stream.outputs import WRITERS, Writer
 from amt_stream.presets import DEVICES, Preset
+from amt_stream.rows import Rows, header_of_intervals
 from amt_stream.table import Sound
 
 
@@ -267,6 +269,7 @@ def _analyze(
     calibrations = task.levels.of(file, recording.channels)
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
     step_ms = args.step_ms or preset.row_step_ms
+    began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
         models = _models_for(preset, recording.fs, len(recording.channels))
     except ValueError as error:
@@ -275,22 +278,35 @@ def _analyze(
         note(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
     if recording.replaced:
         note(f"{file}: {recording.replaced} invalid samples were read as 0")
-    table = table_of(args, preset, models, Sound.of_recording(recording, calibrations), step_ms)
+    sound = Sound.of_recording(recording, calibrations, began)
+    table = table_of(args, preset, models, sound, step_ms, interval_of(args))
+    in_intervals = table.rows.intervals is not None
+    header = header_of_intervals(table.header()) if in_intervals else table.header()
+    intervals: list[Rows] = []
     with contextlib.ExitStack() as stack:
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
-            writer = WRITERS[args.format](stream, table.header())
-        for frames in analyze(recording, models, calibrations):
+            writer = WRITERS[args.format](stream, header)
+        for frames in analyze(recording, models, calibrations, began):
             rows = table.rows(frames)
+            if in_intervals:
+                rows = table.rows.intervals_ended()
+                intervals.append(rows)
             if writer is not None:
                 writer.write(rows)
             heard(min(1.0, float(frames.time_s[-1]) / recording.duration_s))
             if table.rows.reached_s >= table.rows.to_s:
                 break
         rows = table.rows.rest(recording.duration_s)
+        if in_intervals:
+            rows = table.rows.intervals_ended(recording.duration_s)
+            intervals.append(rows)
         if writer is not None:
             writer.write(rows)
             writer.finish(table.summary())
     sys.stdout.flush()
-    return table.summary()
+    summary = table.summary()
+    if in_intervals and target is None:
+        summary["intervals"] = [row for part in intervals for row in part]
+    return summary

@@ -14,8 +14,11 @@ from amt_stream.session.folder import refuse_no_session
 from amt_stream.table import Table
 
 
-def refuse_log_options(args: argparse.Namespace) -> None:
-    """Raise WrongUsage for options of a log that is not asked for, SessionError for its folder."""
+def refuse_log_options(args: argparse.Namespace, serves: bool = False) -> None:
+    """Raise WrongUsage for options of a log that is not asked for, SessionError for its folder.
+
+    serves: rows go to whoever asks for them, and are not written
+    """
     typed = {
         "--log-format": args.log_format,
         "--log-sound": args.log_sound,
@@ -23,6 +26,9 @@ def refuse_log_options(args: argparse.Namespace) -> None:
         "--resume": args.resume or None,
     }
     refuse_without(args.log, "a log: add --log PATH", typed)
+    if args.interval is not None and args.log is None and (not args.format or serves):
+        more = "" if serves else ", or --format csv"
+        raise WrongUsage(f"--interval is of what is written: add --log PATH{more}")
     if args.quiet and (args.format or args.terminal):
         shown = "--terminal" if args.terminal else "--format"
         raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")

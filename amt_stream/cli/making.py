@@ -13,7 +13,8 @@ from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.log import open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import PCM_FS
-from amt_stream.cli.table import table_of
+from amt_stream.cli.table import interval_of, table_of
+from amt_stream.clock import Interval
 from amt_stream.engine.course import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.events import SoundKeeper
@@ -107,8 +108,9 @@ def make_table(
     given: Input,
     models: "Mapping[str, Stage]",
     step_ms: int,
+    interval: Interval | None = None,
 ) -> Table:
-    """The rows of models that hear an input."""
+    """The rows of models that hear an input, with a table of intervals where one is given."""
     sound = Sound(
         name=given.source.name,
         fs=given.source.fs,
@@ -120,7 +122,7 @@ def make_table(
         picked=given.pick is not None,
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    return table_of(args, preset, models, sound, step_ms)
+    return table_of(args, preset, models, sound, step_ms, interval)
 
 
 def rows_to_show(
@@ -202,7 +204,8 @@ def open_logs(
     """The log that was asked for, if one was."""
     if args.log is None:
         return []
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    step_ms = args.step_ms or preset.step_ms
+    table = make_table(args, preset, given, models, step_ms, interval_of(args))
     return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
 
 

@@ -24,13 +24,14 @@ from amt_stream.cli.making import (
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.cli.output import OutputFailed
+from amt_stream.cli.table import interval_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import show_window
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
-from amt_stream.rows import AnyRows
+from amt_stream.rows import AnyRows, header_of_intervals
 from amt_stream.session import SessionLog
 
 if TYPE_CHECKING:
@@ -81,10 +82,14 @@ def run_meter(args: argparse.Namespace) -> int:
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     given = metered_input(args, preset)
     models = make_models(given, preset)
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    step_ms = args.step_ms or preset.step_ms
+    table = make_table(args, preset, given, models, step_ms, interval_of(args))
 
     def begin() -> Writer:
-        return FORMATS[args.format](sys.stdout, table.header(host=socket.gethostname()))
+        header = table.header(host=socket.gethostname())
+        if table.rows.intervals is not None:
+            header = header_of_intervals(header)
+        return FORMATS[args.format](sys.stdout, header)
 
     rows = LiveRows(sys.stdout, begin, table.rows)
     log = open_logs(args, preset, given, models, args.blocksize)

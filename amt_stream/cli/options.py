@@ -4,8 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, TypeVar
 
 from amt_stream import catalog
 from amt_stream.calibration import (
@@ -17,6 +16,7 @@ from amt_stream.calibration import (
 )
 from amt_stream.cli.limits import EXCEEDED, models_with, typed_limits
 from amt_stream.cli.messages import WrongUsage
+from amt_stream.clock import NoSuchTime, date_and_time, interval_s, span_s, zone_named
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.norms import shipped_norms
@@ -43,6 +43,7 @@ from amt_stream.triggers import (
 
 PCM = ("s16le", "s24le", "s32le", "f32le")
 PCM_FS = 48000
+LONGEST_STEP_MS = 86_400_000
 PCM_CHANNELS = 2
 
 
@@ -86,9 +87,41 @@ def number(low: float, high: float, unit: str, whole: bool = False) -> Callable[
         if not low <= value <= high:
             kind = "a whole number" if whole else "a number"
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not {kind} from {low:g} to {high:g} {unit}".rstrip()
+                f"{text!r} is not {kind} from {low:g} to {high:.12g} {unit}".rstrip()
             )
         return value
+
+    return parse
+
+
+def elapsed(low: float, high: float) -> Callable[[str], float]:
+    """An argument of seconds of sound, written as 90 or 1h30m."""
+
+    def parse(text: str) -> float:
+        try:
+            value = span_s(text)
+        except NoSuchTime:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number from {low:g} to {high:g} seconds of sound, nor as 1h30m"
+            )
+        return value
+
+    return parse
+
+
+Read = TypeVar("Read")
+
+
+def read_by(read: Callable[[str], Read]) -> Callable[[str], Read]:
+    """An argument of the clock, refused as what reads it does."""
+
+    def parse(text: str) -> Read:
+        try:
+            return read(text)
+        except NoSuchTime as refusal:
+            raise argparse.ArgumentTypeError(str(refusal)) from None
 
     return parse
 
@@ -394,7 +427,7 @@ def _live(parser: argparse.ArgumentParser) -> None:
     _model(parser)
     parser.add_argument(
         "--step-ms",
-        type=number(1, 60000, "ms", whole=True),
+        type=number(1, LONGEST_STEP_MS, "ms", whole=True),
         metavar="MS",
         help="a row every so many milliseconds (default: that of the preset, and 100 without one)",
     )
@@ -421,6 +454,12 @@ def _live(parser: argparse.ArgumentParser) -> None:
         help="keep the rows, and what happens meanwhile, in a session's folder: a new one, or one "
         "to go on with",
     )
+    _intervals(
+        parser,
+        "of the rows that --format writes, write instead, and beside the rows of a log keep, a "
+        "table with the statistics of each interval",
+    )
+    _zone(parser, "intervals", "this computer's")
     parser.add_argument(
         "--log-format",
         choices=LOG_FORMATS,
@@ -599,7 +638,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--step-ms",
-        type=number(1, 60000, "ms", whole=True),
+        type=number(1, LONGEST_STEP_MS, "ms", whole=True),
         metavar="MS",
         help=f"a row every so many milliseconds (default: {_row_steps()})",
     )
@@ -659,6 +698,19 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         metavar="DB",
         help="level of the calibrator in dB SPL (default: 94)",
     )
+    _intervals(
+        parser,
+        "write no rows, but a table with the statistics of each interval, of elapsed time or, with "
+        "--began, of the clock",
+    )
+    parser.add_argument(
+        "--began",
+        type=read_by(date_and_time),
+        metavar="WHEN",
+        help="when the recording began, as 2026-11-20T22:00:00, by the clock of --zone or with an "
+        "offset such as +01:00",
+    )
+    _zone(parser, "intervals and --began", "this computer's")
     _fail_above(parser)
     _rows(parser)
     _model(parser)
@@ -711,13 +763,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     }
     for name, help in words.items():
         parser.add_argument(f"--{name}", metavar="TEXT", default="", help=help)
-    parser.add_argument(
-        "--zone",
-        type=time_zone,
-        metavar="NAME",
-        help="tell times by this zone, as Europe/Berlin or UTC (default: the log's, or else this "
-        "computer's)",
-    )
+    _zone(parser, "tell times", "the log's, or else this computer's")
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
@@ -764,16 +810,6 @@ def _results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--row", metavar="NAME", help="of several microphones, each heard by itself: which"
     )
-
-
-def time_zone(text: str) -> ZoneInfo:
-    """A zone by its name."""
-    try:
-        return ZoneInfo(text)
-    except (OSError, ValueError, ZoneInfoNotFoundError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time zone that this computer knows: give one as Europe/Berlin"
-        ) from None
 
 
 def selftest_options(parser: argparse.ArgumentParser) -> None:
@@ -952,16 +988,16 @@ def _rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="from_s",
-        type=number(0, 1e9, "seconds of sound"),
+        type=elapsed(0, 1e9),
         metavar="S",
-        help="rows and statistics begin so many seconds into the sound (default: 0)",
+        help="rows and statistics begin so many seconds into the sound, or 1h30m (default: 0)",
     )
     parser.add_argument(
         "--to",
         dest="to_s",
-        type=number(1e-3, 1e9, "seconds of sound"),
+        type=elapsed(1e-3, 1e9),
         metavar="S",
-        help="rows and statistics end so many seconds into the sound",
+        help="rows and statistics end so many seconds into the sound, or 1h30m",
     )
     parser.add_argument(
         "--target",
@@ -974,6 +1010,25 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         "--dual-mono",
         action="store_true",
         help=f"of {_takers('dual_mono')}: one channel counts as two, 3.01 LU more",
+    )
+
+
+def _intervals(parser: argparse.ArgumentParser, what: str) -> None:
+    """A table of intervals, and by whose clock it is."""
+    parser.add_argument(
+        "--interval",
+        type=read_by(interval_s),
+        metavar="LENGTH",
+        help=f"{what}: 1s to 24h of the clock, such as 15min (:00, :15 ...), 1h or 24h",
+    )
+
+
+def _zone(parser: argparse.ArgumentParser, what: str, usual: str) -> None:
+    parser.add_argument(
+        "--zone",
+        type=read_by(zone_named),
+        metavar="NAME",
+        help=f"{what} by this zone, as Europe/Berlin or UTC (default: {usual})",
     )
 
 

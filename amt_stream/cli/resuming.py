@@ -27,6 +27,9 @@ def settings_of(args: argparse.Namespace, preset: Preset) -> dict[str, Any]:
         "to_s": args.to_s,
         "target_lufs": args.target_lufs,
         "dual_mono": args.dual_mono,
+        "interval": args.interval,
+        "zone": None if args.zone is None else str(args.zone),
+        "began": None if args.began is None else args.began.text,
         "replace_invalid": args.replace_invalid,
         "limits": preset.tables.get("limits"),
     }

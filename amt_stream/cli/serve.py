@@ -51,7 +51,7 @@ class Plan:
     """What is measured, by what was typed and by a preset; both may be others the next time."""
 
     def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
-        refuse_log_options(args)
+        refuse_log_options(args, serves=True)
         refuse_event_options(args)
         self.args, self.preset = args, preset
 

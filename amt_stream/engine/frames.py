@@ -102,7 +102,6 @@ class Run:
     forget: int
     epoch: float
     level: Level
-    time_dim: Any = None
     _ends_s: tuple[float, float] | None = field(default=None, init=False)
 
     def __len__(self) -> int:
@@ -162,7 +161,6 @@ class Run:
             self.forget,
             self.epoch,
             self.level,
-            self.time_dim,
         )
 
 
@@ -232,15 +230,11 @@ class Marks(Resumable):
         """How far apart two samples may be that surely mark frames without one between them."""
         return math.floor(2 * max(self.clock.latency, Fraction(0)) + 1 / self.clock.ratio)
 
-    def calm(
-        self, low: int, high: int, epoch: float, level: Level, time_dim: Any = None
-    ) -> Run | None:
+    def calm(self, low: int, high: int, epoch: float, level: Level) -> Run | None:
         """Frames [low, high) where no mark is on its way to a frame, else None."""
         if self._marks:
             return None
-        return Run(
-            self.clock, low, high, self._calm_from, self.start, self.forget, epoch, level, time_dim
-        )
+        return Run(self.clock, low, high, self._calm_from, self.start, self.forget, epoch, level)
 
     def rows(self, index: NDArray[np.int64]) -> Marked:
         """The marks of the frames `index`, which only ever go forward."""

@@ -328,12 +328,13 @@ class Listener(Resumable):
             stretch=self._stretch,
             model=model,
             row=self.name,
+            time_dim=ready.model.out_time_dim,
         )
 
     def _timed(self, low: int, high: int, epoch: float, told: list[Gap], **given: Any) -> Frames:
         """Frames [low, high), which tell of gaps; without any mark, their times are made later."""
-        clock, dims = self._ready.clock, self._ready.model.out_time_dim
-        calm = None if told else self.marks.calm(low, high, epoch, self._level, dims)
+        clock = self._ready.clock
+        calm = None if told else self.marks.calm(low, high, epoch, self._level)
         if calm is not None:
             return Frames.lazy(calm, **given)
         index = np.arange(low, high, dtype=np.int64)

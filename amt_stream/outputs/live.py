@@ -19,7 +19,7 @@ class Writer(Protocol):
 
 
 class LiveRows:
-    """A sink that writes the rows that `table` makes of frames, and flushes.
+    """A sink that writes the rows that `table` makes of frames, or its intervals, and flushes.
 
     `begin` gives the writer; it is asked when there is something to write, or at the end.
     `done` is set at the end of the part of the sound that the table covers, or when the stream
@@ -42,6 +42,8 @@ class LiveRows:
         if self.done.is_set():
             return
         rows = self._table(frames)
+        if self._table.intervals is not None:
+            rows = self._table.intervals_ended()
         if len(rows):
             self._guarded(lambda writer: writer.write(rows))
         if self._table.reached_s >= self._table.to_s:
@@ -59,7 +61,10 @@ class LiveRows:
         """
         if self.error is not None or end_s <= 0:
             return
-        self._guarded(lambda writer: writer.write(self._table.rest(end_s)))
+        rows = self._table.rest(end_s)
+        if self._table.intervals is not None:
+            rows = self._table.intervals_ended(end_s)
+        self._guarded(lambda writer: writer.write(rows))
         if self.error is None:
             self._guarded(lambda writer: writer.finish(summary()))
 

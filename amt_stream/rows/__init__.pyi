@@ -12,6 +12,9 @@ from .header import SCHEMA as SCHEMA
 from .header import header as header
 from .header import seven_digits as seven_digits
 from .header import summary as summary
+from .intervals import Intervals as Intervals
+from .intervals import accumulates as accumulates
+from .intervals import header_of_intervals as header_of_intervals
 from .joined import JoinedRows as JoinedRows
 from .judge import Judge as Judge
 from .judge import Stood as Stood

@@ -28,6 +28,8 @@ KINDS = {
     "utc": "datetime64[ms]",
     "sample": "int64",
     ROW: "O",
+    "local": "O",
+    "partial": "bool",
     "fault": "uint8",
     "settling": "bool",
     "settling_columns": "O",

@@ -1,7 +1,7 @@
 """Rows of readings of several that are heard at once, each by itself."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from amt_stream.rows.column import Column
 from amt_stream.rows.joined import JoinedRows
 from amt_stream.rows.judge import Stood
 from amt_stream.rows.readings import Readings
+
+if TYPE_CHECKING:
+    from amt_stream.rows.intervals import Intervals
 
 
 class RowsOfEach(Resumable):
@@ -109,6 +112,16 @@ class RowsOfEach(Resumable):
         """The rows until `end_s` that are not given yet, whether or not more frames may come."""
         parts = [joined.rest(end_s) for joined in self.of.values()]
         return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
+
+    @property
+    def intervals(self) -> "Intervals | None":
+        """Those of one of them."""
+        return self._first.intervals
+
+    def intervals_ended(self, end_s: float | None = None) -> Rows:
+        """The intervals of all that have ended since this was asked last, as of `JoinedRows`."""
+        parts = [joined.intervals_ended(end_s) for joined in self.of.values()]
+        return Rows.concatenated(parts, parts[0].columns)
 
     def stood(self) -> list[Stood]:
         """How each limit was kept by each of them."""

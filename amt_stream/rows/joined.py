@@ -4,18 +4,21 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.limits import STATES, UNKNOWN, Limit, LimitError
-from amt_stream.resumable import Resumable, SavedState, Unfitting
+from amt_stream.resumable import Resumable, SavedState, Unfitting, part_of, under
 from amt_stream.rows.block import AFTER, BEFORE, ROW, Rows, in_seven_digits, in_utc, names_of
 from amt_stream.rows.column import Column
 from amt_stream.rows.judge import Judge, Stood
 from amt_stream.rows.readings import Readings, Summary
+
+if TYPE_CHECKING:
+    from amt_stream.rows.intervals import Intervals
 
 # Two models may reckon the same time in floats that differ in the last digit.
 SAME_TIME_S = 1e-6
@@ -26,6 +29,7 @@ HELD_S = 0.1
 COMMANDED_S = 2.0
 """An engine takes no longer to carry out what it is told to do."""
 
+INTERVALS = "intervals"
 EQUIVALENT = "equivalent"
 """The statistic of a column whose parts add up to the whole."""
 
@@ -50,6 +54,7 @@ class JoinedRows(Resumable):
     fs: sampling rate of the input in hertz
     from_s, to_s: rows and statistics are of this part of the sound
     row: the name of what is heard, where several are, each by itself: a column of all rows
+    intervals: of readings of their own, which these rows feed
     limits: of columns that are there: each has a column of its own, `Limit.state`, in words
 
     Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
@@ -70,6 +75,7 @@ class JoinedRows(Resumable):
         to_s: float = math.inf,
         row: str = "",
         limits: Sequence[Limit] = (),
+        intervals: "Intervals | None" = None,
     ) -> None:
         if len(readings) > 1 and any(one.keys for one in readings.values()):
             raise ValueError(
@@ -88,9 +94,12 @@ class JoinedRows(Resumable):
         self.row, self._cells = row, next(iter(readings.values())).cells
         self.keys = (*([WHOSE] if row else []), *next(iter(readings.values())).keys)
         self.start_utc: np.datetime64 | None = None
+        self.intervals = intervals
         for one in readings.values():
             one.cover(from_s, to_s)
-        self._tracks = {name: _Track(one) for name, one in readings.items()}
+        if intervals is not None:
+            intervals.cover(from_s, to_s)
+        self._tracks = {name: _Track(one, intervals) for name, one in readings.items()}
         self.limits = tuple(limits)
         self._judges = [_Judged(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
@@ -133,14 +142,22 @@ class JoinedRows(Resumable):
 
     def state_dict(self) -> SavedState:
         self.catch_up()
-        return {"rows": self.form, **super().state_dict()}
+        told = {"rows": self.form, **super().state_dict()}
+        if self.intervals is not None:
+            told |= under(INTERVALS, self.intervals.state_dict())
+        return told
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         saved = dict(state)
         form = saved.pop("rows", None)
         if form != self.form:
             raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
-        super().load_state_dict(saved)
+        of_intervals = part_of(saved, INTERVALS)
+        super().load_state_dict(
+            {k: v for k, v in saved.items() if not k.startswith(f"{INTERVALS}/")}
+        )
+        if self.intervals is not None:  # a screen shows none, and goes on with the same rows
+            self.intervals.load_state_dict(of_intervals)
 
     def begin(self, time_s: float) -> None:
         """Give rows from that time on, of a sound that was not followed from its start."""
@@ -190,11 +207,18 @@ class JoinedRows(Resumable):
             self.catch_up()
             if self._unreset is None or not undone_with(self._cleared_s, event.time_s):
                 self._unreset = None
-                self._unreset = deepcopy(self)
+                # Intervals go on through a reset.
+                self._unreset = deepcopy(self, {id(self.intervals): None})
             self._cleared_s = event.time_s
             self.reset()
         elif event.kind == "restored" and self._unreset is not None:
+            self.catch_up()
+            self._unreset.catch_up()
+            intervals = self.intervals
             self.__dict__.update(self._unreset.__dict__)
+            self.intervals = intervals
+            for track in self._tracks.values():
+                track.intervals = intervals
 
     def _miss(self, start: int, stop: int) -> None:
         """No row stands there, were it too short for a frame to be missing."""
@@ -231,6 +255,18 @@ class JoinedRows(Resumable):
         values = np.concatenate([of_model for of_model, *_ in found], axis=1)
         table = self._table(time_s, utc, sample.astype(np.int64), values, marks, settling)
         return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
+
+    def intervals_ended(self, end_s: float | None = None) -> Rows:
+        """The intervals that have ended since this was asked last; `end_s` is where the sound ends.
+
+        None where there are no intervals.
+        """
+        if self.intervals is None:
+            return self._none
+        self.catch_up()
+        if end_s is not None:
+            self.intervals.finish(end_s)
+        return self.intervals.ended()
 
     def _first_step(self, time_s: float) -> int:
         """The first step after a time."""
@@ -328,6 +364,8 @@ class JoinedRows(Resumable):
         self.catch_up()
         for one in self._counting:
             one.paused = value
+        if self.intervals is not None:
+            self.intervals.pause(value)
         if self._unreset is not None:
             self._unreset.paused = value
 
@@ -377,7 +415,8 @@ class _Track(Resumable):
 
     kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
 
-    def __init__(self, readings: Readings) -> None:
+    def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
+        self.intervals = intervals
         self._held: list[Frames] = []
         # Time of the last frame.
         self.reached_s = -math.inf
@@ -418,7 +457,10 @@ class _Track(Resumable):
         """Have the readings take what is held."""
         held, self._held = self._held, []
         if held:
-            self._add(in_one(held))
+            frames = in_one(held)
+            self._add(frames)
+            if self.intervals is not None:
+                self.intervals.take(frames)
 
     def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:

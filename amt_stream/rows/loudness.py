@@ -84,6 +84,8 @@ class LoudnessReadings(Readings):
         ]
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
+        told = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
+        self.of_interval = tuple(f"{prefix}{name}" for name in told)
         usual = [column.name for column in of_the_moment]
         usual += [f"{prefix}max_ltl_sone", f"{prefix}ltl_n5_phon"]
         super().__init__(model, [*of_the_moment, *maxima, *percentiles], usual)

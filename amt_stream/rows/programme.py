@@ -52,6 +52,7 @@ class ProgrammeReadings(Readings):
         "max_momentary_lufs",
         "max_short_term_lufs",
     )
+    of_interval = headlines
 
     def __init__(
         self, channels: int, target_lufs: float | None = None, dual_mono: bool = False

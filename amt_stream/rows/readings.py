@@ -42,6 +42,9 @@ class Readings(Resumable, ABC):
     headlines: tuple[str, ...] = ()
     """What a person looks for in a summary."""
 
+    of_interval: tuple[str, ...] = ()
+    """Names, or patterns, of columns that a table of intervals has by default."""
+
     rise_s: ClassVar[Mapping[str, float]] = {}
     """How long what rises from silence, by its name in a header, and has such statistics."""
 

@@ -69,6 +69,7 @@ class SoundLevelReadings(Readings):
     kept = (*Readings.kept, "_meters")
 
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
+    of_interval = ("laeq_db", "lafmax_db", "lafmin_db", "l10_db", "l50_db", "l90_db", "lcpeak_db")
     rise_s: ClassVar[Mapping[str, float]] = {
         level[-1].upper(): float(RISE_S[LEVELS.index(level)]) for level in ("laf", "las")
     }

@@ -32,7 +32,7 @@ class SpectrumReadings(Readings):
 
     kept = (*Readings.kept, "_meters")
 
-    headlines = ("spectrum_max_hz", "spectrum_max_db")
+    headlines = of_interval = ("spectrum_max_hz", "spectrum_max_db")
 
     def __init__(self, channels: int, model: Any = None) -> None:
         self._bin_hz = 48_000 / 8192 if model is None else float(model.bin_hz)

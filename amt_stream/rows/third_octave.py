@@ -25,6 +25,7 @@ class ThirdOctaveReadings(Readings):
     """
 
     kept = (*Readings.kept, "_meters")
+    of_interval = ("lzeq_*hz_db",)
 
     def __init__(self, channels: int, model: Any = None) -> None:
         self._channels = channels

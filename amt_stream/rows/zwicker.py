@@ -38,6 +38,7 @@ class ZwickerReadings(Readings):
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S, "sharpness": RISE_S}
 
     headlines = ("zwicker_nmax_sone", "zwicker_n5_sone", "zwicker_n5_phon", "zwicker_n50_sone")
+    of_interval = (*headlines, "zwicker_n10_sone", "zwicker_n90_sone")
 
     def __init__(self, channels: int) -> None:
         self._channels = channels

@@ -1,4 +1,4 @@
-"""Rows and events in a database, which others may read while it is written."""
+"""Rows, events and intervals in a database, which others may read while it is written."""
 
 import contextlib
 import hashlib
@@ -20,7 +20,7 @@ from amt_stream.session.parts import Headers, Hours, MakeHeader, Told
 
 BUSY_S = 1.0
 EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "row")
-TABLES = ("rows", "events")
+TABLES = ("rows", "events", "intervals")
 MOST_ROWS = 1 << 62
 BROKEN_WORDS = "what it says of its tables is damaged"
 """In place of SQLite's message, which quotes that, and which Python then cannot read."""
@@ -43,7 +43,7 @@ def as_trouble() -> Iterator[None]:
 class Database:
     """A `Store` in SQLite, with a write-ahead log, synchronized with every write.
 
-    The tables "rows" and "events" have a column "run" and those of rows and of `Event`; "headers"
+    The tables "rows", "events" and "intervals" have a column "run" and their own; "headers"
     has what goes before the rows of each run, as JSON, from the row "first" on; another one where a
     calibration or a setting changed. A column that an earlier run did not have is added.
     """
@@ -53,7 +53,7 @@ class Database:
         self._headers = Headers()
         self._hours = Hours()
         self._steps: deque[Callable[[], None]] = deque()
-        self._columns: tuple[str, ...] = ()
+        self._columns: dict[str, tuple[str, ...]] = {}
         self._hour = ""
         self._began = self._changed = False
         self._next = dict.fromkeys(TABLES, 1)
@@ -73,7 +73,7 @@ class Database:
     def there(self) -> bool:
         return self._connection is not None and same_name(self.path, self._inode)
 
-    def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
+    def write(self, rows: Rows | None, told: Sequence[Told], intervals: Rows | None = None) -> None:
         if told:  # first: rows with a hole in them are never without what tells of it
             self._steps.append(partial(self._put_events, [event for event, _ in told]))
         for header, some in self._headers.pieces(rows, told):
@@ -84,6 +84,8 @@ class Database:
                     self._steps.append(self._close_parts)
                 self._began = True
                 self._steps.append(partial(self._put_rows, piece, self._hours.name))
+        if intervals is not None:
+            self._steps.append(partial(self._put_intervals, intervals))
         self.flush()
 
     def flush(self) -> None:
@@ -150,13 +152,14 @@ class Database:
             )
             if "row" not in columns_of(self._connection, "events"):
                 execute("ALTER TABLE events ADD COLUMN row")
-            execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, run INTEGER)")
+            for table in ("rows", "intervals"):
+                execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY, run INTEGER)")
             for table in TABLES:
                 last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
                 # Of a database that was lost, no number comes again.
                 self._next[table] = max(self._next[table], last + 1)
         self._inode = self.path.stat()
-        self._columns = ()
+        self._columns = {"events": EVENT}
         self._open_since = dict(self._next)
         self._digests = {table: hashlib.sha256() for table in TABLES}
 
@@ -183,13 +186,20 @@ class Database:
         self._open_since = dict(self._next)
 
     def _put_rows(self, rows: Rows, hour: str) -> None:
-        run = self._folder.run
         self._hour = hour
-        if self._columns != rows.columns or self._changed:
-            self._add_columns(rows.columns)
-        values = [(run, *map(stored, row)) for row in rows.tuples()]
-        names = ("run", *rows.columns)
-        self._insert("rows", names, values)
+        if self._columns.get("rows") != rows.columns or self._changed:
+            self._add_columns("rows", rows.columns)
+            self._begin_header()
+        self._insert_rows("rows", rows)
+
+    def _put_intervals(self, intervals: Rows) -> None:
+        if self._columns.get("intervals") != intervals.columns:
+            self._add_columns("intervals", intervals.columns)
+        self._insert_rows("intervals", intervals)
+
+    def _insert_rows(self, table: str, rows: Rows) -> None:
+        values = [(self._folder.run, *map(stored, row)) for row in rows.tuples()]
+        self._insert(table, ("run", *rows.columns), values)
 
     def _change(self, header: MakeHeader) -> None:
         self._header, self._changed = header, True
@@ -225,24 +235,29 @@ class Database:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def _add_columns(self, names: tuple[str, ...]) -> None:
+    def _add_columns(self, table: str, names: tuple[str, ...]) -> None:
         with self._transaction() as connection:
-            there = columns_of(connection, "rows")
+            there = columns_of(connection, table)
             for name in names:
                 if name not in there:
-                    connection.execute(f"ALTER TABLE rows ADD COLUMN {quoted(name)}")
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {quoted(name)}")
+        self._columns[table] = names
+
+    def _begin_header(self) -> None:
+        """The next rows stand under another header."""
+        with self._transaction() as connection:
             header = self._folder.run, self._next["rows"], json.dumps(self._header())
             connection.execute(
                 "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)", header
             )
-        self._columns, self._changed = names, False
+        self._changed = False
 
     def _close_parts(self) -> None:
         for table in TABLES:
             first, after = self._open_since[table], self._next[table]
             if after == first:
                 continue
-            names = self._columns if table == "rows" else EVENT
+            names = self._columns[table]
             self._folder.chain.add(
                 self._folder.run,
                 DATABASE,

@@ -1,9 +1,10 @@
 """The folder of a session: what is in it, who may write it, and what a sudden end has left.
 
     session.json              how the first run measured; session-2.json of the second, ...
-    rows.sqlite               rows and events; or of each hour in UTC
-    rows-20261122T14Z.csv     its rows (or .jsonl, or .parquet once it is closed), and
-    events-20261122T14Z.jsonl what happened meanwhile, if anything did
+    rows.sqlite               rows, events and intervals; or of each hour in UTC
+    rows-20261122T14Z.csv     its rows (or .jsonl, or .parquet once it is closed),
+    events-20261122T14Z.jsonl what happened meanwhile, if anything did, and
+    intervals-20261122T14Z.csv the intervals that ended meanwhile, if they are asked for
     sound-20261122T14Z.flac   its sound, if asked for (or .wav), and where that stands
     sound-20261122T14Z.jsonl  in the count of samples
     summary.json              what is told of the whole first run, if it has ended in order
@@ -30,7 +31,7 @@ SCHEMA = 1
 
 DESCRIPTION, SUMMARY = "session", "summary"
 PART = re.compile(
-    r"(session|summary|(rows|events|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|parquet|wav|flac)"
+    r"(session|summary|(rows|events|intervals|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|parquet|wav|flac)"
 )
 """Names of files that are parts."""
 
@@ -162,7 +163,7 @@ LINES = (".csv", ".jsonl")
 PARQUET = ".parquet"
 DESCRIBED = re.compile(r"session(-\d+)?\.json")
 DRAFT = re.compile(
-    r"\.(probe|(session|summary)(-\d+)?\.json|rows-\d{8}T\d\dZ(-\d+)?\.parquet)\.\d+"
+    r"\.(probe|(session|summary)(-\d+)?\.json|(rows|intervals)-\d{8}T\d\dZ(-\d+)?\.parquet)\.\d+"
 )
 
 

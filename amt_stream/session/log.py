@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import platform
 import socket
@@ -54,9 +55,10 @@ WAITING_BYTES = 1 << 26
 
 @dataclass
 class _Waiting:
-    """What is to be written, in its order; `count` rows and events."""
+    """What is to be written, in its order; `count` rows and events, and few intervals besides."""
 
     rows: deque[Rows] = field(default_factory=deque)
+    intervals: list[Rows] = field(default_factory=list)
     told: deque[Told] = field(default_factory=deque)
     afterwards: Callable[[], None] | None = None
     count: int = 0
@@ -126,7 +128,7 @@ class SessionLog:
         self.dropped = 0
         self.engine_state: SavedState | None = None
         self._saved: Saved | None = None
-        self._written_to = -1
+        self._written_to, self._intervals_to_s = -1, -math.inf
         self._host = socket.gethostname()
         self.folder = Folder(path)
         self._store: Store
@@ -180,8 +182,9 @@ class SessionLog:
         return ""
 
     def __call__(self, frames: Frames) -> None:
-        """Keep the rows that these frames complete [sink-thread]."""
+        """Keep the rows, and intervals, that these frames complete [sink-thread]."""
         self._keep(self.table.rows(frames))
+        self._keep_intervals()
         if self.table.rows.reached_s >= self.table.rows.to_s:
             self.done.set()
 
@@ -192,6 +195,7 @@ class SessionLog:
         """
         if snapshot.sample > self.table.rows.to_s * self.table.sound.fs:
             return
+        self._keep_intervals()  # those that end in frames that the rows have yet to take
         saved = Saved(
             self.run,
             snapshot.sample,
@@ -229,8 +233,10 @@ class SessionLog:
 
     def ended(self, end_s: float | None) -> None:
         """Write what is left, and close; told by an engine [sink-thread]."""
-        if end_s is not None and not self._closed:
-            self._keep(self.table.rows.rest(end_s))
+        if not self._closed:
+            if end_s is not None:
+                self._keep(self.table.rows.rest(end_s))
+            self._keep_intervals(self.table.rows.reached_s if end_s is None else end_s)
         self.close()
 
     def close(self, timeout: float | None = None) -> bool:
@@ -297,6 +303,7 @@ class SessionLog:
             raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
         last = Session(self.path).last_sample(saved.run)
         self._written_to = max(saved.written_to, last)
+        self._intervals_to_s = Session(self.path).last_interval_s(saved.run)
         self._saved = saved
         self.engine_state = saved.engine
 
@@ -308,6 +315,17 @@ class SessionLog:
             for event in self._happened(rows):
                 self._put(Told(event))
             self._put(rows)
+
+    def _keep_intervals(self, end_s: float | None = None) -> None:
+        """Have intervals written that have ended, and that the folder has not yet."""
+        if self.table.rows.intervals is None:
+            return
+        found = self.table.rows.intervals_ended(end_s)
+        if len(found) and found["end_s"][0] <= self._intervals_to_s:
+            found = found.where(found["end_s"] > self._intervals_to_s)
+        if len(found):
+            with self._changed:
+                self._waiting.intervals.append(found)
 
     def _put(self, item: Rows | Told) -> None:
         with self._changed:
@@ -390,9 +408,9 @@ class SessionLog:
             given, self._waiting = self._waiting, _Waiting()
             self._changed.notify_all()
         self._afterwards = given.afterwards or self._afterwards
-        if given.count:
+        if given.count or given.intervals:
             self._at_store = given.count
-            self._store.write(_joined(given.rows), list(given.told))
+            self._store.write(_joined(given.rows), list(given.told), _joined(given.intervals))
             self._at_store = 0
         self._write_sound()
         if self._afterwards is not None:

@@ -17,7 +17,6 @@ from amt_stream.session.files import (
     GrowingFile,
     SessionError,
     give_name,
-    new_name,
     sha256_of,
 )
 from amt_stream.session.folder import PARQUET, Folder
@@ -46,12 +45,11 @@ class ParquetParts(TextParts):
         refuse_no_parquet()
         super().__init__(folder, "jsonl", header)
 
-    def _new(self, what: str, ending: str) -> GrowingFile:
-        endings = (ending, PARQUET) if what == "rows" else (ending,)
-        return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", *endings))
+    def _new(self, what: str, *endings: str) -> GrowingFile:
+        return super()._new(what, *endings, *(() if what == "events" else (PARQUET,)))
 
     def _close_part(self, file: GrowingFile) -> None:
-        if file is not self._rows or not file.size:
+        if file is self._events or not file.size:
             super()._close_part(file)
             return
         path = file.path.with_suffix(PARQUET)

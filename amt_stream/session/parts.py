@@ -1,4 +1,4 @@
-"""Rows and events in text files by the hour."""
+"""Rows, events and intervals in text files by the hour."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import numpy as np
 
 from amt_stream.frames import Event
 from amt_stream.outputs import FORMATS, Writer
-from amt_stream.rows import Rows
+from amt_stream.rows import Rows, header_of_intervals
 from amt_stream.session.files import GrowingFile, new_name
 from amt_stream.session.folder import Folder
 
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 
 
 class Store(Protocol):
-    """Where rows and events of a session go; all of it raises OSError.
+    """Where rows, events and intervals of a session go; all of it raises OSError.
 
     What was given to `write` is kept until it is on the disk: after an error `flush` goes on.
     """
@@ -42,7 +42,9 @@ class Store(Protocol):
         """Whether what it writes still has its name."""
         ...
 
-    def write(self, rows: Rows | None, told: Sequence[Told]) -> None: ...
+    def write(
+        self, rows: Rows | None, told: Sequence[Told], intervals: Rows | None = None
+    ) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -139,13 +141,20 @@ class TextParts:
         self._writer: Writer | None = None
         self._rows: GrowingFile | None = None
         self._events: GrowingFile | None = None
+        self._intervals: GrowingFile | None = None
         self._head, self._hour = b"", ""
 
     @property
     def there(self) -> bool:
-        return all(file.there for file in (self._rows, self._events) if file is not None)
+        return all(file.there for file in self._files)
 
-    def write(self, rows: Rows | None, told: Sequence[Told]) -> None:
+    @property
+    def _files(self) -> list[GrowingFile]:
+        """Those that are open."""
+        files = self._rows, self._events, self._intervals
+        return [file for file in files if file is not None]
+
+    def write(self, rows: Rows | None, told: Sequence[Told], intervals: Rows | None = None) -> None:
         if told:  # first: rows with a hole in them are never without what tells of it
             lines = "".join(event_line(event) for event, _ in told).encode()
             self._steps.append(partial(self._put_events, lines))
@@ -154,6 +163,14 @@ class TextParts:
                 self._header = header
                 self._hours.end()
             self._take(some)
+        if intervals is not None:
+            text = io.StringIO()
+            writer = FORMATS[self._format](text, header_of_intervals(self._header()))
+            writer.write(intervals.where(slice(0)))
+            head = text.tell()
+            writer.write(intervals)
+            data = text.getvalue()
+            self._steps.append(partial(self._put_intervals, data[:head], data[head:]))
         self.flush()
 
     def _take(self, rows: Rows) -> None:
@@ -174,10 +191,9 @@ class TextParts:
             self._steps.popleft()
 
     def reopen(self) -> None:
-        for file in (self._rows, self._events):
-            if file is not None:
-                file.close()
-        self._rows = self._events = None
+        for file in self._files:
+            file.close()
+        self._rows = self._events = self._intervals = None
 
     def close(self) -> None:
         self._steps.append(self._close_parts)
@@ -201,12 +217,19 @@ class TextParts:
 
     def _put_events(self, data: bytes) -> None:
         if self._events is None:
-            self._hour = self._hour or hour_of(np.datetime64("NaT"))
             self._events = self._new("events", ".jsonl")
         self._events.write(data)
 
-    def _new(self, what: str, ending: str) -> GrowingFile:
-        return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", ending))
+    def _put_intervals(self, head: str, data: str) -> None:
+        if self._intervals is None:
+            self._intervals = self._new("intervals", f".{self._format}")
+        if not self._intervals.size:
+            self._intervals.write(head.encode())
+        self._intervals.write(data.encode())
+
+    def _new(self, what: str, *endings: str) -> GrowingFile:
+        self._hour = self._hour or hour_of(np.datetime64("NaT"))
+        return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", *endings))
 
     def _close_parts(self) -> None:
         if self._rows is not None:
@@ -215,6 +238,9 @@ class TextParts:
         if self._events is not None:
             self._close_part(self._events)
             self._events = None
+        if self._intervals is not None:
+            self._close_part(self._intervals)
+            self._intervals = None
 
     def _close_part(self, file: GrowingFile) -> None:
         if file.size:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -18,7 +19,7 @@ from amt_stream.session.files import LONGEST_LINE, SessionError, told
 from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions
 from amt_stream.session.parquet import rows_in
 
-WORDS = ("utc", "fault", "settling_columns")
+WORDS = ("utc", "local", "fault", "settling_columns")
 MOST_SAMPLES = (1 << 63) - 1
 """What counts samples is of 64 bits."""
 
@@ -28,7 +29,7 @@ LONGEST_S = 1e9
 UNREAD = KeyError, OverflowError, TypeError, ValueError
 """What a number or a name that is none raises where it is read."""
 
-TRUTHS = ("settling", "calibrated")
+TRUTHS = ("settling", "calibrated", "partial")
 
 
 class Session:
@@ -77,17 +78,28 @@ class Session:
 
     def rows(self, run: int | None = None) -> Generator[dict[str, Any]]:
         """The rows of a run, of the last one by default, each as a dict by column."""
-        run = max(self.runs) if run is None else run
+        yield from self._table("rows", max(self.runs) if run is None else run)
+
+    def intervals(self, run: int | None = None) -> list[dict[str, Any]]:
+        """The table of intervals of a run, by default of the last one, as `rows`."""
+        return [*self._table("intervals", max(self.runs) if run is None else run)]
+
+    def _table(self, table: str, run: int) -> Generator[dict[str, Any]]:
         if (self.path / DATABASE).exists():
             with told_of_database(self.path / DATABASE), opened(self.path) as connection:
-                yield from _selected(connection, "rows", run)
-        for path in self.files(run, "rows"):
+                yield from _selected(connection, table, run)
+        for path in self.files(run, table):
             with told(path, "read"):
                 yield from ROWS_IN[path.suffix](path)
 
     def last_sample(self, since: int) -> int:
         """Where the last row stands of all runs from `since` on; -1 where there is none."""
         return max((self._last_of(run) for run in self.runs if run >= since), default=-1)
+
+    def last_interval_s(self, since: int) -> float:
+        """Where the last interval ends of all runs from `since` on, in seconds of sound."""
+        ends = (row["end_s"] for run in self.runs if run >= since for row in self.intervals(run))
+        return max((end for end in ends if isinstance(end, float)), default=-math.inf)
 
     def _last_of(self, run: int) -> int:
         last: Any = None

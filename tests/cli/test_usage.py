@@ -39,7 +39,7 @@ def test_version(run):
         (["analyze"], "FILE"),
         (["meter", "-c", "1,2,3"], "give one channel (1), or two"),
         (["meter", "-c", "0"], "give one channel"),
-        (["meter", "--step-ms", "2.5"], "not a whole number from 1 to 60000 ms"),
+        (["meter", "--step-ms", "2.5"], "not a whole number from 1 to 86400000 ms"),
         (["meter", "--duration", "0"], "not a number from"),
         (["meter", "--field", "far"], "invalid choice: 'far'"),
         (["meter", "--full-scale-db", "nan"], "not a number from 0 to 250 dB SPL"),

@@ -8,7 +8,7 @@ from amt_stream.calibration import Calibration
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
-from amt_stream.rows import JoinedRows, Rows, choose, readings_of
+from amt_stream.rows import Intervals, JoinedRows, Rows, choose, readings_of
 from amt_stream.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
 
 FS = 48000
@@ -28,19 +28,28 @@ class Meters:
     """Models by name on one channel of sound, and their rows: an engine without its threads."""
 
     def __init__(
-        self, names, step_ms=10, columns=None, block_ms=10.0, pass_on=lambda frames: [frames]
+        self,
+        names,
+        step_ms=10,
+        columns=None,
+        block_ms=10.0,
+        pass_on=lambda frames: [frames],
+        interval=None,
+        epoch=lambda audio_s: math.nan,
     ):
         readings = readings_of(names, 1)
         if columns is not None:
             choose(readings, columns)
-        self.table, self.size = JoinedRows(readings, step_ms, FS), round(block_ms * FS / 1000)
+        intervals = None if interval is None else Intervals(readings_of(names, 1), interval)
+        self.table = JoinedRows(readings, step_ms, FS, intervals=intervals)
+        self.size = round(block_ms * FS / 1000)
         self.parts, self.pass_on = [], pass_on
         self.measurements = [
             Measurement(
                 ReadyModel(MODELS[name](), FS, block_ms, 1),
                 [Listener(slice(0, 1), 1, FULL_SCALE)],
                 emit=self.emit,
-                epoch=lambda audio_s: math.nan,
+                epoch=epoch,
                 model_changed=lambda ready: None,
                 name=name,
             )

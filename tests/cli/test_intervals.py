@@ -1,0 +1,71 @@
+"""`--interval` of `analyze`, `meter` and their logs, as somebody types it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from amt_stream import measure
+from amt_stream.session import Session
+
+
+@pytest.fixture
+def sound(sound_file):
+    rng = np.random.default_rng(5)
+    return sound_file(0.01 * rng.standard_normal(round(6.3 * 48000)) * np.linspace(0.1, 1, 302400))
+
+
+def test_analyze_writes_a_table_of_intervals(said, sound, tmp_path):
+    typed = ["analyze", sound, "--model", "spl", "--interval", "2s", "--full-scale-db", "100"]
+    status, out, _ = said(*typed, "--out", "table.jsonl")
+    assert status == 0
+    header, *rows, summary = map(json.loads, (tmp_path / "table.jsonl").read_text().splitlines())
+    m = measure(sound, models="spl", calibration=100.0, interval=2)
+    assert rows == [*m.intervals]
+    assert [row["partial"] for row in rows] == [False, False, False, True]
+    assert header["header"]["interval"] == {"seconds": 2, "clock": "elapsed time"}
+    assert summary["summary"]["laeq_db"] == m.summary["laeq_db"]
+    status, out, _ = said(
+        *typed, "--summary", "--began", "2026-03-29T01:59:57+01:00", "--zone", "Europe/Berlin"
+    )
+    told = json.loads(out)
+    assert [row["local"] for row in told["intervals"]] == [
+        *("2026-03-29T01:59:57+01:00", "2026-03-29T01:59:58+01:00"),
+        *("2026-03-29T03:00:00+02:00", "2026-03-29T03:00:02+02:00"),
+    ]
+
+
+def test_meter_writes_intervals_and_a_log_keeps_them(run, sound, tmp_path):
+    typed = ["meter", "--source", sound, "--fast", "--model", "spl", "--interval", "1s"]
+    done = run(*typed, "--format", "csv", "--log", "night")
+    assert done.status == 0, done.err
+    kept = Session(tmp_path / "night").intervals()
+    assert done.rows["laeq_db"].tolist() == [row["laeq_db"] for row in kept]
+    assert len(kept) == 7
+    assert len([*Session(tmp_path / "night").rows()]) == 64
+
+
+@pytest.mark.parametrize(
+    ("typed", "said_of_it"),
+    [
+        (["meter", "--interval", "15min"], "--interval is of what is written: add --log PATH"),
+        (["meter", "--interval", "7min", "--format", "csv"], "of which a day has a whole number"),
+        (["meter", "--interval", "soon", "--format", "csv"], "is no length of time"),
+        (["analyze", "x.wav", "--interval", "1h", "--zone", "Mars"], "is no time zone"),
+        (["analyze", "x.wav", "--began", "noon"], "is no moment"),
+        (["analyze", "x.wav", "--began", "22:00"], "has no date"),
+        (["analyze", "x.wav", "--from", "soon"], "nor as 1h30m"),
+    ],
+)
+def test_what_is_no_interval_is_refused(said, typed, said_of_it):
+    status, _, err = said(*typed)
+    assert status == 2
+    assert said_of_it in err
+
+
+def test_a_row_an_hour_and_a_part_as_a_clock_tells_it(said, sound, tmp_path):
+    typed = ["analyze", sound, "--model", "spl", "--out", "rows.jsonl", "--force"]
+    assert said(*typed, "--step-ms", 3_600_000)[0] == 0
+    assert said(*typed, "--from", "0m1s", "--to", "2s")[0] == 0
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()[1:-1]]
+    assert (rows[0]["time_s"], rows[-1]["time_s"]) == (1.0, 2.0)
