@@ -95,6 +95,7 @@ from .scales import gaindb as gaindb
 from .scales import zwicker_phon as zwicker_phon
 from .stages import BS1770 as BS1770
 from .stages import AdaptLoop as AdaptLoop
+from .stages import BandsOutput as BandsOutput
 from .stages import BinauralInhibition as BinauralInhibition
 from .stages import BinauralLoudness as BinauralLoudness
 from .stages import BrokenStickCompression as BrokenStickCompression
@@ -128,6 +129,7 @@ from .stages import Moore2016SpecificLoudness as Moore2016SpecificLoudness
 from .stages import Moore2016TemporalIntegration as Moore2016TemporalIntegration
 from .stages import NarrowBandOutput as NarrowBandOutput
 from .stages import NarrowBandSpectrum as NarrowBandSpectrum
+from .stages import Octaves as Octaves
 from .stages import OuterMiddleEarFilter as OuterMiddleEarFilter
 from .stages import PowerCompression as PowerCompression
 from .stages import Resample as Resample
@@ -140,7 +142,6 @@ from .stages import SpatialSmoothing as SpatialSmoothing
 from .stages import SpecificLoudness as SpecificLoudness
 from .stages import ThirdOctaveLevels as ThirdOctaveLevels
 from .stages import ThirdOctaves as ThirdOctaves
-from .stages import ThirdOctavesOutput as ThirdOctavesOutput
 from .stages import ZwickerLoudness as ZwickerLoudness
 from .streaming import Stage as Stage
 from .streaming import State as State

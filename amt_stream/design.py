@@ -264,58 +264,62 @@ def frame_lengths(fs: int, frame_rate: int) -> tuple[int, ...]:
     return tuple(np.diff(ends).tolist())
 
 
-THIRD_OCTAVE_ORDER = 4
-"""Of the low-pass behind each third-octave filter: eight poles. Three would do for class 1 of IEC
+BAND_ORDER = 4
+"""Of the low-pass behind each filter of a band: eight poles. Three would do for class 1 of IEC
 61260-1, but for bands near half the sampling rate, whose lower skirts the bilinear transform
 flattens."""
 
-HALF_BAND = 10**0.05
-"""From a midband frequency to the upper edge of its third octave."""
+OCTAVE = 10**0.3
+"""From a midband frequency to that of the next octave, in the base-10 system."""
 
-NARROWED = math.sin(math.pi / (2 * THIRD_OCTAVE_ORDER)) / (math.pi / (2 * THIRD_OCTAVE_ORDER))
+NARROWED = math.sin(math.pi / (2 * BAND_ORDER)) / (math.pi / (2 * BAND_ORDER))
 """By so much a filter is narrower than its band at -3 dB, so that of white noise it lets through
 what an ideal one would."""
 
 TOPMOST = 0.4999
 """Of the sampling rate, the upper edge of a filter whose band ends beyond half of it."""
 
-FORGETS, RISES = 32.0, 20.0
-"""Cycles of a midband until its filter has forgotten a sound 50 dB louder; until it has risen."""
+FORGETS, RISES = 32.0 / 3, 20.0 / 3
+"""Cycles of the midband until the filter of an octave has forgotten a sound 50 dB louder; until it
+has risen. Those of a part of an octave take as many times longer as it is narrower."""
 
 
-def third_octave(f: float, fs: float) -> np.ndarray:
-    """Sections (4, 6) of the filter of the third octave around `f` Hz, gain 1 there.
+def octave_band(f: float, fs: float, fraction: int = 1) -> np.ndarray:
+    """Sections (4, 6) of the filter of the octave around `f` Hz, or of a fraction; gain 1 there.
 
     A Butterworth filter by the bilinear transform. A band that ends beyond half the sampling rate
     is open at the top.
     """
-    edges = f * HALF_BAND**-NARROWED, f * HALF_BAND**NARROWED
-    if f * HALF_BAND >= fs / 2:
-        edges = f / HALF_BAND, TOPMOST * fs
-    sections = butterworth(THIRD_OCTAVE_ORDER, edges, fs, "band")
-    sections[:, :3] *= sections_gain(sections, f, fs) ** (-1 / THIRD_OCTAVE_ORDER)
+    half = OCTAVE ** (0.5 / fraction)
+    edges = f * half**-NARROWED, f * half**NARROWED
+    if f * half >= fs / 2:
+        edges = f / half, TOPMOST * fs
+    sections = butterworth(BAND_ORDER, edges, fs, "band")
+    sections[:, :3] *= sections_gain(sections, f, fs) ** (-1 / BAND_ORDER)
     return sections
 
 
-def third_octave_midbands(low_hz: float, high_hz: float) -> np.ndarray:
-    """Exact midband frequencies in Hz of the third octaves from `low_hz` to `high_hz`, nominally.
+def octave_midbands(low_hz: float, high_hz: float, fraction: int = 1) -> np.ndarray:
+    """Exact midband frequencies in Hz of octaves, or of thirds, from `low_hz` to `high_hz`.
 
-    1 kHz times powers of 10^0.1, the base-10 system of IEC 61260-1:2014, 5.3. Raises ValueError for
-    frequencies that are not positive, or do not rise.
+    1 kHz times powers of 10^0.3 or 10^0.1, the base-10 system of IEC 61260-1:2014, 5.3: those next
+    to the frequencies given. Raises ValueError for frequencies that are not positive, or do not
+    rise.
     """
     if not 0 < low_hz <= high_hz < np.inf:
         raise ValueError(
-            f"third octaves from {low_hz} to {high_hz} Hz: give two frequencies above 0 that rise"
+            f"bands from {low_hz} to {high_hz} Hz: give two frequencies above 0 that rise"
         )
-    first, last = (round(10 * math.log10(f / 1000)) for f in (low_hz, high_hz))
-    return np.asarray(1000 * 10 ** (np.arange(first, last + 1) / 10))
+    tenths = 3 / fraction  # of a decade, from band to band
+    first, last = (round(10 * math.log10(f / 1000) / tenths) for f in (low_hz, high_hz))
+    return np.asarray(1000 * 10 ** (tenths * np.arange(first, last + 1) / 10))
 
 
 NOMINAL = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
 """Nominal midband frequencies of the third octaves of a decade (IEC 61260-1:2014, Annex E)."""
 
 
-def nominal_third_octave(f: float) -> float:
-    """What the third octave around `f` Hz is called, as 31.5 of 31.62 Hz."""
+def nominal_midband(f: float) -> float:
+    """What the third octave or the octave around `f` Hz is called, as 31.5 of 31.62 Hz."""
     decades, place = divmod(round(10 * math.log10(f)), 10)
     return round(NOMINAL[place] * 10.0**decades, 6)

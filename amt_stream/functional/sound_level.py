@@ -10,36 +10,48 @@ from torch import Tensor
 from amt_stream.functional.direct_form import direct_form
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
 from amt_stream.functional.first_order import first_order
+from amt_stream.functional.lanes import lanes_of, put, where
 from amt_stream.functional.operators import operator
-from amt_stream.functional.peak import _peaks, framed, peaks, per_frame, whole_frames
+from amt_stream.functional.peak import frame_peak, framed, largest, peaks, per_frame, whole_frames
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.functional.state_space import state_space
 
 WEIGHTINGS = 3
 """Frequency weightings A, C, Z, in this order."""
 
-LEVELS = 7
-"""Time-weighted mean squares: F of A, C and Z, S of A, C and Z, I of A, in this order."""
+SPEEDS = 3
+"""Time weightings F, S and I, in this order."""
 
-FILTER_STATES, POWER_STATES = 7, LEVELS + 1
+LEVELS = SPEEDS * WEIGHTINGS
+"""Time-weighted mean squares: F of A, C and Z, then S, then I of them."""
+
+FILTER_STATES, POWER_STATES = 7, LEVELS + WEIGHTINGS
+"""Of the powers: those of F, S and I before it is held, then what I holds, of A, C and Z each."""
 
 COEFFICIENTS = (4, 6, 3, 1, 1)
 """How many coefficients are of high-passes, low-pass, time weightings, gain and decay."""
+
+SIDE = 4
+"""A, C and Z side by side in one register of float64, and one more that stays empty."""
+
+_lanes = lanes_of(SIDE)
 
 
 class Frames(NamedTuple):
     """What is in each frame, in the dtype of the sound; powers are in Pa^2.
 
     mean_square: (..., 3, frame) of `WEIGHTINGS`
-    last, highest, lowest: (..., 7, frame) of `LEVELS`, over the samples of the frame
-    c_peak: (..., frame) largest magnitude of the C-weighted pressure, between its samples too
+    last, highest, lowest: (..., 9, frame) of `LEVELS`, over the samples of the frame
+    impulse: (..., 3, frame) mean of I over the frame, of `WEIGHTINGS`
+    peak: (..., 3, frame) largest magnitude of the weighted pressure, between its samples too
     """
 
     mean_square: Tensor
     last: Tensor
     highest: Tensor
     lowest: Tensor
-    c_peak: Tensor
+    impulse: Tensor
+    peak: Tensor
 
 
 class Coefficients(NamedTuple):
@@ -82,26 +94,13 @@ class FilterState(NamedTuple):
     lowest: float
 
 
-class PowerState(NamedTuple):
-    """The values of `LEVELS` by name, in their order; `held` is I of A, held."""
-
-    a_fast: float
-    c_fast: float
-    z_fast: float
-    a_slow: float
-    c_slow: float
-    z_slow: float
-    a_impulse: float
-    held: float
-
-
-SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS)
-"""Rows of each field of `Frames` but the last."""
+SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS, WEIGHTINGS, WEIGHTINGS)
+"""Rows of each field of `Frames`."""
 
 
 def states(phases: Tensor) -> int:
     """How long the last axis of the state of `sound_levels` is."""
-    return FILTER_STATES + POWER_STATES + phases.shape[1] - 1
+    return FILTER_STATES + POWER_STATES + WEIGHTINGS * (phases.shape[1] - 1)
 
 
 def sound_levels(
@@ -112,14 +111,15 @@ def sound_levels(
     lengths: samples of one frame after another, over and over; time is a multiple of their sum
     coefficients: (15,) float64: `Coefficients`, high-passes as `first_order` has them
     phases: (phase, tap), between samples, as of `peaks`
-    zi, zf: (..., 15 + taps - 1) float64: `FilterState`, `PowerState`, the C-weighted samples before
+    zi, zf: (..., 19 + 3 (taps - 1)) float64: `FilterState`, powers as of `POWER_STATES`, and the
+        samples before, weighted with A, C and Z
     """
     lead, time = signal_axes("sound_levels", "x", x, 1)
     frames = whole_frames("sound_levels", time, lengths)
     finer, taps = last_axes("sound_levels", "phases", phases, 2)
     table = (max(1, finer), max(1, taps))
     fit("sound_levels", x.dtype, ("phases", phases, table))
-    state = (*lead, FILTER_STATES + POWER_STATES + table[1] - 1)
+    state = (*lead, FILTER_STATES + POWER_STATES + WEIGHTINGS * (table[1] - 1))
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
     if torch.compiler.is_compiling():
@@ -128,7 +128,6 @@ def sound_levels(
     if compiled(x, coefficients, phases, zi):
         rows, after = array(x).reshape(-1, time), array(zi).copy()
         y = np.empty((len(rows), sum(SIZES), frames), rows.dtype)
-        c_peaks = np.empty((2, len(rows), frames), rows.dtype)
         _sound_levels(
             rows,
             np.array(lengths),
@@ -136,26 +135,26 @@ def sound_levels(
             array(phases),
             after.reshape(-1, after.shape[-1]),
             y,
-            c_peaks,
         )
-        powers = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
-        mean_square, last, highest, lowest = powers.split_with_sizes(SIZES, -2)
-        c_peak = torch.from_numpy(c_peaks[1].reshape(*lead, frames))
-        return Frames(mean_square, last, highest, lowest, c_peak), torch.from_numpy(after)
+        told = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
+        return Frames(*told.split_with_sizes(SIZES, -2)), torch.from_numpy(after)
     high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)
-    sizes = FILTER_STATES, POWER_STATES, phases.shape[1] - 1
+    sizes = FILTER_STATES, POWER_STATES, WEIGHTINGS * (phases.shape[1] - 1)
     filters, powers, past = zi.split(sizes, -1)
     pressures, filters = _weighted(x.double(), high, low, gain, filters)
-    squares = torch.stack(pressures, -2).square()
+    squares = pressures.square()
     levels, powers = _time_weighted_plainly(squares, smoothing, decay, powers)
-    _, c_peak, past = peaks(pressures[1].to(x.dtype), phases, lengths, past.to(x.dtype))
+    past = past.unflatten(-1, (WEIGHTINGS, -1)).to(x.dtype)
+    _, peak, past = peaks(pressures.to(x.dtype), phases, lengths, past)
+    impulse = levels[..., -WEIGHTINGS:, :]
     return Frames(
         per_frame(lambda v: v.mean(-1), squares, lengths).to(x.dtype),
         per_frame(lambda v: v[..., -1], levels, lengths).to(x.dtype),
         per_frame(lambda v: v.amax(-1), levels, lengths).to(x.dtype),
         per_frame(lambda v: v.amin(-1), levels, lengths).to(x.dtype),
-        c_peak,
-    ), torch.cat([filters, powers, past.double()], -1)
+        per_frame(lambda v: v.mean(-1), impulse, lengths).to(x.dtype),
+        peak,
+    ), torch.cat([filters, powers, past.flatten(-2).double()], -1)
 
 
 def _like_frames(
@@ -163,48 +162,49 @@ def _like_frames(
 ) -> tuple[Tensor, ...]:
     one = framed(x, lengths, x)
     several = (one.new_empty(*x.shape[:-1], size, one.shape[-1]) for size in SIZES)
-    return *several, one, zi.new_empty(zi.shape)
+    return *several, zi.new_empty(zi.shape)
 
 
 @operator(_like_frames)
 def _sound_level_frames(
     x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     frames, zf = sound_levels(x, tuple(lengths), coefficients, phases, zi)
     return *frames, zf
 
 
 def _weighted(
     x: Tensor, high: Tensor, low: Tensor, gain: Tensor, zi: Tensor
-) -> tuple[list[Tensor], Tensor]:
-    """Pressures weighted with A, C and Z, (..., time) each, and the next states."""
+) -> tuple[Tensor, Tensor]:
+    """Pressures weighted with A, C and Z (..., 3, time), and the next states."""
     twice, second, third, lowest = high.unbind()
     y, f1 = first_order(x, twice, zi[..., :2], high=True)
     c, f4 = direct_form(y, low[None, :3], low[None, 3:], zi[..., None, 2:4])
     y, f2 = first_order(c, second, zi[..., 4:5], high=True)
     y, f3 = first_order(y, third, zi[..., 5:6], high=True)
     z, f0 = first_order(x, lowest, zi[..., 6:], high=True)
-    return [gain * y, c, z], torch.cat([f1, f4.squeeze(-2), f2, f3, f0], -1)
+    weighted = torch.stack([gain * y, c, z], -2)
+    return weighted, torch.cat([f1, f4.squeeze(-2), f2, f3, f0], -1)
 
 
 def _time_weighted_plainly(
     squares: Tensor, smoothing: Tensor, decay: Tensor, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """`LEVELS` (..., 7, time) of squares (..., 3, time) in A, C and Z, and the next states."""
+    """`LEVELS` (..., 9, time) of squares (..., 3, time) in A, C and Z, and the next states."""
     # Not by lists of indices, which would come from the host in every step.
-    new = torch.cat([smoothing[:2].repeat_interleave(3), smoothing[2:]])
+    new = smoothing.repeat_interleave(WEIGHTINGS)
     keep = 1 - new
     y, zf = state_space(
-        torch.cat([squares, squares, squares[..., :1, :]], -2),
+        torch.cat([squares] * SPEEDS, -2),
         keep[:, None, None],
         new[:, None],
         keep[:, None],
         new,
         zi[..., :LEVELS, None],
     )
-    held = held_maximum(y[..., -1, :], decay, zi[..., -1])
-    after = torch.cat([zf.squeeze(-1), held[..., -1:]], -1)
-    return torch.cat([y[..., :-1, :], held.unsqueeze(-2)], -2), after
+    held = held_maximum(y[..., -WEIGHTINGS:, :], decay, zi[..., LEVELS:])
+    after = torch.cat([zf.squeeze(-1), held[..., -1]], -1)
+    return torch.cat([y[..., :-WEIGHTINGS, :], held], -2), after
 
 
 def held_maximum(x: Tensor, decay: Tensor, zi: Tensor) -> Tensor:
@@ -227,86 +227,67 @@ def _coefficients(c: Array) -> Coefficients:
 
 
 @kernel
-def _put(s: Array, values: FilterState | PowerState) -> None:
+def _put(s: Array, values: FilterState) -> None:
     for i in range(len(values)):
         s[i] = values[i]
 
 
 @kernel
 def _sound_levels(
-    x: Array,
-    lengths: Array,
-    coefficients: Array,
-    phases: Array,
-    state: Array,
-    y: Array,
-    c_peaks: Array,
+    x: Array, lengths: Array, coefficients: Array, phases: Array, state: Array, y: Array
 ) -> None:
     longest = 0
     for length in lengths:
         longest = max(longest, length)
-    pressure, squares = np.empty((2, longest)), np.empty((WEIGHTINGS, longest))
-    levels, out = np.empty((LEVELS, longest)), np.empty(y.shape[1])
+    pressure, weighted = np.empty(longest), np.empty((longest, SIDE))
     known, past = FILTER_STATES + POWER_STATES, phases.shape[1] - 1
-    c = np.empty((x.shape[0], past + x.shape[1]), x.dtype)
+    # What a peak may lie in: the frame with what was before it.
+    near = np.empty((WEIGHTINGS, past + longest), x.dtype)
+    finer = np.empty(longest, x.dtype)
+    powers, out = np.zeros((SPEEDS + 1, SIDE)), np.empty((1 + 3 * SPEEDS + 1, SIDE))
     for r in range(x.shape[0]):
-        for k in range(past):
-            c[r, k] = state[r, known + k]
+        for k in range(WEIGHTINGS):
+            for i in range(past):
+                near[k, i] = state[r, known + past * k + i]
+            for i in range(SPEEDS + 1):
+                powers[i, k] = state[r, FILTER_STATES + WEIGHTINGS * i + k]
         start = 0
         for n in range(y.shape[2]):
             length = lengths[n % lengths.size]
             for t in range(length):
-                pressure[0, t] = x[r, start + t]
+                pressure[t] = x[r, start + t]
             # The same for sound of either dtype, which is then compiled once.
-            _frame(pressure, coefficients, state[r], squares, levels, length, out)
-            for t in range(length):
-                c[r, past + start + t] = pressure[1, t]
-            for k in range(out.size):
-                y[r, k, n] = out[k]
+            _weigh(pressure, coefficients, state[r], weighted, length)
+            _time_weighted(weighted, coefficients, powers, length, out)
+            for k in range(WEIGHTINGS):
+                for i in range(out.shape[0]):
+                    y[r, WEIGHTINGS * i + k, n] = out[i, k]
+                for t in range(length):
+                    near[k, past + t] = weighted[t, k]
+                frame = near[k, : past + length]
+                y[r, WEIGHTINGS * out.shape[0] + k, n] = frame_peak(
+                    frame, phases, finer[:length], largest(frame[past:], x.dtype.type(0))
+                )
+                for i in range(past):
+                    near[k, i] = near[k, length + i]
             start += length
-        for k in range(past):
-            state[r, known + k] = c[r, x.shape[1] + k]
-    _peaks(c, phases, lengths, c_peaks[0], c_peaks[1])
+        for k in range(WEIGHTINGS):
+            for i in range(past):
+                state[r, known + past * k + i] = near[k, i]
+            for i in range(SPEEDS + 1):
+                state[r, FILTER_STATES + WEIGHTINGS * i + k] = powers[i, k]
 
 
 @kernel
-def _frame(
-    pressure: Array,
-    coefficients: Array,
-    state: Array,
-    squares: Array,
-    levels: Array,
-    length: int,
-    out: Array,
+def _weigh(
+    pressure: Array, coefficients: Array, state: Array, weighted: Array, length: int
 ) -> None:
-    _weighted_squares(pressure, coefficients, state, squares, length)
-    _time_weighted(squares, coefficients, state, levels, length)
-    for k in range(WEIGHTINGS):
-        total = 0.0
-        for t in range(length):
-            total += squares[k, t]
-        out[k] = total / length
-    for k in range(LEVELS):
-        v = levels[k]
-        # NaN in a level stays to the end, where neither comparison holds.
-        highest = lowest = v[0]
-        for t in range(length):
-            highest = highest if highest > v[t] else v[t]
-            lowest = lowest if lowest < v[t] else v[t]
-        out[WEIGHTINGS + k] = v[length - 1]
-        out[WEIGHTINGS + LEVELS + k], out[WEIGHTINGS + 2 * LEVELS + k] = highest, lowest
-
-
-@kernel
-def _weighted_squares(
-    pressure: Array, coefficients: Array, state: Array, squares: Array, length: int
-) -> None:
+    """`weighted` (time, `SIDE`) becomes the pressure in A, C and Z, and 0."""
     k = _coefficients(coefficients)
     s = state[:FILTER_STATES]
     first, first_again, low, low_before, second, third, lowest = s
-    x, c = pressure
     for t in range(length):
-        p = x[t]
+        p = pressure[t]
         d = k.twice * (p - first)
         v = p - first - d
         first += 2 * d
@@ -316,7 +297,6 @@ def _weighted_squares(
         w = k.b0 * v + low
         low = k.b1 * v - k.a1 * w + low_before
         low_before = k.b2 * v - k.a2 * w
-        c[t] = w
         d = k.second * (w - second)
         v = w - second - d
         second += 2 * d
@@ -326,28 +306,53 @@ def _weighted_squares(
         d = k.lowest * (p - lowest)
         z = p - lowest - d
         lowest += 2 * d
-        squares[0, t], squares[1, t], squares[2, t] = v * v, w * w, z * z
+        weighted[t, 0], weighted[t, 1], weighted[t, 2], weighted[t, 3] = v, w, z, 0.0
     _put(s, FilterState(first, first_again, low, low_before, second, third, lowest))
 
 
 @kernel
 def _time_weighted(
-    squares: Array, coefficients: Array, state: Array, levels: Array, length: int
+    weighted: Array, coefficients: Array, powers: Array, length: int, out: Array
 ) -> None:
+    """`out` (11, `SIDE`) becomes the mean square, last, highest, lowest F, S, I, and the mean of I.
+
+    powers: (4, `SIDE`) of F, S and I, and what I holds, which become those after the frame
+    """
     k = _coefficients(coefficients)
-    s = state[FILTER_STATES : FILTER_STATES + POWER_STATES]
-    a_fast, c_fast, z_fast, a_slow, c_slow, z_slow, a_impulse, held = s
+    for i in range(SIDE):
+        out[0, i], out[1, i] = 0.0, np.inf
+    total, lowest = _lanes(out, 0, 0), _lanes(out, 1, 0)
+    fast, slow = _lanes(powers, 0, 0), _lanes(powers, 1, 0)
+    impulse, held = _lanes(powers, 2, 0), _lanes(powers, 3, 0)
+    mean, f_high, s_high, i_high = total, total, total, total
+    f_low, s_low, i_low = lowest, lowest, lowest
     for t in range(length):
-        a, c, z = squares[0, t], squares[1, t], squares[2, t]
-        a_fast += k.fast * (a - a_fast)
-        c_fast += k.fast * (c - c_fast)
-        z_fast += k.fast * (z - z_fast)
-        a_slow += k.slow * (a - a_slow)
-        c_slow += k.slow * (c - c_slow)
-        z_slow += k.slow * (z - z_slow)
-        a_impulse += k.impulse * (a - a_impulse)
-        held *= k.decay
-        held = held if held > a_impulse else a_impulse
-        levels[0, t], levels[1, t], levels[2, t] = a_fast, c_fast, z_fast
-        levels[3, t], levels[4, t], levels[5, t], levels[6, t] = a_slow, c_slow, z_slow, held
-    _put(s, PowerState(a_fast, c_fast, z_fast, a_slow, c_slow, z_slow, a_impulse, held))
+        x = _lanes(weighted, t, 0)
+        x = x * x
+        total = total + x
+        fast = fast + (x - fast) * k.fast
+        slow = slow + (x - slow) * k.slow
+        impulse = impulse + (x - impulse) * k.impulse
+        held = held * k.decay
+        held = where(held > impulse, held, impulse)
+        mean = mean + held
+        # NaN in a level stays to the end, where neither comparison holds.
+        f_high, f_low = where(f_high > fast, f_high, fast), where(f_low < fast, f_low, fast)
+        s_high, s_low = where(s_high > slow, s_high, slow), where(s_low < slow, s_low, slow)
+        i_high, i_low = where(i_high > held, i_high, held), where(i_low < held, i_low, held)
+    put(fast, powers, 0, 0)
+    put(slow, powers, 1, 0)
+    put(impulse, powers, 2, 0)
+    put(held, powers, 3, 0)
+    share = 1.0 / length
+    put(total * share, out, 0, 0)
+    put(fast, out, 1, 0)
+    put(slow, out, 2, 0)
+    put(held, out, 3, 0)
+    put(f_high, out, 4, 0)
+    put(s_high, out, 5, 0)
+    put(i_high, out, 6, 0)
+    put(f_low, out, 7, 0)
+    put(s_low, out, 8, 0)
+    put(i_low, out, 9, 0)
+    put(mean * share, out, 10, 0)

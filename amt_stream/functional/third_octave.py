@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.functional.lanes import lanes_of, put, where
 from amt_stream.functional.operators import operator
 from amt_stream.functional.peak import framed, per_frame, whole_frames
 from amt_stream.functional.shapes import fit, last_axes, signal_axes
@@ -24,6 +25,11 @@ SECTIONS = 4
 
 TIMED = 2
 """Time weightings F and S, in this order."""
+
+SIDE = 4
+"""Bands side by side, in one register of float64: so many leave room for all of their state."""
+
+_lanes = lanes_of(SIDE)
 
 
 class BandFrames(NamedTuple):
@@ -172,11 +178,23 @@ def _third_octaves(
     y: Array,
 ) -> None:
     """`states` (row, state, band) become the last ones; y: (row, 5, band, frame)."""
+    bands = gain.size
+    # Whole registers: their last bands hear nothing.
+    whole = -(-bands // SIDE) * SIDE
+    table, state = np.zeros((1 + 2 * SECTIONS, whole)), np.zeros((2 * SECTIONS + TIMED, whole))
+    out = np.empty((1 + 2 * TIMED, whole))
+    for b in range(bands):
+        table[0, b] = gain[b]
+        for k in range(2 * SECTIONS):
+            table[1 + k, b] = poles[k, b]
     longest = 0
     for n in range(lengths.size):
         longest = max(longest, lengths[n])
     frame = np.empty(longest)
     for r in range(x.shape[0]):
+        for k in range(state.shape[0]):
+            for b in range(bands):
+                state[k, b] = states[r, k, b]
         start = 0
         for n in range(y.shape[3]):
             length = lengths[n % lengths.size]
@@ -184,37 +202,75 @@ def _third_octaves(
             heard = frame[:length]
             for t in range(length):
                 heard[t] = x[r, start + t]
-            for b in range(gain.size):
-                _band(heard, gain[b], poles[:, b], smoothing, states[r, :, b], y[r, :, b, n])
+            for b in range(0, whole, SIDE):
+                _side_by_side(heard, table, b, smoothing, state, out)
+            for k in range(out.shape[0]):
+                for b in range(bands):
+                    y[r, k, b, n] = out[k, b]
             start += length
+        for k in range(state.shape[0]):
+            for b in range(bands):
+                states[r, k, b] = state[k, b]
 
 
 @kernel
-def _band(x: Array, gain: float, a: Array, smoothing: Array, s: Array, y: Array) -> None:
-    """A frame of one band: all of its state in registers, of which a band has just enough."""
+def _side_by_side(
+    x: Array, table: Array, b: int, smoothing: Array, state: Array, out: Array
+) -> None:
+    """A frame of the bands from `b` on."""
     new_f, new_s = smoothing
-    a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
-    s0, s1, s2, s3, s4, s5, s6, s7 = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-    level_f, level_s = s[8], s[9]
-    total = highest_f = highest_s = 0.0
+    for i in range(SIDE):
+        out[0, b + i] = 0.0
+    nothing = _lanes(out, 0, b)
+    gain = _lanes(table, 0, b)
+    a0, a1, a2, a3 = (
+        _lanes(table, 1, b),
+        _lanes(table, 2, b),
+        _lanes(table, 3, b),
+        _lanes(table, 4, b),
+    )
+    a4, a5, a6, a7 = (
+        _lanes(table, 5, b),
+        _lanes(table, 6, b),
+        _lanes(table, 7, b),
+        _lanes(table, 8, b),
+    )
+    # States with the other sign, so that each takes one operation.
+    s0, s1 = nothing - _lanes(state, 0, b), nothing - _lanes(state, 1, b)
+    s2, s3 = nothing - _lanes(state, 2, b), nothing - _lanes(state, 3, b)
+    s4, s5 = nothing - _lanes(state, 4, b), nothing - _lanes(state, 5, b)
+    s6, s7 = nothing - _lanes(state, 6, b), nothing - _lanes(state, 7, b)
+    level_f, level_s = _lanes(state, 8, b), _lanes(state, 9, b)
+    total = highest_f = highest_s = nothing
     for t in range(x.size):
-        u = x[t] * gain
-        v = u + s0
-        s0, s1 = s1 - a0 * v, -u - a1 * v
-        u = v + s2
-        s2, s3 = s3 - a2 * u, -v - a3 * u
-        v = u + s4
-        s4, s5 = s5 - a4 * v, -u - a5 * v
-        u = v + s6
-        s6, s7 = s7 - a6 * u, -v - a7 * u
+        u = gain * x[t]
+        v = u - s0
+        s0, s1 = s1 + a0 * v, u + a1 * v
+        u = v - s2
+        s2, s3 = s3 + a2 * u, v + a3 * u
+        v = u - s4
+        s4, s5 = s5 + a4 * v, u + a5 * v
+        u = v - s6
+        s6, s7 = s7 + a6 * u, v + a7 * u
         power = u * u
-        total += power
-        level_f += new_f * (power - level_f)
-        level_s += new_s * (power - level_s)
+        total = total + power
+        level_f = level_f + (power - level_f) * new_f
+        level_s = level_s + (power - level_s) * new_s
         # NaN in a level stays to the end, where no comparison holds.
-        highest_f = highest_f if highest_f > level_f else level_f
-        highest_s = highest_s if highest_s > level_s else level_s
-    s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7] = s0, s1, s2, s3, s4, s5, s6, s7
-    s[8], s[9] = level_f, level_s
-    y[0], y[1], y[2] = total / x.size, level_f, level_s
-    y[3], y[4] = highest_f, highest_s
+        highest_f = where(highest_f > level_f, highest_f, level_f)
+        highest_s = where(highest_s > level_s, highest_s, level_s)
+    put(nothing - s0, state, 0, b)
+    put(nothing - s1, state, 1, b)
+    put(nothing - s2, state, 2, b)
+    put(nothing - s3, state, 3, b)
+    put(nothing - s4, state, 4, b)
+    put(nothing - s5, state, 5, b)
+    put(nothing - s6, state, 6, b)
+    put(nothing - s7, state, 7, b)
+    put(level_f, state, 8, b)
+    put(level_s, state, 9, b)
+    put(total * (1.0 / x.size), out, 0, b)
+    put(level_f, out, 1, b)
+    put(level_s, out, 2, b)
+    put(highest_f, out, 3, b)
+    put(highest_s, out, 4, b)

@@ -177,14 +177,16 @@ class SoundLevelMeter(Meter):
         power: Powers,
         highest: Powers,
         lowest: Powers,
-        c_peak: Powers,
+        impulse: Powers,
+        peak: Powers,
         valid: NDArray[np.bool_] | None = None,
         since_s: Values | None = None,
         begin_s: float | None = None,
     ) -> Values:
         """Take frames into account; gives the columns (column, n) after each.
 
-        mean_square: (3, n) in Pa^2; power, highest, lowest: (7, n) in Pa^2; c_peak: (n,) in pascal
+        mean_square: (3, n) in Pa^2; power, highest, lowest: (9, n) in Pa^2
+        impulse: (3, n) in Pa^2; peak: (3, n) in pascal
         valid: (n,) which frames may count; all, where it is not given
         since_s: (n,) how long ago the last fault ended, which levels have to forget; where it is
             not given, each frame that is not valid is one
@@ -193,10 +195,11 @@ class SoundLevelMeter(Meter):
 
         A column is NaN where there is nothing yet, and not finite for silence.
         """
-        count = len(c_peak)
+        count = peak.shape[-1]
         if not count:
             return np.empty((len(self.columns), 0))
-        parts = mean_square, c_peak[None], highest, lowest[:LOWEST], power
+        power, highest, lowest = (v[: len(LEVELS)] for v in (power, highest, lowest))
+        parts = mean_square, peak[1:2], highest, lowest[:LOWEST], power
         frames = np.concatenate(parts, dtype=np.float64)
         known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid

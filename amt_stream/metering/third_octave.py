@@ -37,7 +37,7 @@ def forgotten_s(midbands: Values) -> tuple[Values, Values]:
 
     Its power (band,), and its levels F and S (2, band).
     """
-    memory = FORGETS / midbands
+    memory = 3 * FORGETS / midbands
     return memory, memory + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
 
 

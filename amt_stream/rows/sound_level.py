@@ -123,7 +123,7 @@ class SoundLevelReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)
-        power, there = frames.values.power, heard(frames)
+        power, there = frames.values.power[:, : len(LEVELS)], heard(frames)
         now = level_db(power if all_of(there) else np.where(there, power, np.nan))
         told = []
         for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.design import nominal_third_octave, third_octave_midbands
+from amt_stream.design import nominal_midband, octave_midbands
 from amt_stream.frames import Frames
 from amt_stream.metering import ThirdOctaveMeter
 from amt_stream.metering.third_octave import LEVELS, NAME, band_name, forgotten_s
@@ -21,7 +21,7 @@ WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
 class ThirdOctaveReadings(Readings):
     """Levels in third octaves: the higher of two channels in each band, and each of them.
 
-    model: the `ThirdOctaves` whose bands there are; without it, those from 12.5 Hz to 20 kHz
+    model: the `ThirdOctaves` whose bands there are; without it, those from 6.3 Hz to 20 kHz
     """
 
     kept = (*Readings.kept, "_meters")
@@ -29,7 +29,7 @@ class ThirdOctaveReadings(Readings):
 
     def __init__(self, channels: int, model: Any = None) -> None:
         self._channels = channels
-        usual = map(nominal_third_octave, third_octave_midbands(12.5, 20_000.0))
+        usual = map(nominal_midband, octave_midbands(6.3, 20_000.0, 3))
         self._nominal = tuple(usual if model is None else model.nominal)
         self._hz = {band_name(f): f for f in self._nominal}
         sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]

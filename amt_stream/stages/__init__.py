@@ -50,7 +50,7 @@ from amt_stream.stages.sharpness import Sharpness
 from amt_stream.stages.sound_level import SoundLevel, SoundLevelOutput
 from amt_stream.stages.specific_loudness import Moore2016SpecificLoudness, SpecificLoudness
 from amt_stream.stages.spectrum import RunningSpectrum
-from amt_stream.stages.third_octave import ThirdOctaves, ThirdOctavesOutput
+from amt_stream.stages.third_octave import BandsOutput, Octaves, ThirdOctaves
 from amt_stream.stages.zwicker import (
     CoreLoudness,
     ThirdOctaveLevels,
@@ -62,6 +62,7 @@ __all__ = [
     "BS1770",
     "AdaptLoop",
     "BS1770Output",
+    "BandsOutput",
     "BinauralInhibition",
     "BinauralLoudness",
     "BrokenStickCompression",
@@ -97,6 +98,7 @@ __all__ = [
     "Moore2016TemporalIntegration",
     "NarrowBandOutput",
     "NarrowBandSpectrum",
+    "Octaves",
     "OuterMiddleEarFilter",
     "PowerCompression",
     "Resample",
@@ -109,7 +111,6 @@ __all__ = [
     "SpecificLoudness",
     "ThirdOctaveLevels",
     "ThirdOctaves",
-    "ThirdOctavesOutput",
     "ZwickerLoudness",
     "ZwickerOutput",
 ]

@@ -40,19 +40,21 @@ class SoundLevelOutput(NamedTuple):
     """What meters of sound level are made of, 100 frames a second; powers are in Pa^2.
 
     10 lg(power / 4e-10) is a level in dB; silence has none. "Weighted" goes over A, C, Z; "timed"
-    over F of A, C and Z, S of A, C and Z, and I of A.
+    over F of A, C and Z, then S, then I of them.
 
     mean_square: over the frame, frequency-weighted (..., weighted, frame)
     power: frequency- and time-weighted, at the last sample of the frame (..., timed, frame)
     highest, lowest: the same over all samples of the frame
-    c_peak: C-weighted peak in pascal, between samples too (..., frame)
+    impulse: mean over the frame of what I shows (..., weighted, frame)
+    peak: frequency-weighted peak in pascal, between samples too (..., weighted, frame)
     """
 
     mean_square: Any
     power: Any
     highest: Any
     lowest: Any
-    c_peak: Any
+    impulse: Any
+    peak: Any
 
 
 class SoundLevel(Stage):
@@ -75,10 +77,10 @@ class SoundLevel(Stage):
     >>> import torch
     >>> meter = SoundLevel(fs=48000)
     >>> meter(torch.zeros(2, 4800)).power.shape
-    torch.Size([2, 7, 10])
+    torch.Size([2, 9, 10])
     """
 
-    out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1)
+    out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1, -1)
     keeps_double = ("coefficients", "past")
     input_unit = "pascal"
     frame_rate = FRAME_RATE
@@ -121,8 +123,8 @@ class SoundLevel(Stage):
         return SoundLevelOutput(*frames), {"past": past}
 
     def out_shape(self, shape: Shape) -> SoundLevelOutput:
-        timed = (*shape, LEVELS)
-        return SoundLevelOutput((*shape, WEIGHTINGS), timed, timed, timed, shape)
+        weighted, timed = (*shape, WEIGHTINGS), (*shape, LEVELS)
+        return SoundLevelOutput(weighted, timed, timed, timed, weighted, weighted)
 
 
 def frequency_weightings(fs: int) -> tuple[np.ndarray, np.ndarray, float]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.data import table
-from amt_stream.design import third_octave_midbands
+from amt_stream.design import octave_midbands
 from amt_stream.functional.zwicker import (
     POINTS,
     STEP,
@@ -26,7 +26,7 @@ from amt_stream.streaming import Pointwise, Shape, Stage, State, output
 FS = 48000
 """The sampling rate, in hertz, of the standard's filters."""
 
-CENTERS = third_octave_midbands(25.0, 12_500.0)
+CENTERS = octave_midbands(25.0, 12_500.0, 3)
 """Exact centers of the third-octave bands in Hz, 25 Hz to 12.5 kHz."""
 
 BANDS = 20

@@ -177,6 +177,7 @@ BUDGETS = {
     "launches of King2019": (lambda: amt.King2019(48000), (1,), 40),
     "launches of BS1770": (lambda: amt.BS1770(48000, 2), (1, 2), 40),
     "launches of SoundLevel": (lambda: amt.SoundLevel(48000), (1, 2), 80),
+    "launches of Octaves": (lambda: amt.Octaves(48000), (1, 2), 100),
     "launches of ThirdOctaves": (lambda: amt.ThirdOctaves(48000), (1, 2), 100),
     "launches for 64 listeners": (lambda: amt.Moore2016(48000), (64, 2), 100),
 }

@@ -151,6 +151,7 @@ CASES = {
     "SpatialSmoothing": Case(amt.SpatialSmoothing, (2, 3, 150), loudness),
     "SpecificLoudness": Case(partial(amt.SpecificLoudness, f_max=200.0), (2, 3, 17), level_db),
     "ThirdOctaveLevels": Case(amt.ThirdOctaveLevels, (2, 48)),
+    "Octaves": Case(partial(amt.Octaves, 8000, 500.0), (2, 160)),
     "ThirdOctaves": Case(partial(amt.ThirdOctaves, 8000, 1000.0), (2, 160)),
     "ZwickerLoudness": Case(partial(amt.ZwickerLoudness, True), (2, 4, 20), loudness),
     "ZwickerTimeVarying": Case(partial(amt.ZwickerTimeVarying, 48000), (2, 96)),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from amt_stream import ThirdOctaves
+from amt_stream import Octaves, ThirdOctaves
 from amt_stream.functional.dispatch import compiled
 from amt_stream.functional.third_octave import third_octaves
 from tests.kernels.forms import plainly
@@ -15,17 +15,23 @@ def noise(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def design(fs, low_hz):
-    stage = ThirdOctaves(fs, low_hz)
+def design(fs, low_hz, stage=ThirdOctaves):
+    stage = stage(fs, low_hz)
     return stage.lengths, stage.poles, stage.gain, stage.smoothing
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
-    ("fs", "low_hz", "shape"), [(48000, 12.5, (3, 960)), (11025, 400.0, (2, 2, 882))]
+    ("fs", "low_hz", "shape", "stage"),
+    [
+        (48000, 12.5, (3, 960), ThirdOctaves),
+        (192000, 6.3, (1, 3840), ThirdOctaves),
+        (11025, 400.0, (2, 2, 882), ThirdOctaves),
+        (44100, 63.0, (2, 1323), Octaves),
+    ],
 )
-def test_forms_agree(fs, low_hz, shape, dtype):
-    tables = design(fs, low_hz)
+def test_forms_agree(fs, low_hz, shape, stage, dtype):
+    tables = design(fs, low_hz, stage)
     x = noise(*shape).to(dtype)
     zi = 1e-3 * noise(*shape[:-1], 10, tables[2].numel(), seed=1).abs()
     given = x, *tables, zi

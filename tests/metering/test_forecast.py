@@ -10,8 +10,8 @@ from amt_stream.metering.rolling import level_db
 
 def frames(level):
     power = 4e-10 * 10 ** (np.asarray(level, np.float64) / 10)
-    timed = np.tile(power, (7, 1))
-    return np.tile(power, (3, 1)), timed, timed, timed, np.sqrt(power)
+    weighted, timed = np.tile(power, (3, 1)), np.tile(power, (9, 1))
+    return weighted, timed, timed, timed, weighted, np.sqrt(weighted)
 
 
 def wandering(seconds, mean_db, seed=0):

@@ -62,8 +62,9 @@ def of_programme(meter, n, rng, valid):
 def of_sound_level(meter, n, rng, valid):
     """What is left out was heard: whoever missed it missed no sound."""
     power = rng.uniform(0.001, 0.01, n) if rng else np.zeros(n)
-    timed = np.tile(power, (7, 1))
-    return meter.update(timed[:3], timed, timed, timed, np.sqrt(power), valid, np.full(n, np.inf))
+    timed = np.tile(power, (9, 1))
+    given = timed[:3], timed, timed, timed, timed[:3], np.sqrt(timed[:3])
+    return meter.update(*given, valid, np.full(n, np.inf))
 
 
 def of_third_octaves(meter, n, rng, valid):

@@ -51,8 +51,9 @@ def of_sound_level(count):
     columns = ["laeq_db", "laeq_1s_db", "l90_2s_db", "lafmax_db", "lasmin_db", "lcpeak_db"]
     columns += ["dose_70_5_60_percent", "lex_8h_until_40_s", "lceq_4s_allowed_70_db"]
     power = 4e-10 * 10 ** (walk(count) / 10)
-    timed = power * 10 ** (np.arange(7)[:, None] / 20)
-    given = power * np.array([[1], [2], [3]]), timed, timed * 1.2, timed / 1.2, 9 * np.sqrt(power)
+    timed = power * 10 ** (np.arange(9)[:, None] / 20)
+    weighted = power * np.array([[1], [2], [3]])
+    given = weighted, timed, timed * 1.2, timed / 1.2, 4 * weighted, 9 * np.sqrt(weighted)
     return lambda: SoundLevelMeter(columns), [v.astype(np.float32) for v in given]
 
 

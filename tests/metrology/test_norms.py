@@ -77,10 +77,9 @@ def made(limit, more_db):
 def sound_levels(level_db, seconds):
     n = seconds * 100
     power = np.full(n, 4e-10 * 10 ** (level_db / 10), np.float32)
-    timed = np.tile(power, (7, 1))[None]
-    values = SoundLevelOutput(
-        np.tile(power, (3, 1))[None], timed, timed, timed, np.sqrt(2 * power)[None]
-    )
+    timed = np.tile(power, (9, 1))[None]
+    weighted = np.tile(power, (3, 1))[None]
+    values = SoundLevelOutput(weighted, timed, timed, timed, weighted, np.sqrt(2 * weighted))
     number = np.arange(1, n + 1)
     return Frames(
         time_s=number / 100,

@@ -178,7 +178,7 @@ def test_tone_bursts(fs):
     """Table 4 and its formulas: 0.12 dB, and 0.15 dB where side bands go beyond those of 0.5 ms."""
     y = SoundLevel(fs)(bursts(fs, F_BURSTS))
     whole = steady_db(fs)
-    top = level_db(y.highest.amax(-1)) - whole[[0, 1, 2, 0, 1, 2, 0]]
+    top = level_db(y.highest.amax(-1)) - np.tile(whole, 3)
     duration = np.array(F_BURSTS)[:, None]
     allowed = np.where(duration < 4e-4, 0.15, 0.12)
     fast = 10 * np.log10(1 - np.exp(-duration / 0.125))
@@ -217,14 +217,14 @@ def test_decays(dtype):
     tables = TABLES["decay_after_offset"]
     assert fall[:3] == pytest.approx(-tables["F_db_per_s"], abs=0.05)
     assert fall[3:6] == pytest.approx(-tables["S_db_per_s"], abs=0.005)
-    assert fall[6] == pytest.approx(2.895, abs=0.001)
+    assert fall[6:] == pytest.approx(2.895, abs=0.001)
 
 
 def meter_of(y, meter=None, sizes=(1000,)):
     """A meter that was given frames of one channel, cut into pieces of `sizes`."""
     meter = SoundLevelMeter() if meter is None else meter
     at = turn = 0
-    while at < y.c_peak.shape[-1]:
+    while at < y.peak.shape[-1]:
         size = sizes[turn % len(sizes)]
         meter.update(*(v[..., at : at + size].numpy() for v in y))
         at, turn = at + size, turn + 1
@@ -302,7 +302,7 @@ def test_single_precision():
     got, exact = SoundLevel()(x), SoundLevel().double()(x)
     for a, b in zip(got[:4], exact[:4], strict=True):
         assert (a / b - 1).abs().max() < 1e-6
-    assert (got.c_peak / exact.c_peak - 1).abs().max() < 1e-5
+    assert (got.peak / exact.peak - 1).abs().max() < 1e-5
 
 
 def test_readings_do_not_depend_on_how_the_sound_was_cut():

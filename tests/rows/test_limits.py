@@ -222,10 +222,8 @@ def test_a_table_that_is_no_limit_is_refused(table, said):
 def sound_levels(power, since_s=np.inf, fault=None, calibrated=True, start=0, skipped=0):
     """Frames of `spl` whose mean squares are these, of all weightings."""
     n = len(power)
-    timed = np.tile(power, (7, 1))[None]
-    values = SoundLevelOutput(
-        np.tile(power, (3, 1))[None], timed, timed, timed, np.sqrt(2 * power)[None]
-    )
+    weighted, timed = np.tile(power, (3, 1))[None], np.tile(power, (9, 1))[None]
+    values = SoundLevelOutput(weighted, timed, timed, timed, weighted, np.sqrt(2 * weighted))
     number = start + np.arange(1, n + 1)
     return Frames(
         time_s=number / 100,

@@ -141,7 +141,7 @@ CONSTANTS = {
         ),
     },
     "third_octave": {
-        "design.py": ("np.asarray(1000 * 10 **", "HALF_BAND = 10**0.05"),
+        "design.py": ("np.asarray(1000 * 10 **", "OCTAVE = 10**0.3"),
         "scales.py": ("P0 = 20e-6",),
         "stages/sound_level.py": ("FAST, SLOW = 0.125, 1.0",),
     },
