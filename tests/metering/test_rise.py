@@ -36,13 +36,14 @@ class Case(NamedTuple):
 
 def spl(columns=()):
     def feed(meter, time_s, level):
-        power = np.tile(4e-10 * 10 ** (level / 10), (7, 1))
+        power = np.tile(4e-10 * 10 ** (level / 10), (9, 1))
         return meter.update(
             power[:3],
             power,
             power,
             power,
-            np.sqrt(power[0]),
+            power[:3],
+            np.sqrt(power[:3]),
             None,
             np.full(len(level), np.inf),
             time_s[0],

@@ -50,7 +50,7 @@ def test_the_columns_of_a_band_are_those_of_the_rows():
         mark = "yes " if column.name in usual else ""
         line = f"| `{column.name}` | dB | {quantity} | {column.statistic} | {mark}|"
         assert line in PAGE
-    assert len(one.offered) == 33 * len(of_band)
+    assert len(one.offered) == 36 * len(of_band)
     assert usual == {f"lzf_{c.name.split('_', 1)[1]}" for c in one.offered if "lzf_" in c.name}
 
 
