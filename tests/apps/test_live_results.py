@@ -14,6 +14,7 @@ from amt_stream.report import report_page
 from amt_stream.results import read_results
 from amt_stream.session import save_session
 from amt_stream.table import Sound, Table
+from tests.data.synth import render
 
 FS = 48000
 LEVEL = Calibration(100.0, "calibrator", "2026-11-01", True, 0.3)
@@ -38,6 +39,29 @@ def measured():
     for rows in readings.take():
         past.add(rows)
     return engine, readings, past, table
+
+
+def test_a_burst_at_the_start_is_in_what_the_window_tells():
+    """Nmax of 50 ms of 1 kHz at 70 dB as ISO 532-1:2017, Annex B.4, signal 11, prints it."""
+    pulse = {"kind": "gauss_tone", "frequency": 1000, "level_db_spl": 70, "sigma": 0.0011855}
+    pulse |= {"on": 0.014, "off": 0.064, "duration": 1.0}
+    pascal = render({"duration": 1.0, "components": [pulse]}, FS)[:, :1].astype(np.float32)
+    models = Preset(("zwicker",)).models(FS, 1)
+    source = PushSource(FS, 1, live=False)
+    engine = Engine(source, models, calibration=LEVEL)
+    readings = FollowedReadings(engine.new_rows())
+    engine.attach(readings)
+    past = Past(readings.rows.columns, 0.1)
+    with engine, source:
+        for at in range(0, FS, 480):
+            source.push(pascal[at : at + 480] / np.float32(2 * np.sqrt(2)))
+        source.close()
+        assert engine.wait(60)
+    for rows in readings.take():
+        past.add(rows)
+    results = results_of(engine, readings, past)
+    assert results.summary["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
+    assert readings.of("zwicker")["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
 
 
 def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):
