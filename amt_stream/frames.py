@@ -61,6 +61,10 @@ UNDO_S = 10.0
 """So much sound after a reset of readings, it can be undone."""
 
 
+COUNTING = ("paused", "continued", "cleared", "restored")
+"""Kinds of events that tell which part of the sound is counted."""
+
+
 def undone_with(earlier_s: float, later_s: float) -> bool:
     """Whether a reset of readings is undone with the one after it: if it still could be then.
 

@@ -99,6 +99,10 @@ class Limit:
         """Where it is not to be."""
         return "below" if self.below else "above"
 
+    def is_beyond(self, value: float | None) -> bool:
+        """Whether a value is where it is not to be."""
+        return value is not None and self.sign * value > self.sign * self.threshold
+
     @property
     def words(self) -> str:
         """As it is written in one line."""

@@ -1,7 +1,8 @@
 """What was measured, read back from where it was kept: a log, or a file of rows."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from itertools import islice
@@ -13,14 +14,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from amt_stream.files import NotThatFile, require_file, why
-from amt_stream.frames import Event, Fault
-from amt_stream.limits import COLORS, RED, STATE, STATES, LimitError, limit_of
+from amt_stream.frames import COUNTING, Event, Fault, undone_with
 from amt_stream.limits import KEYS as LIMIT_KEYS
+from amt_stream.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
 from amt_stream.metering.window import window_s
 from amt_stream.plain import brief, json_object
 from amt_stream.refusal import Refusal
-from amt_stream.rows import AFTER, BEFORE, FAULT_NAMES, Rows, Stood
+from amt_stream.rows import AFTER, BEFORE, FAULT_NAMES, Rows
 from amt_stream.rows.block import ROW
+from amt_stream.rows.joined import EQUIVALENT
+from amt_stream.rows.judge import SAME_TIME_S, VERDICTS, Judge
 from amt_stream.session import Session, SessionError
 from amt_stream.session.files import LONGEST_LINE, told
 from amt_stream.session.folder import PARQUET, SUMMARY
@@ -63,7 +66,7 @@ HEADER: dict[str, Any] = {
 
 LIMIT = {"name": str, "column": str}
 STOOD = LIMIT | {"exceeded": (bool, type(None)), "whole": bool, "times": NUMBER, "red_s": NUMBER}
-STOOD |= {"worst": MAYBE, "worst_s": MAYBE}
+STOOD |= {"worst": MAYBE, "worst_s": MAYBE, "verdict": str}
 COVERED = {"from_s": NUMBER}
 SETTINGS = {"header": dict, "source": dict, "versions": dict}
 """Of a log's description what is read here, where it is there."""
@@ -105,6 +108,8 @@ class Results:
     events: what happened meanwhile, as a log tells it
     settings: how it was measured, as a log tells it
     proof: what `verify` found of the log's folder before it was read; None of anything else
+    uncounted: parts of the time, in seconds, whose rows a run that was resumed did not count: what
+        came after the snapshot that it goes on from
     """
 
     name: str
@@ -115,6 +120,7 @@ class Results:
     events: Sequence[Event] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     proof: Verdict | None = None
+    uncounted: Sequence[tuple[float, float]] = ()
 
     @classmethod
     def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
@@ -205,31 +211,61 @@ class Results:
 
     @property
     def limits(self) -> list[Mapping[str, Any]]:
-        """How each limit was kept, as a summary tells it, and counted from the rows without one."""
+        """How each limit was kept, as a summary tells it, and judged from the rows without one."""
         if "limits" in self.summary:
             return [*self.summary["limits"]]
         given = self.header.get("limits", ())
         return [self._stood(one) for one in given if STATE + one["name"] in self.rows.columns]
 
     def _stood(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the judge of a limit makes of these rows, and of what was to be counted."""
         limit = limit_of(told)
-        states, values = self.rows[limit.state], self.rows[limit.column]
-        red = states == STATES[RED]
-        seconds = {name: float((states == name).sum()) * self.step_s for name in STATES}
-        # Of a window that is not whole the value says little, unless it is red all the same.
-        window = window_s_of(self.columns.get(limit.column, {}))
-        whole = self.rows["time_s"] - self.rows["time_s"][0] >= window
-        sure = np.isin(states, COLORS) & np.isfinite(values) & (whole | red)
-        worst = np.argmax(np.where(sure, limit.sign * values, -np.inf)) if sure.any() else None
-        return Stood(
-            limit,
-            str(states[-1]),
-            int(red[0]) + int((red[1:] & ~red[:-1]).sum()),
-            seconds,
-            None if worst is None else float(values[worst]),
-            None if worst is None else float(self.rows["time_s"][worst]),
-            bool(whole.any()),
-        ).to_dict()
+        column = self.columns.get(limit.column, {})
+        adds_up = str(column.get("statistic", "")).startswith(EQUIVALENT)
+        judge = Judge(limit, self.step_s, window_s_of(column), adds_up)
+        time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
+        known, clipped = states != STATES[UNCALIBRATED], states == STATES[UNKNOWN]
+        there = np.ones(len(time_s), np.bool_)
+        for from_s, to_s in self.uncounted:
+            there &= (time_s <= from_s) | (time_s > to_s)
+        rows = [column[there].tolist() for column in (time_s, values, known, clipped)]
+        done = 0
+        for kind, at_s in counting(self.events, self.uncounted):
+            until = bisect_right(rows[0], at_s + SAME_TIME_S)
+            judge.update(zip(*(row[done:until] for row in rows), strict=True))
+            done = max(done, until)
+            if kind == "cleared":
+                judge.reset(at_s)
+            else:
+                judge.pause(kind == "paused", at_s)
+        judge.update(zip(*(row[done:] for row in rows), strict=True))
+        return judge.stood.to_dict()
+
+
+def counting(
+    events: Iterable[Event], uncounted: Sequence[tuple[float, float]]
+) -> list[tuple[str, float]]:
+    """What events tell of what was counted: the kind and the time of each pause and reset.
+
+    A reset that was undone has not been, nor one before it that could still be undone then.
+
+    uncounted: parts of the time that a run which was resumed knows nothing of
+    """
+    found: list[tuple[str, float]] = []
+    resets: list[tuple[str, float]] = []
+    for event in events:
+        kind, at_s = event.kind, event.time_s
+        if kind not in COUNTING or any(from_s < at_s <= to_s for from_s, to_s in uncounted):
+            continue
+        if kind == "restored":
+            found = [one for one in found if one not in resets]
+            resets = []
+            continue
+        found.append((kind, at_s))
+        if kind == "cleared":
+            resets = resets if resets and undone_with(resets[-1][1], at_s) else []
+            resets.append(found[-1])
+    return found
 
 
 def window_s_of(column: Mapping[str, Any]) -> float:
@@ -287,7 +323,8 @@ def read_results(
     events = [event for event in found.events if not row or event.row in ("", row)]
     name = f"{path.name}, {row}" if row else path.name
     header = _of_row(header, row) if row else header
-    return Results(name, header, rows, last, summary, events, found.settings, found.proof)
+    about = found.settings, found.proof, found.uncounted
+    return Results(name, header, rows, last, summary, events, *about)
 
 
 def _fault_of_rows(rows: Rows) -> str:
@@ -334,6 +371,11 @@ def _fault(header: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
             fault = fault or _refused_limit(one["limits"])
         for stood in () if fault else one.get("limits", ()):
             at_s = stood["worst_s"]
+            if stood["verdict"] not in VERDICTS:
+                fault = f"summary limits verdict is {brief(stood['verdict'])}"
+            window = [stood.get(key, 0.0) for key in ("heard_s", "window_s", "projection")]
+            if not all(type(part) in NUMBER and math.isfinite(part) for part in window):
+                fault = "summary limits tell of no window"
             if stood["worst"] is not None and (at_s is None or not math.isfinite(at_s)):
                 fault = "summary limits worst_s is no time"
     return fault
@@ -443,6 +485,17 @@ class _Log:
     def events(self) -> Sequence[Event]:
         return [event for run in self._runs for event in self._session.events(run)]
 
+    @property
+    def uncounted(self) -> Sequence[tuple[float, float]]:
+        fs, found = self.header["source"]["fs"], []
+        for run in self._runs[1:]:
+            sample = self._session.descriptions[run]["resumed"].get("sample")
+            for event in self._session.events(run):
+                # A file is heard again from the snapshot on; of a microphone that part is a gap.
+                if event.kind == GAPS[0] and event.sample == sample:
+                    found.append((event.sample / fs, (event.sample + event.samples) / fs))
+        return found
+
 
 class _File:
     """A file of rows."""
@@ -450,6 +503,7 @@ class _File:
     events: Sequence[Event] = ()
     settings: Mapping[str, Any] = MappingProxyType({})
     proof = None
+    uncounted: Sequence[tuple[float, float]] = ()
 
     def __init__(self, path: Path) -> None:
         self._path = path

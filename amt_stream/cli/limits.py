@@ -95,11 +95,17 @@ def _words(limit: Mapping[str, Any]) -> str:
         why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
         return f"{name}: {column} was never known{why}"
     from amt_stream.rows import reading_text
+    from amt_stream.rows.judge import KEPT, KEPT_SO_FAR
+    from amt_stream.rows.limited import window_words
 
+    value = reading_text(column, limit["worst"])
     if not limit["exceeded"]:
-        early = not limit["whole"] and limit["amber_s"] > 0
-        return f"{name}: amber, and the window of {column} was never whole" if early else ""
-    worst = f"{reading_text(column, limit['worst'])} at worst, at {limit['worst_s']:g} s"
+        if limit["verdict"] in (KEPT, KEPT_SO_FAR):
+            return ""
+        return f"{name}: {column} is {value} so far, {window_words(limit)}"
+    worst = f"{value} at worst, at {limit['worst_s']:g} s"
     if limit.get("at_end"):
-        return f"{name}: {column} ended {side} {limit[side]:g} ({worst})"
+        return f"{name}: {column} ended at {value}, {side} {limit[side]:g}"
+    if not limit["whole"]:
+        worst = f"{value} so far, {window_words(limit)}"
     return f"{name}: {column} was {side} {limit[side]:g} for {limit['red_s']:g} s, {worst}"

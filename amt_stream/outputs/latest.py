@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amt_stream.calibration import Calibration
-from amt_stream.frames import Event, Frames, Snapshot, undone_with
+from amt_stream.frames import COUNTING, Event, Frames, Snapshot, undone_with
 from amt_stream.rows import AnyRows, Rows, Stood, summary
 from amt_stream.rows.readings import Summary
 
@@ -15,8 +15,6 @@ SUMMARY_S = 0.5
 UNTAKEN = 6000
 """Rows, ten minutes of the usual ones, that wait for a screen which does not look."""
 EVENTS = 1000
-COUNTING = ("paused", "continued", "cleared", "restored")
-"""Kinds of events that tell which part of the sound is counted."""
 
 
 class LatestReadings:

@@ -14,6 +14,7 @@ from amt_stream.report.names import symbol
 from amt_stream.report.times import Clock, duration, zone_words
 from amt_stream.results import Results
 from amt_stream.rows import Column, reading_text, readings_of
+from amt_stream.rows.limited import window_words
 from amt_stream.rows.words import FAULT_NAMES, FAULT_WORDS
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
@@ -302,7 +303,7 @@ def program(results: Results) -> str:
 
 @dataclass(frozen=True)
 class LimitLine:
-    """How a limit was kept: its words, `verdict` ("exceeded", "kept", ...), and what there is."""
+    """How a limit was kept: its words, `verdict` (of VERDICTS), and what there is."""
 
     words: str
     verdict: str
@@ -321,13 +322,13 @@ def _limit_line(one: Mapping[str, Any], clock: Clock) -> LimitLine:
     unit = one["column"].rpartition("_")[2]
     unit = {"db": "dB", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}.get(unit, unit)
     words = f"{symbol(one['column'])} not {side} {one[side]:g} {unit}"
-    verdict = {True: "exceeded", False: "kept", None: "not known"}[one["exceeded"]]
-    if verdict == "kept" and not one["whole"]:
-        verdict = "kept so far"  # its window was never whole
-    worst = ""
+    verdict, worst = str(one["verdict"]), ""
     if one["worst"] is not None:
-        value = reading_text(one["column"], one["worst"])
-        worst = f"{value} {unit} at {clock.moment(one['worst_s'])}"
+        worst = f"{reading_text(one['column'], one['worst'])} {unit}"
+        if one["whole"]:
+            worst += f" at {clock.moment(one['worst_s'])}"
+        else:
+            worst += f" so far, {window_words(one)}"
     over = ""
     if one["red_s"] > 0:
         over = f"{duration(one['red_s'])}, {one['times']} time{'s' if one['times'] != 1 else ''}"

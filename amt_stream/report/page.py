@@ -32,6 +32,7 @@ from amt_stream.report.names import symbol
 from amt_stream.report.spectrum import bands, spectrum
 from amt_stream.report.times import Clock
 from amt_stream.results import Results
+from amt_stream.rows.judge import EXCEEDED, KEPT
 
 PARTS = 600
 """Of the time in a picture of the history."""
@@ -70,8 +71,9 @@ svg { width: 100%; height: auto; display: block; }
 .foot { color: #5b616e; font-size: 6.5pt; margin-top: 5pt; }
 """
 
-SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; "}
-"""Before the word of a limit, so that color is never alone."""
+KINDS = {EXCEEDED: "exceeded", KEPT: "kept", "above so far": "doubt", "below so far": "doubt"}
+SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; ", "doubt": "&#9650; "}
+"""How the word of a limit looks, and what stands before it, so that color is never alone."""
 
 
 def report_page(results: Results, about: About | None = None, zone: tzinfo | None = None) -> str:
@@ -209,8 +211,8 @@ def _limits(lines: Sequence[LimitLine]) -> str:
         return f'<td class="second">{_e(one.source)}</td>' if sourced else ""
 
     rows = "".join(
-        f'<tr><td>{_e(one.words)}</td><td class="{one.verdict.split()[0]}">'
-        f"{SIGNS.get(one.verdict.split()[0], '')}{_e(one.verdict)}</td><td>{_e(one.worst)}</td>"
+        f'<tr><td>{_e(one.words)}</td><td class="{KINDS.get(one.verdict, "second")}">'
+        f"{SIGNS.get(KINDS.get(one.verdict, ''), '')}{_e(one.verdict)}</td><td>{_e(one.worst)}</td>"
         f"<td>{_e(one.over)}</td>{source(one)}</tr>"
         for one in lines
     )

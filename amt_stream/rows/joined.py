@@ -202,7 +202,7 @@ class JoinedRows(Resumable):
             if self._unreset is not None:
                 self._unreset.event(event)
         elif event.kind in ("paused", "continued"):
-            self.paused = event.kind == "paused"
+            self._pause(event.kind == "paused", event.time_s)
         elif event.kind == "cleared":
             self.catch_up()
             if self._unreset is None or not undone_with(self._cleared_s, event.time_s):
@@ -210,7 +210,7 @@ class JoinedRows(Resumable):
                 # Intervals go on through a reset.
                 self._unreset = deepcopy(self, {id(self.intervals): None})
             self._cleared_s = event.time_s
-            self.reset()
+            self.reset(event.time_s)
         elif event.kind == "restored" and self._unreset is not None:
             self.catch_up()
             self._unreset.catch_up()
@@ -340,19 +340,17 @@ class JoinedRows(Resumable):
             told |= one.summary()
         return told
 
-    @property
-    def _counting(self) -> "list[Readings | Judge]":
-        return [*self.readings.values(), *self._judges]
-
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
         return [replace(judge.stood, row=self.row) for judge in self._judges]
 
-    def reset(self) -> None:
-        """Forget what was counted; no filter is touched."""
+    def reset(self, time_s: float = -math.inf) -> None:
+        """Forget what was counted, rows up to that time among it; no filter is touched."""
         self.catch_up()
-        for one in self._counting:
+        for one in self.readings.values():
             one.reset()
+        for judge in self._judges:
+            judge.reset(time_s)
 
     @property
     def paused(self) -> bool:
@@ -361,13 +359,19 @@ class JoinedRows(Resumable):
 
     @paused.setter
     def paused(self, value: bool) -> None:
+        self._pause(value, -math.inf)
+
+    def _pause(self, value: bool, time_s: float) -> None:
+        """Rows that come later, but stand before that time, count as if it had not come yet."""
         self.catch_up()
-        for one in self._counting:
+        for one in self.readings.values():
             one.paused = value
+        for judge in self._judges:
+            judge.pause(value, time_s)
         if self.intervals is not None:
             self.intervals.pause(value)
         if self._unreset is not None:
-            self._unreset.paused = value
+            self._unreset._pause(value, time_s)
 
 
 class _Judged(Judge):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.frames import Event
-from amt_stream.limits import COLORS, GREEN, STATES, Limit
+from amt_stream.limits import AMBER, COLORS, GREEN, STATES, Limit
 from amt_stream.rows.block import ROW, Rows
 from amt_stream.rows.column import Column
 from amt_stream.rows.words import reading_text
@@ -43,12 +43,28 @@ def limit_words(limit: Limit, row: Mapping[str, Any]) -> str:
     """What a row tells of a limit beside its state: the value, and what is still allowed."""
     value = reading_text(limit.column, row.get(limit.column))
     words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
+    if so_far(limit, row):
+        words += f"; {limit.side} it so far: the window is not whole yet"
     allowed, until = forecast(limit, row)
-    if allowed is not None:
-        words += f"; allowed from now on {allowed:.1f}"
-    if until is not None:
-        words += f"; {_duration(until)} left as it is now"
+    told = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
+    told += [] if until is None else [f"{_duration(until)} left as it is now"]
+    return f"{words}; forecast: {', '.join(told)}" if told else words
+
+
+def window_words(told: Mapping[str, Any]) -> str:
+    """What there is of a window that was never whole, as a summary tells it."""
+    words = f"in {_duration(told['heard_s'])} of a window of {_duration(told['window_s'])}"
+    if (least := told.get("projection")) is not None:
+        words += f"; projection: at least {reading_text(told['column'], least)} once it is whole"
     return words
+
+
+def so_far(limit: Limit, row: Mapping[str, Any]) -> bool:
+    """Whether a row has a value beyond the limit in a window that is not whole: it is amber then.
+
+    Beyond the limit in a whole window it is red.
+    """
+    return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
 
 
 def forecast(limit: Limit, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
@@ -88,12 +104,14 @@ class LimitEvents:
                     continue
                 before = self._before[row, limit.name] = state
                 value = reading_text(limit.column, rows[limit.column][at])
+                early = state == STATES[AMBER] and limit.is_beyond(rows[limit.column][at])
                 yield Event(
                     LIMIT,
                     int(rows["sample"][at]),
                     float(rows["time_s"][at]),
                     _seconds(rows["utc"][at]),
-                    text=f"{limit.name} is {state}: {limit.column} is {value}, and is not to be "
+                    text=f"{limit.name} is {state}: {limit.column} is {value}"
+                    f"{' so far' if early else ''}, and is not to be "
                     f"{limit.side} {limit.threshold:g}",
                     row=row,
                 )

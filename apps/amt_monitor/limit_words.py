@@ -7,6 +7,7 @@ from amt_monitor.captions import caption_of
 from amt_monitor.numbers import number_text
 from amt_stream.limits import STATES, Limit
 from amt_stream.rows import forecast
+from amt_stream.rows.limited import so_far
 
 WORDS = {
     "green": "within the limit",
@@ -39,6 +40,8 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
     if why := silence(held):
         return f"not known: {why}"
     state = state_of(limit, values)
+    if so_far(limit, values):
+        return f"{limit.side} the limit so far, in a window that is not whole"
     return "below the limit" if limit.below and state == "red" else WORDS[state]
 
 
@@ -61,8 +64,7 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
         told.append(f"as loud as now, the limit is reached in {duration(until)}")
     if allowed is not None:
         told.append(f"up to {allowed:.1f} dB can go on")
-    text = "; ".join(told)
-    return text[:1].upper() + text[1:]
+    return f"Forecast: {'; '.join(told)}" if told else ""
 
 
 def duration(seconds: float) -> str:

@@ -99,7 +99,7 @@ def test_lower_can_be_worse():
     told = judged(judge, [-23.0, -23.3, -23.6, -23.4, -23.1])
     assert told == ["green", "amber", "red", "amber", "green"]
     stood = judge.stood
-    assert (stood.times, stood.worst, stood.state, stood.exceeded) == (1, -23.6, "green", False)
+    assert (stood.times, stood.worst, stood.state, stood.exceeded) == (1, -23.1, "green", False)
 
 
 def test_what_counts_may_be_where_it_ends():
@@ -161,10 +161,10 @@ def test_a_judge_goes_on_in_a_new_one():
 def test_a_pause_and_a_reset():
     judge = Judge(Limit("laf_db", 100.0, hold_s=5.0), 0.1)
     judged(judge, [101.0, 101.0])
-    judge.paused = True
+    judge.pause(True)
     assert judged(judge, [99.0] * 3) == ["red"] * 3
     assert judge.stood.seconds["red"] == pytest.approx(0.2)
-    judge.paused = False
+    judge.pause(False)
     judge.reset()
     assert judge.stood.seconds["red"] == 0
     assert judged(judge, [99.0]) == ["green"]

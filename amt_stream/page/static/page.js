@@ -109,12 +109,18 @@ function drawLimits(row) {
     light.textContent = state;
     light.dataset.state = state;
     said.textContent = `${limit.name.replaceAll("_", " ")}: ${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
-    const stem = limit.column.replace(/_db$/, "");
-    const allowed = row && row[`${stem}_allowed_${limit.above}_db`];
-    const left = row && row[`${stem}_until_${limit.above}_s`];
+    const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
+    const number = String(limit.above).replace(".", "p");
+    const allowed = row && row[`${stem}_allowed_${number}${side || ""}_db`];
+    const left = row && row[`${stem}_until_${number}${side || ""}_s`];
     const told = [];
+    const value = row && row[limit.column];
+    const beyond = typeof value === "number" && (limit.above === undefined ? value < limit.below : value > limit.above);
+    if (state === "amber" && beyond) told.push(`${limit.above === undefined ? "below" : "above"} it so far: the window is not whole yet`);
+    const forecasts = told.length;
     if (typeof allowed === "number") told.push(`allowed from now on ${allowed.toFixed(1)}`);
     if (typeof left === "number" && left > 0) told.push(`as it is now ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
+    if (told.length > forecasts) told[forecasts] = `forecast: ${told[forecasts]}`;
     more.textContent = told.join("; ");
   }
 }
