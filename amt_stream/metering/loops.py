@@ -83,6 +83,40 @@ def roll(
 
 
 @_compiled
+def tell(
+    sums: Array,
+    counts: Array,
+    highest: Array,
+    lowest: Array,
+    peak: Array,
+    impulse: Array,
+    aside: Array,
+    intervals: Array,
+    told: Array,
+    k: int,
+) -> None:
+    """Column `k` of `told` (29 or more, n): what `RUNNING` of sound level names, as powers.
+
+    NaN where there is nothing. The arguments are as of `Running`.
+    """
+    for i in range(3):
+        told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
+        # What came in the rise counts unless it is lower than all after it.
+        total, count = impulse[0, i], impulse[1, i]
+        for j in range(int(impulse[2, i])):
+            if aside[i, j] >= lowest[6 + i, 0] or lowest[6 + i, 0] == math.inf:
+                total += aside[i, j]
+                count += 1.0
+        told[3 + i, k] = total / count if count else math.nan
+        told[6 + i, k] = peak[i, 0] * peak[i, 0]
+    for i in range(9):
+        told[9 + i, k] = highest[i, 0]
+        told[18 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 9, 0]
+    for i in range(2):
+        told[27 + i, k] = intervals[i, 2] / intervals[i, 3] if intervals[i, 3] else math.nan
+
+
+@_compiled
 def measure(
     frames: Array,
     valid: Array,
@@ -90,56 +124,69 @@ def measure(
     frame_s: float,
     rising: Array,
     forgotten: Array,
+    lengths: Array,
     paused: bool,
     sums: Array,
     counts: Array,
     highest: Array,
     lowest: Array,
     peak: Array,
+    impulse: Array,
+    aside: Array,
+    intervals: Array,
     told: Array,
 ) -> None:
     """Sums and extremes of sound levels after each frame.
 
-    frames: (24, n) mean squares of three weightings, peak, highest of seven levels, lowest of six,
-        powers of seven
+    frames: (36, n) mean squares of three weightings, their peaks and means of I; highest of nine
+        levels, lowest, and powers
     valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
     frame_s: length of a frame
-    rising: (7,) how many of these frames, the first, are of the rise of a level from silence
-    forgotten: (7,) frames after a fault after which a level counts
-    sums, counts, highest, lowest, peak: what was counted so far, with an axis (1,) of time; lowest
-        of six levels after their rise, then of six in it
-    told: (20, n) after each frame: means, NaN without frames; squared peak, highest, lowest of six
-        levels, in their rise where there is none after it; power of the first where it may count
+    rising: (9,) how many of these frames, the first, are of the rise of a level from silence
+    forgotten: (9,) frames after a fault after which a level counts
+    lengths: (2,) frames of the intervals whose highest levels are averaged
+    sums, counts, highest, lowest, peak, impulse, aside, intervals: what was counted so far, as of
+        `Running`
+    told: (40, n) after each frame: what `tell` gives; powers of nine levels where they may count
         and NaN elsewhere; the first sum, counts
     """
     for k in range(len(valid)):
         since = np.rint(since_s[k] / frame_s)
-        if valid[k] and not paused:
+        counted = valid[k] and not paused
+        if counted:
             for i in range(3):
                 sums[i, 0] += frames[i, k]
+                peak[i, 0] = max(peak[i, 0], frames[3 + i, k])
             counts[0] += 1.0
-            peak[0] = max(peak[0], frames[3, k])
-        told[17, k] = math.nan
-        for i in range(7):
+        for i in range(9):
+            told[29 + i, k] = math.nan
             if valid[k] and since >= forgotten[i]:
-                if i == 0:
-                    told[17, k] = frames[17, k]
+                told[29 + i, k] = frames[27 + i, k]
                 if not paused:
-                    highest[i, 0] = max(highest[i, 0], frames[4 + i, k])
-                    if i < 6:
-                        # Of a rise what it has reached: it begins from nothing.
-                        place, row = (i + 6, 17 + i) if k < rising[i] else (i, 11 + i)
-                        lowest[place, 0] = min(lowest[place, 0], frames[row, k])
-        # Number by number: slices of arrays take seconds to compile.
-        for i in range(3):
-            told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
-        told[3, k] = peak[0] * peak[0]
-        for i in range(7):
-            told[4 + i, k] = highest[i, 0]
-        for i in range(6):
-            told[11 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 6, 0]
-        told[18, k] = sums[0, 0]
-        told[19, k] = counts[0]
+                    highest[i, 0] = max(highest[i, 0], frames[9 + i, k])
+                    # Of a rise what it has reached: it begins from nothing.
+                    place, row = (i + 9, 27 + i) if k < rising[i] else (i, 18 + i)
+                    lowest[place, 0] = min(lowest[place, 0], frames[row, k])
+                    if i >= 6 and k < rising[i] and impulse[2, i - 6] < aside.shape[1]:
+                        aside[i - 6, int(impulse[2, i - 6])] = frames[i, k]
+                        impulse[2, i - 6] += 1.0
+                    elif i >= 6:
+                        impulse[0, i - 6] += frames[i, k]
+                        impulse[1, i - 6] += 1.0
+        if counted:
+            for i in range(2):
+                intervals[i, 0] += 1.0
+                if since >= forgotten[0]:
+                    intervals[i, 1] = max(intervals[i, 1], frames[9, k])
+                if intervals[i, 0] == lengths[i]:
+                    # Of an interval in which no level had settled nothing is known.
+                    if intervals[i, 1] >= 0:
+                        intervals[i, 2] += intervals[i, 1]
+                        intervals[i, 3] += 1.0
+                    intervals[i, 0], intervals[i, 1] = 0.0, -1.0
+        tell(sums, counts, highest, lowest, peak, impulse, aside, intervals, told, k)
+        told[38, k] = sums[0, 0]
+        told[39, k] = counts[0]
 
 
 def make_ready() -> None:
@@ -154,17 +201,19 @@ def _compile() -> None:
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
     kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
     numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
+    running = (kept_table, kept, *[kept_table] * 6)
     for kernel, given in (
         (count, (line, f8, f8, numbers)),
         (find, (line, numbers, numbers)),
         (hold_highest, (line, f8, kept)),
         (lasts, (line, line, i8, f8, f8)),
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
+        (tell, (*running, kept_table, i8)),
         (
             measure,
             (
-                *(table, flags, line, f8, frames, frames, types.bool_),
-                *(kept_table, kept, kept_table, kept_table, kept, kept_table),
+                *(table, flags, line, f8, frames, frames, frames, types.bool_),
+                *(*running, kept_table),
             ),
         ),
     ):

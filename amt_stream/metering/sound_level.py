@@ -19,30 +19,33 @@ from amt_stream.metering.window import WINDOW, window_s
 FRAME_S = 0.01
 RENEWED = round(RENEWED_S / FRAME_S)
 WEIGHTINGS = ("a", "c", "z")
-LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")
+LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai", "lci", "lzi")
 """Time-weighted levels, in the order of `SoundLevel`."""
 
-TIME_CONSTANTS_S = np.array([0.125, 0.125, 0.125, 1.0, 1.0, 1.0, 0.035])
+TIME_CONSTANTS_S = np.repeat([0.125, 1.0, 0.035], len(WEIGHTINGS))
 """With which they rise, I by its attack."""
 
 RISE_S = 5 * TIME_CONSTANTS_S
-"""In which a level (7,) rises from silence to within 0.03 dB."""
+"""In which a level (9,) rises from silence to within 0.03 dB."""
 
 RISEN = np.ceil(RISE_S / FRAME_S).astype(np.int64)
-"""The first frame (7,), counted from 1, that is not of the rise."""
+"""The first frame (9,), counted from 1, that is not of the rise."""
 
 MEMORY_S, DECAY_S = 0.12, 1.5
 """In which the frequency weightings forget a sound 50 dB louder; time constant of what I holds."""
 
 FORGOTTEN_S = MEMORY_S + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
-FORGOTTEN_S[-1] += np.log(1e5) * DECAY_S
-"""Seconds after a fault until a level (7,) that has fallen by 50 dB is within 0.05 dB."""
+FORGOTTEN_S[6:] += np.log(1e5) * DECAY_S
+"""Seconds after a fault until a level (9,) that has fallen by 50 dB is within 0.05 dB."""
 
 FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(np.int64)
-"""The same in frames (7,)."""
+"""The same in frames (9,)."""
 
-LOWEST = 6
-"""The first levels, of which the lowest is told; that of I is of no use."""
+INTERVALS_S = (3, 5)
+"""Of which the highest A-weighted F level is taken, for `laft3eq_db` and `laft5eq_db`."""
+
+INTERVALS = np.array([round(seconds / FRAME_S) for seconds in INTERVALS_S])
+"""The same in frames (2,)."""
 
 Powers = NDArray[np.floating]
 Values = NDArray[np.float64]
@@ -51,8 +54,14 @@ Values = NDArray[np.float64]
 class Running(NamedTuple):
     """Sums and extremes of all that was measured so far.
 
-    sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,); highest, lowest: powers (7, 1) and
-    (12, 1) in Pa^2, the lowest after the rise and in it; peak: (1,) in pascal
+    sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,)
+    highest, lowest: powers (9, 1) and (18, 1) in Pa^2, the lowest after the rise and in it
+    peak: (3, 1) in pascal
+    impulse: (3, 3) of the means of I after its rise: sums in Pa^2, counts of frames; how many are
+        aside
+    aside: (3, frame) means of I in its rise, in Pa^2
+    intervals: (2, 4) of those of 3 s and 5 s: frames and highest power of the one that goes on, -1
+        for none; sum of the highest of those before in Pa^2, and how many they were
     """
 
     sums: Values
@@ -60,36 +69,49 @@ class Running(NamedTuple):
     highest: Values
     lowest: Values
     peak: Values
+    impulse: Values
+    aside: Values
+    intervals: Values
 
     @classmethod
     def nothing(cls) -> Self:
-        levels = len(LEVELS), 1
+        weightings, levels = len(WEIGHTINGS), len(LEVELS)
         return cls(
-            np.zeros((len(WEIGHTINGS), 1)),
+            np.zeros((weightings, 1)),
             np.zeros(1),
-            np.zeros(levels),
-            np.full((2 * LOWEST, 1), np.inf),
-            np.zeros(1),
+            np.zeros((levels, 1)),
+            np.full((2 * levels, 1), np.inf),
+            np.zeros((weightings, 1)),
+            np.zeros((3, weightings)),
+            np.zeros((weightings, int(RISEN[-1]) - 1)),
+            np.tile([0.0, -1.0, 0.0, 0.0], (len(INTERVALS), 1)),
         )
 
     def powers(self) -> Values:
         """What `RUNNING` names, as powers (reading, 1)."""
-        means = self.sums / np.where(self.counts > 0, self.counts, np.nan)
-        after, rising = self.lowest[:LOWEST], self.lowest[LOWEST:]
-        lowest = np.where(np.isfinite(after), after, rising)
-        return np.concatenate([means, np.square(self.peak)[None], self.highest, lowest])
+        told = np.empty((len(RUNNING), 1))
+        loops.tell(*self, told, 0)
+        return told
 
 
 RUNNING = (
     *(f"l{weighting}eq_db" for weighting in WEIGHTINGS),
-    "lcpeak_db",
+    *(f"l{weighting}ieq_db" for weighting in WEIGHTINGS),
+    *(f"l{weighting}peak_db" for weighting in WEIGHTINGS),
     *(f"{level}max_db" for level in LEVELS),
-    *(f"{level}min_db" for level in LEVELS[:LOWEST]),
+    *(f"{level}min_db" for level in LEVELS),
+    *(f"laft{seconds}eq_db" for seconds in INTERVALS_S),
 )
-"""Readings of all that was measured."""
+"""Readings of all that was measured, in the order of `loops.tell`."""
 
-FAST, TOLD = len(RUNNING), len(RUNNING) + 3
-"""What stands after these in what `loops.measure` tells, A-weighted F; and how much it tells."""
+TOLD = len(RUNNING) + len(LEVELS) + 2
+"""How much `loops.measure` tells: after these the powers of `LEVELS`, a sum and a count."""
+
+DIFFERENCES = {
+    f"{name}_minus_laeq_db": (RUNNING.index(f"{name}_db"), RUNNING.index("laeq_db"))
+    for name in ("lceq", "laieq", "laft3eq", "laft5eq")
+}
+"""Of two of these each."""
 
 ON_REQUEST = f"{EXPOSURE}_db"
 """One more, of which only somebody who asks for it can make anything."""
@@ -114,6 +136,10 @@ class SoundLevelMeter(Meter):
         `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
         `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
 
+    LAIeq is the mean power of what I shows. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
+    highest A-weighted F level in each whole interval of 3 s or 5 s that was measured. LCeq - LAeq
+    and its like, `lceq_minus_laeq_db`, are differences of levels.
+
     `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms. Levels of the moment
     and of a rolling window are of the sound: they go on through a pause and a reset. All others
     are of the measurement: of frames after the last reset, outside pauses, that are valid. A
@@ -123,21 +149,24 @@ class SoundLevelMeter(Meter):
     level may have to fall: its statistics wait for 16 time constants, F 2.1 s, S 16 s, I 18 s.
     Equivalent levels, exposure and peak have no such times.
 
-    Percentile levels are of A-weighted F levels, every 10 ms, in classes of 0.05 dB from 0 to
-    150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below 0 dB counts in the
-    lowest class. As columns they are renewed every 0.1 s.
+    Percentile levels are of A-weighted F levels where their name says no other, `l90_db` the same
+    as `laf90_db`, and `lcs90_db` of C-weighted S levels. They are of values every 10 ms, in classes
+    of 0.05 dB from 0 to 150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below
+    0 dB counts in the lowest class. As columns they are renewed every 0.1 s. Those of other levels
+    than A-weighted F are told of the columns only.
 
     Raises ValueError for a column that it does not have.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
     kept += ("_running", "_taken", "_invalid", "_excluded", "doses", "forecasts")
+    kept += ("others",)
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
-        self.percentiles = Percentiles(
-            self.columns, ("l", "_db"), FRAME_S, low=0.0, high=150.0, width=0.05
-        )
+        self.percentiles = self._percentiles("l(?:af)?")
+        others = ((level, self._percentiles(level)) for level in LEVELS[1:])
+        self.others = {level: percentiles for level, percentiles in others if percentiles.names}
         self.forecasts = Forecasts(self.columns, FRAME_S)
         self.rolling: dict[str, RollingLevel] = {}
         for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
@@ -147,10 +176,12 @@ class SoundLevelMeter(Meter):
         self.doses = {
             stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
         }
-        running = (*RUNNING, "lae_db", ON_REQUEST)
+        running = (*RUNNING, "lae_db", ON_REQUEST, *DIFFERENCES)
         self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
         self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
+        self._differences = [name for name in self.columns if name in DIFFERENCES]
         offered = [*running, *self.rolling, *self.percentiles.names]
+        offered += [name for percentiles in self.others.values() for name in percentiles.names]
         for key in self.doses:
             offered += [f"dose_{key}_percent", f"twa_{key}_db"]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
@@ -161,9 +192,14 @@ class SoundLevelMeter(Meter):
         self._taken, self._invalid = 0, -math.inf
         self.reset()
 
+    def _percentiles(self, stem: str) -> Percentiles:
+        classes = {"low": 0.0, "high": 150.0, "width": 0.05}
+        return Percentiles(self.columns, (stem, "_db"), FRAME_S, **classes)
+
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
-        self.percentiles.reset()
+        for percentiles in (self.percentiles, *self.others.values()):
+            percentiles.reset()
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
         self._running = Running.nothing()
         self._excluded = 0
@@ -198,8 +234,7 @@ class SoundLevelMeter(Meter):
         count = peak.shape[-1]
         if not count:
             return np.empty((len(self.columns), 0))
-        power, highest, lowest = (v[: len(LEVELS)] for v in (power, highest, lowest))
-        parts = mean_square, peak[1:2], highest, lowest[:LOWEST], power
+        parts = mean_square, peak, impulse, highest, lowest, power
         frames = np.concatenate(parts, dtype=np.float64)
         known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid
@@ -209,20 +244,28 @@ class SoundLevelMeter(Meter):
             self._taken = round(begin_s / FRAME_S) - 1
         number = self._taken + 1 + np.arange(count)
         rising = np.searchsorted(number, RISEN)
-        given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, self.paused
+        given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, INTERVALS, self.paused
         loops.measure(*given, *self._running, told)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
         self._taken += count
 
         # A level that has settled is of a valid frame.
-        *running, fast = level_db(told[[*self._rows, FAST]])
+        *running, fast = level_db(told[[*self._rows, len(RUNNING)]])
         measured = np.full(count, np.nan) if self.paused else fast
         found = self.percentiles.add(measured, fast, due, int(rising[0]))
+        for level, percentiles in self.others.items():
+            place = LEVELS.index(level)
+            now = level_db(told[len(RUNNING) + place])
+            measured = np.full(count, np.nan) if self.paused else now
+            found |= percentiles.add(measured, now, due, int(rising[place]))
         heard = int(np.count_nonzero(valid))
         if not self.paused:
             self._excluded += count - heard
         found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
+        for name in self._differences:
+            one, other = DIFFERENCES[name]
+            found[name] = level_db(told[one]) - level_db(told[other])
         if self._exposes:
             found |= exposures_db(level_db(told[0]), told[-1])
         squares = frames[: len(WEIGHTINGS)]
@@ -254,7 +297,8 @@ class SoundLevelMeter(Meter):
 
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
-        self.percentiles.skip(count)
+        for percentiles in (self.percentiles, *self.others.values()):
+            percentiles.skip(count)
         for level in self.rolling.values():
             level.skip(count)
         self.forecasts.skip(count)
@@ -286,7 +330,9 @@ class SoundLevelMeter(Meter):
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
-        running = dict(zip(RUNNING, level_db(self._running.powers()), strict=True))
+        levels = level_db(self._running.powers())
+        running = dict(zip(RUNNING, levels, strict=True))
+        running |= {name: levels[a] - levels[b] for name, (a, b) in DIFFERENCES.items()}
         running |= exposures_db(running["laeq_db"], self._running.counts)
         return {
             **{f"{name}_db": finite(value) for name, value in now},
@@ -294,6 +340,7 @@ class SoundLevelMeter(Meter):
             **{name: finite(value) for name, value in self._dosed()},
             **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
             **self.percentiles.reading(),
+            **{n: v for other in self.others.values() for n, v in other.reading().items()},
             **{name: finite(value) for name, value in self._rolled.items()},
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,

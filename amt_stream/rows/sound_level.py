@@ -15,10 +15,11 @@ from amt_stream.metering.forecast import EXPOSURE, LEVEL
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.rolling import level_db
 from amt_stream.metering.sound_level import (
+    DIFFERENCES,
     FORGOTTEN,
     FRAME_S,
+    INTERVALS_S,
     LEVELS,
-    LOWEST,
     MEMORY_S,
     RISE_S,
 )
@@ -37,7 +38,9 @@ from amt_stream.rows.readings import (
 )
 
 NAME = re.compile(
-    rf"(?P<what>l(?:[acz](?:f|s|i|eq|e|peak)(?:max|min)?|(?P<percent>\d\d?))"
+    rf"(?P<what>(?P<difference>l(?:c|ai|aft[35])eq_minus_laeq)"
+    rf"|l(?:[acz](?:[fsi](?:max|min)?|i?eq|e|peak)|aft[35]eq"
+    rf"|(?P<level>[acz][fsi])?(?P<percent>\d\d?))"
     rf"(?:_(?P<window>{WINDOW}))?)(?P<side>_left|_right)?_(?P<unit>db)"
 )
 ASKED = re.compile(
@@ -79,14 +82,17 @@ class SoundLevelReadings(Readings):
         sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
         names = [
             *LEVELS,
-            *("laeq_1s", "laeq", "lceq", "lzeq", "lae", "lcpeak"),
+            *("laeq_1s", "laeq", "lceq", "lzeq", "lae", "lcpeak", "lapeak", "lzpeak"),
+            *("laieq", "lcieq", "lzieq", *(f"laft{seconds}eq" for seconds in INTERVALS_S)),
+            *(name.removesuffix("_db") for name in DIFFERENCES),
             *(f"{level}max" for level in LEVELS),
-            *(f"{level}min" for level in LEVELS[:LOWEST]),
+            *(f"{level}min" for level in LEVELS),
             *(f"l{p}" for p in PERCENTS),
+            *(f"{level}{p}" for level in LEVELS[1:] for p in PERCENTS),
         ]
         names.insert(names.index("lcpeak"), EXPOSURE)
         offered = [_column(f"{name}{side}_db", channels) for name in names for side in sides]
-        usual = [f"{name}_db" for name in LEVELS]
+        usual = [f"{name}_db" for name in LEVELS[:7]]
         usual += [f"laf{side}_db" for side in sides[1:]]
         usual += [f"{name}_db" for name in USUAL]
         super().__init__("spl", offered, usual)
@@ -97,10 +103,8 @@ class SoundLevelReadings(Readings):
             return None
         if found.re is ASKED:
             return _column(name, self._channels)
-        windowed = found["percent"] or re.fullmatch(r"l[acz]eq", found["what"].partition("_")[0])
-        if not windowed or not (found["percent"] or found["window"]):
-            return None
-        return _column(name, self._channels)
+        rolls = found["window"] and re.fullmatch(rf"l[acz]eq_{WINDOW}", found["what"])
+        return _column(name, self._channels) if found["percent"] or rolls else None
 
     def renew(self) -> None:
         parts: list[tuple[int, int]] = []
@@ -123,7 +127,7 @@ class SoundLevelReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)
-        power, there = frames.values.power[:, : len(LEVELS)], heard(frames)
+        power, there = frames.values.power, heard(frames)
         now = level_db(power if all_of(there) else np.where(there, power, np.nan))
         told = []
         for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
@@ -178,7 +182,7 @@ def _column(name: str, channels: int) -> Column:
     found = _parsed(name)
     assert found is not None
     asked = found.re is ASKED
-    quantity, statistic, note = _asked(found) if asked else _meaning(found["what"].split("_")[0])
+    quantity, statistic, note = _asked(found) if asked else _meaning(found)
     window = found["of"] or "" if asked else found["window"]
     if found.re is NAME and window:
         statistic = f"{statistic}, last {window}"
@@ -191,7 +195,7 @@ def _column(name: str, channels: int) -> Column:
         return counting(column, MEMORY_S, rolls or None)
     if found["what"] in LEVELS:
         return replace(column, settle_s=_forgotten_s(found["what"]))
-    settle_s = _forgotten_s("laf") if found["percent"] else MEMORY_S
+    settle_s = _forgotten_s(_level_of(found)) if found["percent"] else MEMORY_S
     return counting(column, settle_s, found["window"])
 
 
@@ -213,11 +217,27 @@ def _asked(found: re.Match[str]) -> tuple[str, str, str]:
     return f"{words}, {rules}", "exposure", ""
 
 
-def _meaning(name: str) -> tuple[str, str, str]:
+def _level_of(found: re.Match[str]) -> str:
+    """The level whose percentile it is: A-weighted F where the name says none."""
+    return f"l{found['level'] or 'af'}"
+
+
+def _meaning(found: re.Match[str]) -> tuple[str, str, str]:
     """Quantity, statistic and note of a level by its name, as of `laf` or `l10`."""
-    if name[1:].isdigit():
-        return "A-weighted sound level, fast (F)", f"exceeded {name[1:]} % of the time", RENEWED
+    if found["difference"]:
+        one = _written(found["what"].partition("_")[0])
+        return f"{one} less LAeq, a difference of levels", "difference", ""
+    if found["percent"]:
+        level = _level_of(found)
+        what = f"{level[1].upper()}-weighted sound level, {TIMED[level[2]]}"
+        return what, f"exceeded {int(found['percent'])} % of the time", RENEWED
+    name = found["what"].partition("_")[0]
     weighted = f"{name[1].upper()}-weighted"
+    if name.startswith("laft"):
+        quantity = f"{_written(name)}: the highest {weighted} level F in each {name[4]} s"
+        return quantity, "equivalent", ""
+    if name[2:] == "ieq":
+        return f"{weighted} sound level, {TIMED['i']}", "equivalent", ""
     if name[2:] == "eq":
         return f"equivalent continuous {weighted} sound pressure level", "equivalent", ""
     if name[2:] == "e":
@@ -226,3 +246,10 @@ def _meaning(name: str) -> tuple[str, str, str]:
         return f"{weighted} peak sound pressure level", "maximum", ""
     statistic = {"max": "maximum", "min": "minimum"}.get(name[3:], "instantaneous")
     return f"{weighted} sound level, {TIMED[name[2]]}", statistic, ""
+
+
+def _written(name: str) -> str:
+    """As standards write it: LCeq of `lceq`, LAFT5 of `laft5eq`."""
+    if name.startswith("laft"):
+        return name.removesuffix("eq").upper()
+    return name.removesuffix("eq").upper() + "eq"

@@ -289,6 +289,51 @@ _LEVELS = (
         True,
     ),
     Kind(
+        rf"l(?P<weight>[acz])(?P<time>[fsi])(?P<percent>\d\d?){OF}{SIDE}_db",
+        "Exceeded {percent} % of time{weighted}, {timed}",
+        "L{WEIGHT}{TIME}{percent}",
+        f"{EXCEEDED} Sound level, {{WEIGHT}}-weighted, {{smoothed}}. {SPL}",
+        True,
+    ),
+    Kind(
+        f"l(?P<weight>[acz])ieq{SIDE}_db",
+        "Average level{weighted}, impulse",
+        "L{WEIGHT}Ieq",
+        "The mean power of the sound level I as a level, {WEIGHT}-weighted, with 35 ms upwards and "
+        f"1.5 s downwards (I). {SPL}",
+        True,
+    ),
+    Kind(
+        f"laft(?P<seconds>[35])eq{SIDE}_db",
+        "Average of the highest in {seconds} s",
+        "LAFT{seconds}",
+        "The mean power of the highest level in each {seconds} s as a level (DIN 45641). Sound "
+        f"level, A-weighted, with a time constant of 125 ms (F). {SPL}",
+        True,
+    ),
+    Kind(
+        f"lceq_minus_laeq{SIDE}_db",
+        "Average levels, C less A",
+        "LCeq - LAeq",
+        "How much low-frequency sound there is: the difference of two equivalent levels.",
+        True,
+    ),
+    Kind(
+        f"laieq_minus_laeq{SIDE}_db",
+        "Average levels, impulse less A",
+        "LAIeq - LAeq",
+        "How impulsive the sound is: the difference of two equivalent levels.",
+        True,
+    ),
+    Kind(
+        f"laft(?P<seconds>[35])eq_minus_laeq{SIDE}_db",
+        "Highest in {seconds} s less average",
+        "LAFT{seconds} - LAeq",
+        "How impulsive the sound is: the difference of the average of the highest levels in each "
+        "{seconds} s and of the equivalent level.",
+        True,
+    ),
+    Kind(
         f"lex_8h{SIDE}_db",
         "Noise exposure, 8 hours",
         "LEX,8h",

@@ -12,6 +12,8 @@ from amt_stream.rows import Readings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
 PERCENTILE = re.compile(r"(?:^|_)[lns](\d\d?)(?:_|$)")
+OF_LEVEL = re.compile(r"l[acz][fsi]\d\d?_db")
+"""Percentiles of another level than A-weighted F, of which the page has one."""
 SIDE = re.compile("_(left|right)")
 
 
@@ -27,6 +29,8 @@ def table(name: str) -> str:
     lines = ["| column | unit | what it is | statistic | by default |", "|---|---|---|---|---|"]
     for column in one.offered:
         percent = PERCENTILE.search(column.name)
+        if OF_LEVEL.fullmatch(column.name) and column.name != "lcs90_db":
+            continue
         if percent is None or percent[1] in percents:
             quantity = column.quantity.removesuffix(", re -23 LUFS")
             mark = "yes " if column.name in usual else ""
