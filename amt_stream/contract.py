@@ -55,8 +55,8 @@ NAMES = (
 
 _NEAR = 0.85
 
-_APART = ("n_channels",)
-"""Names near a declared one that mean something else: how many bands there are."""
+_APART = ("n_channels", "channel", "ratios", "latency_s", "settled", "forget")
+"""Names near a declared one that mean something else: how many bands there are, which one it is."""
 
 
 @lru_cache(maxsize=4096)

@@ -46,7 +46,7 @@ SLIPS = {
     "frame_stand_for_end": "frames_stand_for_end",
     "frames_stands_for_end": "frames_stand_for_end",
     "per_channels": "per_channel",
-    "channel": "channels",
+    "chanels": "channels",
     "latancy": "latency",
     "blocksize": "block_size",
 }
@@ -65,8 +65,20 @@ def test_a_slip_names_what_was_meant(slip, right):
     assert not hasattr(stage, slip)
 
 
+APART = ("channel", "ratios", "latency_s", "settled")
+
+
 def test_names_of_ones_own_stay_free():
-    for name in ("fc", "fs_in", "per_channel_init", "time_constant", "channel_dim", "n_erb", "sr"):
+    for name in (
+        "fc",
+        "fs_in",
+        "per_channel_init",
+        "time_constant",
+        "channel_dim",
+        "n_erb",
+        "sr",
+        *APART,
+    ):
         assert meant(name) is None, name
     assert all(meant(name) is None for name in NAMES)
 
@@ -80,6 +92,8 @@ def test_names_of_ones_own_stay_free():
             super().__init__()
             self.channel = torch.nn.PReLU()  # a member by any name
             self._settle = 1
+
+    Energy().channel = 3
 
     Own()
 
