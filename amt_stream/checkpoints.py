@@ -19,6 +19,9 @@ LARGEST = torch.finfo(torch.float64).max
 MADE_WITH = "made_with"
 """Under this key the metadata of a state_dict says what `binding` arguments were."""
 
+EXTRA_STATE = "_extra_state"
+"""Under this key a state_dict has what `get_extra_state` of a module gave."""
+
 _LONG = 6
 
 
@@ -32,7 +35,7 @@ class Checkpointed(nn.Module):
     A state_dict of torch_amt loads as well. `translated` turns what was learned there into the
     parameters here. Constants, which stand in such a state_dict too, are compared with those here.
     What is neither taken nor equal is among the unexpected keys: an error, or with strict=False in
-    what `load_state_dict` returns. Where a value is known here and is another, a warning says so.
+    what `load_state_dict` returns. A warning names it too, where it may be something learned.
     """
 
     binding: tuple[str, ...] = ()
@@ -40,6 +43,15 @@ class Checkpointed(nn.Module):
 
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """Of parameters by name: what a checkpoint may hold of them, ends included."""
+
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Names of what torch_amt keeps besides, though it follows from the rest: nothing is lost."""
+
+    foreign: ClassVar[tuple[str, ...]] = ()
+    """Names of what torch_amt learns in a form that nothing here can have."""
+
+    rounding: ClassVar[Mapping[str, float]] = {}
+    """Of constants by name: by how much float32 may have moved them, where SAME does not say it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -71,7 +83,9 @@ class Checkpointed(nn.Module):
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
         """Parameters by their names here, out of those of torch_amt; takes these from `given`.
 
-        Raises ValueError where they are of a form that the parameters here cannot have.
+        given: all that a checkpoint has for this module, where some of it has no place here
+        Raises ValueError where it is of a form that the parameters here cannot have: then nothing
+        of it is taken.
         """
         return {}
 
@@ -113,46 +127,92 @@ class Checkpointed(nn.Module):
                     f"{name}: the checkpoint is of one made with {key}={told(value)}, this one has "
                     f"{key}={told(mine)}: make it with the same"
                 )
+        # Hooks see what was saved, and may rename it: before anything is taken from it.
+        hooks = vars(self)["_load_state_dict_pre_hooks"]
+        for hook in hooks.values():
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         own = {
             key[len(prefix) :]: value
             for key, value in state_dict.items()
             if key.startswith(prefix) and key[len(prefix) :].partition(".")[0] not in self._modules
         }
+        extra = {key: own.pop(key) for key in (EXTRA_STATE,) if key in own}
         held = {*self._parameters, *self._buffers} - self._non_persistent_buffers_set
-        foreign = {key: value for key, value in own.items() if key not in held}
-        kept = {key: v for key, v in state_dict.items() if key[len(prefix) :] not in foreign}
+        others = {key: value for key, value in own.items() if key not in {*held, *self.derived}}
         refused = False
-        try:
-            taken = self.translated(foreign) if foreign else {}
-            kept |= {prefix + key: value for key, value in taken.items()}
-        except ValueError as refusal:
-            refused = True
-            warnings.warn(f"{name}: {refusal}: not taken", stacklevel=2)
-        if local_metadata.get("assign_to_params_buffers"):
-            # A module works in one dtype, whatever is assigned to it.
-            for key in held & {key[len(prefix) :] for key in kept if key.startswith(prefix)}:
-                like = self._parameters.get(key, self._buffers.get(key))
-                if isinstance(like, Tensor) and isinstance(kept[prefix + key], Tensor):
-                    kept[prefix + key] = kept[prefix + key].to(like.dtype)
+        if others:
+            given = dict(own)
+            try:
+                taken = self.translated(given)
+                own = {key: value for key, value in given.items() if key in held}
+                others = {key: value for key, value in others.items() if key in given}
+                for key, value in taken.items():
+                    if "." in key:  # a child, which is loaded after this
+                        state_dict[prefix + key] = value  # type: ignore[index]
+                    else:
+                        own[key] = value
+            except ValueError as refusal:
+                refused = True
+                own = {}
+                warnings.warn(f"{name}: {refusal}: not taken", stacklevel=2)
+        kept = {key: own[key] for key in held if key in own}
+        for key, value in kept.items():
+            like = self._parameters.get(key, self._buffers.get(key))
+            if not isinstance(like, Tensor) or not isinstance(value, Tensor):
+                continue
+            if not value.dim() and like.dim() == 1:  # one for all bands
+                kept[key] = value = value.expand_as(like)
+            if local_metadata.get("assign_to_params_buffers"):
+                # A module works in one dtype, whatever is assigned to it.
+                kept[key] = value.to(like.dtype)
         for key in self._parameters:
-            why = self._wrong(key, kept.get(prefix + key))
+            why = self._wrong(key, kept.get(key))
             if why:
                 error_msgs.append(f"{name}: {key} {why}")
-                del kept[prefix + key]
+                del kept[key]
                 strict = False  # it is not missing
-        super()._load_from_state_dict(
-            kept, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        vars(self)["_load_state_dict_pre_hooks"] = type(hooks)()
+        try:
+            super()._load_from_state_dict(
+                {prefix + key: value for key, value in (kept | extra).items()},
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+        finally:
+            vars(self)["_load_state_dict_pre_hooks"] = hooks
         # Only now, for some follow from what was learned.
-        for key, value in foreign.items():
-            if not _same(value, getattr(self, key, None)):
-                unexpected_keys.append(prefix + key)
-                if hasattr(self, key) and not refused:
-                    warnings.warn(
-                        f"{name}: {key} is {told(value)} in the checkpoint and "
-                        f"{told(getattr(self, key))} here, where it is not learned: not taken",
-                        stacklevel=2,
-                    )
+        unknown = []
+        for key, value in others.items():
+            mine = getattr(self, key, getattr(self, key.lstrip("_"), None))
+            if _same(value, mine, self.rounding.get(key)):
+                continue
+            unexpected_keys.append(prefix + key)
+            if mine is None:
+                unknown += [key] if "." in key or key in self.foreign else []
+            elif not refused:
+                warnings.warn(
+                    f"{name}: {key} is {told(value)} in the checkpoint and {told(mine)} here, "
+                    "where it is not learned: not taken",
+                    stacklevel=2,
+                )
+        if unknown and not refused:
+            rest = f" and {len(unknown) - 1} more" if unknown[1:] else ""
+            warnings.warn(
+                f"{name}: {unknown[0]}{rest} of the checkpoint: no place for it here, not taken",
+                stacklevel=2,
+            )
 
 
 def _remembering(init: Any) -> Any:
@@ -218,17 +278,25 @@ def told(value: Any) -> str:
     return repr(value)
 
 
+def number(value: Tensor | float) -> float:
+    """The shortest decimal that `value` is in its own dtype: 0.08, not 0.07999999821."""
+    return float(str(value.detach().cpu().numpy()[()]) if isinstance(value, Tensor) else value)
+
+
 def _plain(value: Any) -> Any:
     """`value` as a number or a word, as a state_dict that is loaded safely may hold it."""
     return value.item() if isinstance(value, Tensor | np.generic) else value
 
 
-def _same(value: Any, mine: Any) -> bool:
+def _same(value: Any, mine: Any, rounding: float | None) -> bool:
     if not isinstance(value, Tensor) or not isinstance(mine, Tensor | float | int):
         return False
     mine = torch.as_tensor(mine, device="cpu").detach()
     value = value.detach().cpu()
-    if value.shape != mine.shape or mine.is_meta:
+    # A number there may stand for as many equal ones here, and the other way round.
+    if (value.shape != mine.shape and value.dim() and mine.dim()) or mine.is_meta:
         return False
     wide = torch.complex128 if value.is_complex() or mine.is_complex() else torch.float64
-    return torch.allclose(value.to(wide), mine.to(wide), rtol=SAME, atol=1e-12)
+    value, mine = torch.broadcast_tensors(value.to(wide), mine.to(wide))
+    relative, absolute = (SAME, 1e-12) if rounding is None else (0.0, rounding)
+    return torch.allclose(value, mine, rtol=relative, atol=absolute)

@@ -1,6 +1,6 @@
 """Adaptation in the auditory nerve."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -47,6 +47,11 @@ class AdaptLoop(Stage):
     """
 
     binding = ("fs",)
+    derived = tuple(
+        f"{name}{end}" for name in ("factor", "expfac", "offset") for end in ("", "_init")
+    )
+    # Each is 1 less the other, which float32 knows to 6e-8.
+    rounding: ClassVar = {"a1": 2e-7, "b0": 2e-7}
 
     fs: float
     corr: Tensor
@@ -207,6 +212,9 @@ class AdaptLoop(Stage):
         smallest = "minlvl_per_channel" if self.use_freq_specific_minlvl else "minlvl"
         if not self.learnable or not {smallest, "a1", "b0"} <= set(given):
             return {}
+        # What they began with there, and follow here from what was learned.
+        for name in {"init_state", "minlvl"} - {smallest}:
+            given.pop(name, None)
         floor, a1, b0 = (given[name].double() for name in (smallest, "a1", "b0"))
         if not torch.allclose(b0, 1 - a1, rtol=1e-3, atol=1e-7):
             raise ValueError("learned b0 is not 1 - a1, so that a loop has a gain at 0 Hz")

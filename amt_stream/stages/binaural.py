@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.checkpoints import number
 from amt_stream.functional.fir import windows
 from amt_stream.functional.loudness import SILENT, inhibition_gains
 from amt_stream.stages.excitation import CAM_STEP, CAMS
@@ -54,6 +55,9 @@ class SpatialSmoothing(Pointwise):
     learnable: both are parameters; the kernel keeps its number of weights, which a learned width
         sets further apart or closer together
     variant: beyond the channels "documented" reflects the pattern, "iso532-3" has zeros
+
+    Attributes: `g` (145,) by default, distances in Cam of the kernel's weights, and
+    `gaussian_kernel`, these weights as they are now, sum 1; None when learnable.
     """
 
     time_dim = -2
@@ -118,11 +122,20 @@ class SpatialSmoothing(Pointwise):
         padded = nn.functional.pad(rows, (half, half), mode=mode)
         return windows(padded, self._kernel()[None], 1).reshape(x.shape)
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        began = given.pop("kernel_width_init", None)
+        if began is not None and round(began.item() / CAM_STEP) != self.places.shape[0] // 2:
+            raise ValueError(
+                f"the kernel of the checkpoint was made {began.item():g} Cam wide, which is the "
+                "number of its weights"
+            )
+        return {}
+
     def get_parameters(self) -> dict[str, Any]:
         """kernel_width, sigma, kernel_size and learnable."""
         return {
-            "kernel_width": torch.as_tensor(self.kernel_width).item(),
-            "sigma": self.sigma.item(),
+            "kernel_width": number(self.kernel_width),
+            "sigma": number(self.sigma),
             "kernel_size": self.places.shape[0],
             "learnable": self.learnable,
         }
@@ -175,7 +188,7 @@ class BinauralInhibition(Pointwise):
 
     def get_parameters(self) -> dict[str, float]:
         """p."""
-        return {"p": self.p.item()}
+        return {"p": number(self.p)}
 
 
 @output

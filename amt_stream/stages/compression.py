@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.checkpoints import number
 from amt_stream.streaming import Pointwise
 
 
@@ -81,8 +82,8 @@ class _Compression(Pointwise):
     def get_parameters(self) -> dict[str, Any]:
         """knee_db, exponent (the mean over channels), dboffset and learnable."""
         return {
-            "knee_db": torch.as_tensor(self.knee_db).item(),
-            "exponent": self.exponent.mean().item(),
+            "knee_db": number(self.knee_db),
+            "exponent": number(self.exponent.mean()),
             "dboffset": self.dboffset,
             "learnable": self.learnable,
         }
@@ -92,6 +93,9 @@ class BrokenStickCompression(_Compression):
     """`x`, any shape with channels last, unchanged up to the knee, a power law above it.
 
     sign(x) |x|^n knee^(1 - n) where |x| > knee, for each channel with its own n (King et al. 2019).
+
+    Attributes: `knee_db`, as given or the parameter; `knee`, 0-dim, that as an amplitude;
+    `exponent`, 0-dim or (num_channels,); `knee_factor`, knee^(1 - n) of each exponent.
     """
 
     @property

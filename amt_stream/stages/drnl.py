@@ -222,6 +222,9 @@ class FastDRNLFilterbank(DRNLFilterbank):
     """
 
     may_learn = ("a", "b", "c")
+    derived = tuple(
+        f"ir_{part}{end}" for part in ("lin", "nlin_1", "nlin_2") for end in ("", "_flipped")
+    )
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from amt_stream.checkpoints import number
 from amt_stream.contract import hertz
 from amt_stream.functional.excitation import LEVEL_SLOPE
 from amt_stream.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
@@ -264,6 +265,8 @@ class ExcitationPattern(Pointwise):
     learnable: `upper_slope_base`, `upper_slope_per_db`, `lower_slope_base` and
         `lower_slope_per_db`, 0-dim, are parameters
     Raises ValueError for limits that are not so.
+
+    Attributes: `fc_erb` and `erb_centers` (band,), the centers in Hz and as ERB numbers in Cam.
     """
 
     time_dim = -2
@@ -272,6 +275,7 @@ class ExcitationPattern(Pointwise):
     binding = ("f_min", "f_max", "erb_step")
 
     level_ref = 60.0
+    fc_erb: Tensor
     erb_centers: Tensor
     upper_slope_base: Tensor
     upper_slope_per_db: Tensor
@@ -290,8 +294,9 @@ class ExcitationPattern(Pointwise):
         fc = erb_grid("ExcitationPattern", f_min, f_max, erb_step)
         self.fs, self.learnable, self.n_erb_bands = fs, learnable, fc.size
         self.fixed_axes = {-1: fc.size}
-        self.register_table("erb_centers", fc)
         cams = hz_to_erb_number(fc)
+        self.register_table("fc_erb", fc)
+        self.register_table("erb_centers", cams)
         # Towards higher bands positive: (band that hears, band that is heard).
         self.register_table("distance", cams[:, None] - cams)
         slopes = {
@@ -315,7 +320,7 @@ class ExcitationPattern(Pointwise):
         """Slopes in dB/Cam of a level, towards higher and towards lower bands."""
         level = torch.as_tensor(level_db, dtype=self.dtype, device=self.device)
         upper, lower = self._slopes(level)
-        return upper.item(), lower.item()
+        return number(upper), number(lower)
 
     def transform(self, x: Tensor) -> Tensor:
         upper, lower = (slope[..., None, :] for slope in self._slopes(x))

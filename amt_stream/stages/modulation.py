@@ -66,6 +66,7 @@ class _Bank(Stage):
     """Filters on each channel: `x` (..., channel, time) to (..., channel, filter, time)."""
 
     binding = ("fs", "filter_type")
+    foreign = ("sos_stack",)  # free sections; a band here is a center and a width
 
     fs: float
     low: Tensor

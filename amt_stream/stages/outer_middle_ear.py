@@ -1,5 +1,6 @@
 """Headphone, outer ear and middle ear as the auditory models take them: tabulated, causal FIRs."""
 
+import warnings
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.checkpoints import number
 from amt_stream.contract import hertz
 from amt_stream.data import table
 from amt_stream.design import GRID, linear_phase, minimum_phase
@@ -76,6 +78,21 @@ class _TabulatedFilter(Stage):
         """The same as `whole`, in the dtype of `x` where that is a floating one."""
         return as_given(self.whole(x), x)
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        tables = {"frequency_data", "tf_gains", "gain_normalization"} & set(given)
+        if not tables:
+            return {}
+        names = " and ".join(sorted({"fir_coeffs", *tables}))
+        said = f"{names} of the checkpoint make a filter that torch_amt designs otherwise"
+        if self.learnable:
+            raise ValueError(f"{said}, and it learns these in place of the taps")
+        for name in {"fir_coeffs", *tables}:
+            given.pop(name, None)
+        warnings.warn(
+            f"{type(self).__name__}: {said}: not taken, the filter here stays", stacklevel=2
+        )
+        return {}
+
     def _response(self, nfft: int) -> tuple[Tensor, Tensor]:
         """Frequencies in Hz and complex gains, nfft // 2 + 1 each."""
         if nfft <= self.order:
@@ -119,7 +136,7 @@ class _PointsFilter(_TabulatedFilter):
         return {
             **super().get_parameters(),
             "num_frequency_points": hz.numel(),
-            "frequency_range": (hz[0].item(), hz[-1].item()),
+            "frequency_range": (number(hz[0]), number(hz[-1])),
             "compensate_delay": self.compensate_delay,
         }
 

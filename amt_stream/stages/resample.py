@@ -25,6 +25,8 @@ class Resample(Stage):
     Raises ValueError where the reduced ratio has a term above 1280.
     """
 
+    derived = ("kernel",)
+
     def __init__(self, fs_in: int, fs_out: int) -> None:
         super().__init__()
         self.fs_in, self.fs_out = (whole_hertz("Resample", fs) for fs in (fs_in, fs_out))

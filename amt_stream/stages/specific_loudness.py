@@ -1,13 +1,13 @@
 """From the excitation pattern to specific loudness."""
 
 from math import ceil
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.checkpoints import told
+from amt_stream.checkpoints import number, told
 from amt_stream.data import table
 from amt_stream.functional.loudness import Channels, specific_loudness
 from amt_stream.scales import erb_number_to_hz, hz_to_erb_number
@@ -19,6 +19,10 @@ Edition = Literal[Constants, "ansi"]
 Variant = Literal["documented", "iso532-3"]
 
 C = {"iso": 0.063, "author": 0.0631, "ansi": 0.046871, "documented": 0.0631}
+
+
+ROUNDING_DB = 1e-3
+"""By how much float32 may have moved a threshold in dB, which is a difference of larger numbers."""
 
 
 def check_variant(variant: str) -> None:
@@ -104,6 +108,7 @@ class Moore2016SpecificLoudness(Pointwise):
     time_dim = -2
     out_time_dim = -2
     in_quantity, out_quantity = "dB", "sone/Cam"
+    rounding: ClassVar = {"threshold_db": ROUNDING_DB}
 
     erb_scale: Tensor
     fc: Tensor
@@ -121,6 +126,7 @@ class Moore2016SpecificLoudness(Pointwise):
         variant: Variant = "documented",
     ) -> None:
         super().__init__()
+        self.to(dtype)
         check_variant(variant)
         self.fixed_axes = {-1: CAMS.size}
         self.learnable, self.variant = learnable, variant
@@ -153,11 +159,11 @@ class Moore2016SpecificLoudness(Pointwise):
     def get_parameters(self) -> dict[str, Any]:
         """n_channels, C, and the least and greatest Alpha, G and A."""
         ends = {
-            f"{name}_{end}": getattr(getattr(self, name), end)().item()
+            f"{name}_{end}": number(getattr(getattr(self, name), end)())
             for name in ("G", "Alpha", "A")
             for end in ("min", "max")
         }
-        return {"n_channels": CAMS.size, "C": torch.as_tensor(self.C).item(), **ends}
+        return {"n_channels": CAMS.size, "C": number(self.C), **ends}
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, C={told(self.C)}"
@@ -182,6 +188,7 @@ class SpecificLoudness(Pointwise):
     alpha: Tensor
     E0_offset: Tensor
     binding = ("f_min", "f_max", "erb_step")
+    rounding: ClassVar = {"ethrq_base": ROUNDING_DB}
 
     def __init__(
         self,
@@ -221,7 +228,7 @@ class SpecificLoudness(Pointwise):
 
     def get_parameters(self) -> dict[str, Any]:
         """C, alpha, E0_offset and learnable."""
-        values = {name: getattr(self, name).item() for name in ("C", "alpha", "E0_offset")}
+        values = {name: number(getattr(self, name)) for name in ("C", "alpha", "E0_offset")}
         return {**values, "learnable": self.learnable}
 
     def extra_repr(self) -> str:

@@ -11,6 +11,7 @@ import torch
 from scipy import signal
 from torch import nn
 
+import amt_stream
 from amt_stream import (
     AdaptLoop,
     BinauralInhibition,
@@ -44,8 +45,64 @@ from amt_stream import (
 from amt_stream.stages.drnl import VECTORS, drnl_parameters
 from amt_stream.stages.hair_cell import CELL
 from amt_stream.streaming import fields
+from tests.parity.golden import GOLDEN
 
 FS = 16000
+GENUINE = torch.load(GOLDEN / "torch_amt_checkpoints.pt", weights_only=True)
+TOLD = {  # what is not as it is there, and what the warning says of it
+    ("AdaptLoop", "learned"): "learned b0 is not 1 - a1, so that a loop has a gain at 0 Hz",
+    ("ButterworthFilter", "learned"): "a learned pole is on or outside the unit circle",
+    ("GammatoneFilterbank", "learned"): "learned gains are not those by which a filter has gain 1",
+    ("IHCPaulick2024", "learned"): "G_precharge is .* where it is not learned",
+    ("MiddleEarFilter", "learned"): "make a filter that torch_amt designs otherwise, and it learns",
+    (
+        "OuterMiddleEarFilter",
+        "learned",
+    ): "fir_coeffs and tf_gains .*designs otherwise, and it learns",
+    ("HeadphoneFilter", "learned"): "make a filter that torch_amt designs otherwise, and it learns",
+    **{
+        (name, kind): "of the checkpoint: no place for it here"
+        for name in (
+            "King2019ModulationFilterbank",
+            "FastKing2019ModulationFilterbank",
+            "ModulationFilterbank",
+        )
+        for kind in ("fixed", "learned")
+    },
+}
+REDESIGNED = ("MiddleEarFilter", "OuterMiddleEarFilter", "HeadphoneFilter")
+CASES = [(name, kind) for name in GENUINE for kind in ("fixed", "learned")]
+CASES.remove(("Moore2016ExcitationPattern", "learned"))  # of which nothing is learned here
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_checkpoint_that_torch_amt_wrote_loads_or_says_what_is_not_taken(name, kind):
+    made = GENUINE[name]
+
+    def make():
+        return getattr(amt_stream, made["class"])(**made["arguments"], learnable=kind == "learned")
+
+    stage, saved = make(), made[kind]["state"]
+    told = TOLD.get((name, kind))
+    if told:
+        with (
+            pytest.warns(UserWarning, match=f"{told}.*not taken"),
+            pytest.raises(RuntimeError, match=r"Missing key|Unexpected key"),
+        ):
+            stage.load_state_dict(saved)
+        with pytest.warns(UserWarning, match=f"{told}.*not taken"):
+            missing, unexpected = make().load_state_dict(saved, strict=False)
+        assert [*missing, *unexpected]
+        return
+    if name in REDESIGNED:
+        with pytest.warns(UserWarning, match="torch_amt designs otherwise: not taken, the filter"):
+            stage.load_state_dict(saved)
+    else:
+        stage.load_state_dict(saved)
+    if "y" in made[kind]:
+        y = stage(*made["x"])
+        for a, b in zip(y if isinstance(y, tuple) else [y], made[kind]["y"], strict=True):
+            close(a, b, 2e-5)
 
 
 def tensors(**values):
@@ -303,11 +360,16 @@ def test_sections_of_a_bank_are_told(strict):
         (FastKing2019ModulationFilterbank(FS, nmod=2, learnable=True), "sos_stack"),
         (ModulationFilterbank(FS, [500.0], learnable=True), "filter_coeffs.0.1.0"),
     ):
+        words, saved = rf"{re.escape(key)} of the checkpoint: no place", {key: torch.ones(2, 6)}
         if strict:
-            with pytest.raises(RuntimeError, match=rf'Unexpected key.*"{re.escape(key)}"'):
-                stage.load_state_dict({key: torch.ones(2, 6)})
+            with (
+                pytest.warns(UserWarning, match=words),
+                pytest.raises(RuntimeError, match=rf'Unexpected key.*"{re.escape(key)}"'),
+            ):
+                stage.load_state_dict(saved)
         else:
-            told = stage.load_state_dict({key: torch.ones(2, 6)}, strict=False)
+            with pytest.warns(UserWarning, match=words):
+                told = stage.load_state_dict(saved, strict=False)
             assert told.unexpected_keys == [key]
 
 
