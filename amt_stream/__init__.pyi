@@ -5,6 +5,7 @@ from . import calibrator as calibrator
 from . import catalog as catalog
 from . import checkpoints as checkpoints
 from . import cli as cli
+from . import common as common
 from . import comparing as comparing
 from . import compose as compose
 from . import contract as contract
@@ -17,6 +18,7 @@ from . import files as files
 from . import formats as formats
 from . import frames as frames
 from . import functional as functional
+from . import hooks as hooks
 from . import hosted as hosted
 from . import jobs as jobs
 from . import kept as kept

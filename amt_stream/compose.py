@@ -22,6 +22,7 @@ from amt_stream.streaming import (
     joined,
     map_fields,
     output,
+    outputs_of,
     pad_end,
     refuse_no_stage,
     with_time,
@@ -470,9 +471,9 @@ def aligned(stage: Stage, x: Tensor) -> Any:
     refuse_no_stage("aligned", stage)
     x = stage.checked(x)
     length = x.shape[stage.time_dim]
-    early = ceil(stage.latency * stage.ratio)
+    early, outputs = ceil(stage.latency * stage.ratio), outputs_of(length, stage.ratio)
     return map_fields(
-        lambda v, dim: v.narrow(dim, early, ceil(length * stage.ratio)),
+        lambda v, dim: v.narrow(dim, early, outputs),
         stage.whole(pad_end(x, stage.time_dim, ceil(stage.latency))),
         stage.out_time_dim,
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from amt_stream.functional.gpu import refuse_short_products
 from amt_stream.functional.threads import one_thread
+from amt_stream.hooks import EVERYWHERE
 from amt_stream.streaming import Shape, Stage, Stream, fields, map_fields, with_time
 
 Work = Callable[[], None]
@@ -109,7 +110,8 @@ class HostedStream(Stream):
     @property
     def _hooked(self) -> bool:
         """Whether somebody sees each block, and may make other numbers of it."""
-        return any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
+        own = any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
+        return own or any(EVERYWHERE)
 
     @torch.no_grad()
     def capture(self, length: int) -> bool:

@@ -38,7 +38,7 @@ class PointwiseModule(Pointwise):
 
     Raises TypeError for a module that looks at other instants or rows, changes the shape, is
     random, keeps something from call to call or differs in training: it is tried when the stage is
-    made, with arbitrary weights.
+    made or `module` is set, with arbitrary weights.
 
     >>> rectify = PointwiseModule(nn.ReLU())
     >>> rectify(torch.tensor([[-1.0, 2.0]]))
@@ -56,15 +56,21 @@ class PointwiseModule(Pointwise):
             )
         self.time_dim = self.out_time_dim = time_dim
         self.band_dim = band_dim
-        # Nothing is drawn from the caller's random numbers.
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
-            self.bands, self._writes_input = _tried(module)
-        self.fixed_axes = {} if self.bands is None else {band_dim: self.bands}
-        self.shape_remedy = f"make a {type(module).__name__} for that many bands"
         self.module = module
         weights = [v for v in (*module.parameters(), *module.buffers()) if v.is_floating_point()]
         if weights:
             self.to(weights[0].device, weights[0].dtype)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "module":
+            # Nothing is drawn from the caller's random numbers.
+            with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+                self.bands, self._writes_input = _tried(value)
+            self.fixed_axes = {} if self.bands is None else {self.band_dim: self.bands}
+            self.shape_remedy = f"make a {type(value).__name__} for that many bands"
+            if "module" in self._modules:
+                value = value.to(self.device, self.dtype)
+        super().__setattr__(name, value)
 
     @property
     def learnable(self) -> bool:
@@ -131,7 +137,7 @@ class _Trial:
         self.name, self.writes_input = type(module).__name__, False
         self.noise = torch.Generator().manual_seed(1)
         with torch.inference_mode(False), torch.no_grad():
-            fresh = copy.deepcopy(module)
+            fresh = copy.deepcopy(module, _computed(module))
             blank = any(w.is_meta for w in (*fresh.parameters(), *fresh.buffers()))
             self.module = (fresh.to_empty(device="cpu") if blank else fresh.cpu()).double()
             # As constructed, a filter may be the identity and a scale zero: any weights must do.
@@ -195,6 +201,12 @@ class _Trial:
             ) from error
         if not _same(y, whole):
             raise self.refusal(f"looks at other {parts}", remedy)
+
+
+def _computed(module: nn.Module) -> dict[int, Any]:
+    """Copies of weights that are computed of others, as pruning keeps them: torch copies none."""
+    values = (value for part in module.modules() for value in vars(part).values())
+    return {id(v): v.detach().clone() for v in values if isinstance(v, Tensor) and not v.is_leaf}
 
 
 def _told(error: Exception) -> str:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from torch.utils._pytree import _register_namedtuple
 from amt_stream.checkpoints import Checkpointed
 from amt_stream.contract import InputUnit, refuse, refuse_class
 from amt_stream.functional.threads import one_thread
+from amt_stream.hooks import hooked, with_hooks
 
 State = dict[str, Tensor]
 """State of a stage between two blocks; keys, shapes and dtypes never change."""
@@ -76,6 +76,26 @@ def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
         return x
     zeros = x.new_zeros(with_time(without(x.shape, dim), dim, amount))
     return torch.cat([x, zeros], dim)
+
+
+def whole_blocks(x: Tensor, dim: int, size: int) -> Tensor:
+    """`x` with zeros after its end, up to a whole number of blocks of `size`."""
+    length = x.shape[dim]
+    if not torch.compiler.is_compiling():
+        return pad_end(x, dim, -length % size)
+    # One graph for all lengths: of zeros whose number depends on the length it would ask how many.
+    return x if size == 1 else pad_end(x, dim, size).narrow(dim, 0, length + -length % size)
+
+
+def outputs_of(length: int, ratio: Fraction) -> int:
+    """ceil(length * ratio), in whole numbers: torch.compile and torch.export follow no fraction."""
+    return -(-length * ratio.numerator // ratio.denominator)
+
+
+def first_of(y: Tensor, dim: int, count: int) -> Tensor:
+    """The first `count` of `y` along an axis."""
+    # A graph copies: of a view it would ask whether it is all of `y`, which only some lengths are.
+    return (torch.narrow_copy if torch.compiler.is_compiling() else torch.narrow)(y, dim, 0, count)
 
 
 def at_least(size: int) -> range:
@@ -163,8 +183,8 @@ class Stage(Checkpointed):
         refuse_class(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A member may have any name that the stage itself does not need.
-        if not isinstance(value, nn.Module):
+        # A member may have any name that the stage itself does not need, and a buffer has its name.
+        if not isinstance(value, nn.Module) and name not in vars(self).get("_buffers", ()):
             refuse(type(self).__name__, name, value)
         super().__setattr__(name, value)
 
@@ -198,29 +218,22 @@ class Stage(Checkpointed):
         return shape
 
     def hooked_step(self, x: Tensor, state: State) -> tuple[Any, State]:
-        """`step` with this stage's forward hooks around it: what a container or `Stream` calls.
+        """`step` with this stage's hooks around it: what a container or `Stream` calls.
 
         Torch runs hooks where a module is called, and a stage inside another is stepped. Here they
-        see each block, `hook(stage, (x,), y)`, and may return another x or y, as in torch. Backward
-        hooks are left to torch's own calls.
+        see each block, `hook(stage, (x,), y)`, and may return another x or y, as in torch; so do
+        backward hooks and those of all modules.
         """
-        if not (self._forward_hooks or self._forward_pre_hooks):
+        if not hooked(self):
             return self.step(x, state)
-        args: tuple[Any, ...] = (x,)
-        kwargs: dict[str, Any] = {}
-        for key, before in self._forward_pre_hooks.items():
-            if key in self._forward_pre_hooks_with_kwargs:
-                given = before(self, args, kwargs)
-                args, kwargs = (args, kwargs) if given is None else given
-            else:
-                given = before(self, args)
-                args = args if given is None else given if isinstance(given, tuple) else (given,)
-        y, state = self.step(args[0], state)
-        for key, after in self._forward_hooks.items():
-            more = (kwargs,) if key in self._forward_hooks_with_kwargs else ()
-            given = after(self, args, *more, y)
-            y = y if given is None else given
-        return y, state
+        after: State = {}
+
+        def step(x: Tensor) -> Any:
+            y, state_after = self.step(x, state)
+            after.update(state_after)
+            return y
+
+        return with_hooks(self, step, x), after
 
     def advance(self, x: Tensor, state: State) -> Any:
         """Output as `hooked_step` gives it; `state` itself is what it is after the block.
@@ -246,10 +259,9 @@ class Stage(Checkpointed):
         length = x.shape[self.time_dim]
         state = self.initial_state(without(x.shape, self.time_dim))
         with one_thread(x):
-            y, _ = step(pad_end(x, self.time_dim, -length % self.block_size), state)
-        return map_fields(
-            lambda v, dim: v.narrow(dim, 0, ceil(length * self.ratio)), y, self.out_time_dim
-        )
+            y, _ = step(whole_blocks(x, self.time_dim, self.block_size), state)
+        outputs = outputs_of(length, self.ratio)
+        return map_fields(lambda v, dim: first_of(v, dim, outputs), y, self.out_time_dim)
 
     def forward(self, x: Tensor) -> Any:
         """The same as `whole`."""
@@ -454,8 +466,8 @@ class Stream(Checkpointed):
     `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
     `.to()`, `.double()` and `state_dict()` carry it: a saved stream goes on mid-sound in a fresh
     process. Their memory stays where it is, call after call. With gradients on, they end at the
-    block's edge (truncated backpropagation through time). Forward hooks of the stage, and of the
-    stages in it, see each block.
+    block's edge (truncated backpropagation through time). Hooks of the stage, and of the stages in
+    it, see each block.
     """
 
     _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes

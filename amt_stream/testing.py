@@ -6,7 +6,7 @@ from math import ceil, floor
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from amt_stream.compose import Rebuffer, aligned
 from amt_stream.contract import check_contract
@@ -29,7 +29,17 @@ def check_stage(
     linear_phase: the stage keeps the shape of a smooth pulse; check that its center stands where
         `latency` says
     tolerance: largest difference, relative to the peak of the output, that rounding may make
+
+    Raises TypeError where `make` is a stage, or gives none.
     """
+    if isinstance(make, nn.Module):
+        raise TypeError(
+            f"check_stage takes what makes new stages, given a {type(make).__name__}: give its "
+            f"class, or a function, such as lambda: {type(make).__name__}(...)"
+        )
+    made: Any = make()
+    if not isinstance(made, Stage):
+        raise TypeError(f"check_stage takes what makes a Stage: it gave {type(made).__name__}")
     check = _Check(lambda: make().double(), x.detach().double(), tolerance)
     check.input_unchanged()
     check.any_split()

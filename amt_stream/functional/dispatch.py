@@ -39,6 +39,11 @@ def compilable(*tensors: Tensor) -> bool:
     return True
 
 
+def transforming() -> bool:
+    """Whether a transform of torch.func runs, whose tensors mean nothing outside it."""
+    return not torch.compiler.is_compiling() and _transform() is not None
+
+
 def compiled(*tensors: Tensor) -> bool:
     """Whether the compiled form serves: it can take these, and no gradient is wanted."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):

@@ -34,7 +34,8 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        given, outputs = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        saved = ctx.saved_tensors  # once: torch.utils.checkpoint gives them but once
+        given, outputs = saved[: ctx.count], saved[ctx.count :]
         needed = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():
             return None, None, None, *_in_torch(ctx.plain, given, slopes, needed)

@@ -16,6 +16,7 @@ from amt_stream.compose import Chain
 from amt_stream.functional.by_address import WIDTH, Called
 from amt_stream.functional.dispatch import compilable, compiled
 from amt_stream.functional.threads import SMALL
+from amt_stream.hooks import EVERYWHERE
 from amt_stream.streaming import Shape, Stage, State
 
 
@@ -53,7 +54,8 @@ class FusedChain(Chain):
 
     def advance(self, x: Tensor, state: State) -> Any:
         own = type(self).step is FusedChain.step  # else a subclass has another one
-        if own and compiled(x) and not (self._forward_hooks or self._forward_pre_hooks):
+        watched = self._forward_hooks or self._forward_pre_hooks or any(EVERYWHERE)
+        if own and not watched and compiled(x):
             fused = _FUSED.get(self)
             if fused is not None and fused.as_made():
                 y = fused.run(x, state)
@@ -134,6 +136,7 @@ class Fused:
             for stage in self.stages
             for hooks in (stage._forward_hooks, stage._forward_pre_hooks)
         ]
+        self.hooks += EVERYWHERE
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}

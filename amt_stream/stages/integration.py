@@ -7,7 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.checkpoints import number
 from amt_stream.contract import hertz
+from amt_stream.functional.dispatch import transforming
 from amt_stream.functional.loudness import agc
 from amt_stream.stages.excitation import CAM_STEP
 from amt_stream.stages.within import within
@@ -80,12 +82,16 @@ class Moore2016AGC(Stage):
         y, last = agc(x, self.coefficients, state["y"])
         return y, {"y": last}
 
-    def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
-        """Smoothed `x`, from rest or from `state` (channel,), the last frame of a former output."""
+    def forward(self, x: Tensor, state: Tensor | float | None = None) -> Tensor:
+        """Smoothed `x`, from rest or from `state`, the last frame (channel,) of a former output.
+
+        A number stands for that of every channel.
+        """
         given = self.converted(x)
         frames = self.sounding(given[:, None] if given.dim() == 1 else given)
         start = self.initial_state(without(frames.shape, -2))
         if state is not None:
+            state = state if isinstance(state, Tensor) else torch.tensor(float(state))
             channels = start["y"].shape
             if state.dim() > len(channels) or not all(
                 n in (1, m) for n, m in zip(reversed(state.shape), reversed(channels), strict=False)
@@ -94,14 +100,14 @@ class Moore2016AGC(Stage):
                     f"Moore2016AGC goes on from a last frame of shape {tuple(channels)}, given "
                     f"{tuple(state.shape)}: give `y[..., -1, :]` of the output before"
                 )
-            start = {"y": self.converted(state).expand_as(start["y"])}
+            start = {"y": self.converted(state).to(self.device).expand_as(start["y"])}
         y, _ = self.step(frames, start)
         return as_given(y.view(x.shape), x)
 
     def get_parameters(self) -> dict[str, float]:
         """attack_alpha and release_alpha."""
-        attack, release = self.coefficients.tolist()
-        return {"attack_alpha": attack, "release_alpha": release}
+        attack, release = self.coefficients
+        return {"attack_alpha": number(attack), "release_alpha": number(release)}
 
 
 class Integrated(NamedTuple):
@@ -158,6 +164,9 @@ class Moore2016TemporalIntegration(Stage):
         y = Integrated(*(as_given(v, inst_spec_loud) for v in self.whole(inst_spec_loud)))
         return y if return_intermediate else y.ltl
 
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {key[1:]: given.pop(key) for key in list(given) if key.startswith("_ltl_agc.")}
+
     def out_shape(self, shape: Shape) -> Any:
         return Integrated(shape[:-1], shape, shape[:-1])  # type: ignore[arg-type]
 
@@ -180,10 +189,12 @@ class LoudnessIntegration(Stage):
     learnable: `tau_attack` and `tau_release` are parameters; what an optimizer moves below a
         sixteenth of a frame counts as that, at which loudness follows at once
 
-    Called directly it goes on from the call before, `ltl_state`, until `reset_state()`.
+    Called directly it goes on from the call before until `reset_state()`. A transform of torch.func
+    and an exported graph keep nothing: each call there begins where the stage stood.
 
     Attributes: `tau_attack` 50 ms and `tau_release` 200 ms, 0-dim, time constants in seconds while
-    loudness rises and while it falls.
+    loudness rises and while it falls; `ltl_state` (...), the long-term loudness at which the last
+    call ended, None before the first.
     """
 
     time_dim = -2
@@ -191,6 +202,7 @@ class LoudnessIntegration(Stage):
 
     tau_attack: Tensor
     tau_release: Tensor
+    ltl_state: Tensor | None
 
     def __init__(
         self, fs: int = 32000, learnable: bool = False, frame_rate: float | None = None
@@ -203,7 +215,8 @@ class LoudnessIntegration(Stage):
             raise ValueError(f"LoudnessIntegration: frame_rate is {frame_rate}: give one above 0")
         self.register_constant("tau_attack", np.array(0.05), learnable)
         self.register_constant("tau_release", np.array(0.2), learnable)
-        self.ltl_state: Tensor | None = None
+        self.register_buffer("ltl_state", None, persistent=False)
+        self._last: tuple[tuple[int, int], Tensor | None] | None = None
         self.out_time_dim = Levels(-1, -1)  # type: ignore[arg-type]
 
     @property
@@ -225,17 +238,36 @@ class LoudnessIntegration(Stage):
         """Long-term loudness, or `Levels`; goes on from the call before."""
         x = self.sounding(specific_loudness)
         state = self.initial_state(without(x.shape, -2))
-        if self.ltl_state is not None:
-            if self.ltl_state.shape != state["ltl"].shape:
+        began = self.ltl_state
+        kept = not (transforming() or torch.compiler.is_exporting())
+        if kept and not torch.compiler.is_compiling():
+            place = specific_loudness.data_ptr(), specific_loudness._version
+            if torch._C._current_graph_task_id() >= 0:
+                began, kept = self._began(place), False
+            else:
+                self._last = place, began
+        if began is not None:
+            if began.shape != state["ltl"].shape:
                 raise ValueError(
-                    f"LoudnessIntegration goes on from a batch of {tuple(self.ltl_state.shape)}, "
-                    f"given {tuple(state['ltl'].shape)}: call reset_state() before another sound"
+                    f"LoudnessIntegration goes on from a batch of {tuple(began.shape)}, given "
+                    f"{tuple(state['ltl'].shape)}: call reset_state() before another sound"
                 )
-            state = {"ltl": self.ltl_state.to(state["ltl"])}
+            # A copy: gradients may pass one of what was kept in inference mode.
+            state = {"ltl": began.to(state["ltl"], copy=True)}
         y, state = self.step(x, state)
-        self.ltl_state = state["ltl"].detach()
+        if kept:
+            self.ltl_state = state["ltl"].detach()
         y = Levels(*(as_given(v, specific_loudness) for v in y))
         return y if return_stl else y.ltl
+
+    def _began(self, place: tuple[int, int]) -> Tensor | None:
+        """Where the call began that torch.utils.checkpoint repeats within the backward pass."""
+        if self._last is None or self._last[0] != place:
+            raise RuntimeError(
+                "LoudnessIntegration: torch.utils.checkpoint can repeat the last call alone, for "
+                "each goes on from the one before: call backward() before the next"
+            )
+        return self._last[1]
 
     def reset_state(self) -> None:
         """Begin the next call in silence."""
@@ -243,8 +275,8 @@ class LoudnessIntegration(Stage):
 
     def get_time_constants(self) -> tuple[float, float]:
         """Attack and release in seconds."""
-        attack, release = self.time_constants.tolist()
-        return attack, release
+        attack, release = self.time_constants
+        return number(attack), number(release)
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
         # Where a sound was left off is no part of what was learned.

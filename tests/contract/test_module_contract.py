@@ -284,14 +284,6 @@ def test_training_mode_changes_nothing(case):
     assert not any(module.training for module in stage.modules())
 
 
-def test_hooks_are_called(case):
-    stage, calls = case.make(), []
-    stage.register_forward_pre_hook(lambda *given: calls.append("before"))
-    stage.register_forward_hook(lambda *given: calls.append("after"))
-    stage(*case.parts(case.input(stage)))
-    assert calls == ["before", "after"]
-
-
 def test_gradients_can_be_turned_off_and_on(case):
     stage = case.make().requires_grad_(False)
     assert not any(v.requires_grad for v in stepped(case, stage))

@@ -1,0 +1,29 @@
+"""Loudness, by the name of its module in torch_amt."""
+
+from amt_stream.scales import gaindb
+from amt_stream.stages import (
+    BinauralInhibition,
+    BrokenStickCompression,
+    LoudnessIntegration,
+    Moore2016AGC,
+    Moore2016BinauralLoudness,
+    Moore2016SpecificLoudness,
+    Moore2016TemporalIntegration,
+    PowerCompression,
+    SpatialSmoothing,
+    SpecificLoudness,
+)
+
+__all__ = [
+    "BinauralInhibition",
+    "BrokenStickCompression",
+    "LoudnessIntegration",
+    "Moore2016AGC",
+    "Moore2016BinauralLoudness",
+    "Moore2016SpecificLoudness",
+    "Moore2016TemporalIntegration",
+    "PowerCompression",
+    "SpatialSmoothing",
+    "SpecificLoudness",
+    "gaindb",
+]

@@ -1,0 +1,15 @@
+"""Modulation filterbanks, by the name of their module in torch_amt."""
+
+from amt_stream.stages import (
+    FastKing2019ModulationFilterbank,
+    FastModulationFilterbank,
+    King2019ModulationFilterbank,
+    ModulationFilterbank,
+)
+
+__all__ = [
+    "FastKing2019ModulationFilterbank",
+    "FastModulationFilterbank",
+    "King2019ModulationFilterbank",
+    "ModulationFilterbank",
+]
