@@ -107,6 +107,8 @@ class Results:
     summary: what is told of the whole sound; empty where it came to a sudden end, or still goes on
     events: what happened meanwhile, as a log tells it
     settings: how it was measured, as a log tells it
+    intervals: the table of intervals that a log keeps, if it does
+    part: from when to when it was cut out of a longer measurement, in seconds of its sound
     proof: what `verify` found of the log's folder before it was read; None of anything else
     uncounted: parts of the time, in seconds, whose rows a run that was resumed did not count: what
         came after the snapshot that it goes on from
@@ -121,18 +123,27 @@ class Results:
     settings: Mapping[str, Any] = field(default_factory=dict)
     proof: Verdict | None = None
     uncounted: Sequence[tuple[float, float]] = ()
+    intervals: Rows | None = None
+    part: tuple[float, float] | None = None
 
     @classmethod
     def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
         """What `measure` gave."""
         header, rows = measured.header, measured.rows
         (last,) = rows.where(slice(-1, None))
-        return cls(name or header["source"]["name"], header, rows, last, measured.summary)
+        name = name or header["source"]["name"]
+        intervals = measured.intervals
+        return cls(name, header, rows, last, measured.summary, intervals=intervals)
 
     @property
     def step_s(self) -> float:
         """From row to row."""
         return float(self.header["step_ms"]) / 1000
+
+    @property
+    def begin_s(self) -> float:
+        """Where it begins, in seconds of sound: 0, unless it is a part."""
+        return 0.0 if self.part is None else self.part[0]
 
     @property
     def duration_s(self) -> float:
@@ -323,8 +334,21 @@ def read_results(
     events = [event for event in found.events if not row or event.row in ("", row)]
     name = f"{path.name}, {row}" if row else path.name
     header = _of_row(header, row) if row else header
-    about = found.settings, found.proof, found.uncounted
+    about = found.settings, found.proof, found.uncounted, _intervals(path, found.intervals(), row)
     return Results(name, header, rows, last, summary, events, *about)
+
+
+def _intervals(path: Path, given: Iterable[dict[str, Any]], row: str | None) -> Rows | None:
+    """The table of intervals as it was kept; None where there is none."""
+    own = [one for one in given if row is None or one.get(ROW) == row]
+    try:
+        table = Rows.of(own) if own else None
+        for name in ("time_s", "end_s", "measured_s"):
+            if table is not None and not (np.abs(table[name]) <= LARGEST).all():
+                raise ValueError(f"{name} is no time")
+    except NO_ROW as error:
+        raise ResultsError(f"{path} has intervals that are none ({brief(error)})") from error
+    return table
 
 
 def _fault_of_rows(rows: Rows) -> str:
@@ -471,6 +495,10 @@ class _Log:
         for run in self._runs:
             yield from self._session.rows(run)
 
+    def intervals(self) -> Iterator[dict[str, Any]]:
+        for run in self._runs:
+            yield from self._session.intervals(run)
+
     @property
     def summary(self) -> Mapping[str, Any]:
         for path in self._session.files(self._run, SUMMARY):
@@ -520,6 +548,9 @@ class _File:
             raise ResultsError(f"{path} {error}") from error
         except OSError as error:
             raise ResultsError(f"{path} cannot be read: {why(error)}") from error
+
+    def intervals(self) -> Iterator[dict[str, Any]]:
+        return iter(())
 
     def rows(self) -> Iterator[dict[str, Any]]:
         return ROWS_IN[self._path.suffix](self._path)

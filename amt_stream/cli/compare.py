@@ -10,9 +10,17 @@ from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.report import page_target, write_page
 from amt_stream.engine.sources import SourceError
 from amt_stream.plain import plain
+from amt_stream.report.names import symbol
 
 if TYPE_CHECKING:
     from amt_stream.comparing import Comparison, Difference
+    from amt_stream.comparing.difference import IntervalPair
+
+SHOWN = (
+    *("laeq_db", "lafmax_db", "l10_db", "l90_db", "integrated_lufs"),
+    *("ltl_n5_phon", "gm2002_ltl_n5_phon", "zwicker_n5_sone"),
+)
+"""Readings of intervals that a terminal has room for; JSON has all."""
 
 
 def run_compare(args: argparse.Namespace) -> int:
@@ -35,6 +43,10 @@ def run_compare(args: argparse.Namespace) -> int:
             independent=args.independent,
             models=args.model or ("moore2016", "spl"),
             calibration=calibration,
+            begin=args.begin,
+            end=args.end,
+            interval=args.interval,
+            zone=args.zone,
         )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
@@ -71,7 +83,40 @@ def lines(found: "Comparison") -> list[str]:
         "",
         f"{found.why}{place} (k = 2)",
         *map(plain, found.notes),
+        *_interval_lines(found),
     ]
+
+
+def _interval_lines(found: "Comparison") -> list[str]:
+    """A line for each interval that both have: of each reading A, B and B - A."""
+    pairs = found.intervals
+    if found.of_each is None:
+        return []
+    if not pairs:
+        return ["", "no interval of A is at the time of one of B"]
+    names = [name for name in pairs[0].names if name in SHOWN] or pairs[0].names[:5]
+    heads = ("from", *(f"{symbol(name)} A  B  B - A" for name in names), "")
+    rows = [
+        (
+            (one.a["local"] or f"{one.a['time_s']:g} s").replace("T", " "),
+            *(_interval_cell(one, name) for name in names),
+            "partial" if one.a["partial"] or one.b["partial"] else "",
+        )
+        for one in pairs
+    ]
+    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
+    aligned = [
+        "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    ]
+    told = zip("AB", found.of_each, strict=True)
+    return ["", *map(plain, aligned), "", *(plain(f"{side}: {one.how}") for side, one in told)]
+
+
+def _interval_cell(pair: "IntervalPair", name: str) -> str:
+    values = pair.a[name], pair.b[name], pair.difference(name)
+    texts = ["---" if v is None else f"{v:.1f}" for v in values[:2]]
+    return "  ".join([*texts, "---" if values[2] is None else f"{values[2]:+.1f}"])
 
 
 def _cells(one: "Difference") -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from amt_stream.calibration import (
 )
 from amt_stream.cli.limits import EXCEEDED, models_with, typed_limits
 from amt_stream.cli.messages import WrongUsage
-from amt_stream.clock import NoSuchTime, date_and_time, interval_s, span_s, zone_named
+from amt_stream.clock import NoSuchTime, date_and_time, interval_s, moment, span_s, zone_named
 from amt_stream.engine.sound_file import FASTEST_FS, SLOWEST_FS
 from amt_stream.formats import FILE_FORMATS, LOG_FORMATS, ROW_FORMATS, SOUND_FORMATS
 from amt_stream.norms import shipped_norms
@@ -764,6 +764,8 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     for name, help in words.items():
         parser.add_argument(f"--{name}", metavar="TEXT", default="", help=help)
     _zone(parser, "tell times", "the log's, or else this computer's")
+    _part(parser)
+    _intervals(parser, "a table of readings by interval")
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
@@ -782,6 +784,9 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the calibrations are two, though what is told of them is the same: nothing cancels",
     )
+    _part(parser)
+    _intervals(parser, "compare each interval too: those of one time of day, or since the start")
+    _zone(parser, "times of day", "of each its log's, or else this computer's")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument(
         "--out",
@@ -1011,6 +1016,19 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"of {_takers('dual_mono')}: one channel counts as two, 3.01 LU more",
     )
+
+
+def _part(parser: argparse.ArgumentParser) -> None:
+    """The part of what was measured."""
+    for name, dest, what in (("--from", "begin", "begin"), ("--to", "end", "end")):
+        parser.add_argument(
+            name,
+            dest=dest,
+            type=read_by(moment),
+            metavar="WHEN",
+            help=f"{what} there: seconds or 1h30m since the start, or by the clock 22:00, or "
+            "2026-11-20T22:00, with an offset such as +01:00 or without",
+        )
 
 
 def _intervals(parser: argparse.ArgumentParser, what: str) -> None:

@@ -17,14 +17,19 @@ def run_report(args: argparse.Namespace) -> int:
     session = Path(args.session)
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
+    from amt_stream.parts import cut, part_of
     from amt_stream.report import About, report_page
     from amt_stream.report.content import integrity
     from amt_stream.report.curves import is_drawn
     from amt_stream.results import read_results
 
     about = About(args.title, args.place, args.client, args.engineer, args.note)
-    results = read_results(session, is_drawn, run=args.run, row=args.row)
-    write_page(out, report_page(results, about, args.zone))
+    whole = args.begin is None and args.end is None
+    wanted = is_drawn if whole and args.interval is None else lambda column: True
+    results = read_results(session, wanted, run=args.run, row=args.row)
+    if not whole:
+        results = cut(results, part_of(results, args.begin, args.end, args.zone))
+    write_page(out, report_page(results, about, args.zone, args.interval))
     for name, words in integrity(results):
         say(f"{name} {words}")
     say(f"{out}: report of {session}")

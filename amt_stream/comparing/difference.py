@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
+from amt_stream.clock import Moment
 from amt_stream.measuring import Measured, measure
+from amt_stream.parts import IntervalTable, cut, intervals_of, part_of
 from amt_stream.plain import brief
 from amt_stream.refusal import Refusal
 from amt_stream.report.content import integrity, readings
 from amt_stream.report.curves import is_followed
-from amt_stream.results import Results, ResultsError, read_results
+from amt_stream.results import Results, ResultsError, Wanted, read_results
+from amt_stream.rows import Rows
 from amt_stream.session.reading import ROWS_IN
 
 LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
@@ -102,6 +106,36 @@ class Course:
 
 
 @dataclass(frozen=True)
+class IntervalPair:
+    """An interval of both: its readings, by the names that both have."""
+
+    names: Sequence[str]
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+
+    def difference(self, name: str) -> float | None:
+        """B - A of a reading, where both have it."""
+        a, b = self.a[name], self.b[name]
+        return None if a is None or b is None else b - a
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data for JSON."""
+        told = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
+        differences = {name: self.difference(name) for name in self.names}
+        a, b = ({key: row[key] for key in told} for row in (self.a, self.b))
+        return {"a": a, "b": b, "difference": differences}
+
+
+def _keys(rows: Rows, clocks: bool) -> list[Any]:
+    """What intervals of both are told by: days since the first and time of day, or elapsed time."""
+    if not clocks:
+        return [*range(len(rows))]
+    when = [datetime.fromisoformat(text) for text in rows["local"]]
+    first = when[0].date()
+    return [((one.date() - first).days, one.time(), one.fold) for one in when]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two measurements, `b` against `a`.
 
@@ -115,6 +149,19 @@ class Comparison:
     common: bool
     same_place: bool
     why: str
+    of_each: tuple[IntervalTable, IntervalTable] | None = None
+
+    @property
+    def intervals(self) -> list[IntervalPair]:
+        """Intervals of one time of day, or since the start where a clock is not known."""
+        if self.of_each is None:
+            return []
+        first, second = (table.rows for table in self.of_each)
+        names = [name for name in self.of_each[0].names if name in self.of_each[1].names]
+        clocks = all(row["local"] for rows in (first, second) for row in rows)
+        theirs = dict(zip(_keys(second, clocks), second, strict=True))
+        pairs = zip(_keys(first, clocks), first, strict=True)
+        return [IntervalPair(names, row, theirs[key]) for key, row in pairs if key in theirs]
 
     @property
     def notes(self) -> list[str]:
@@ -219,6 +266,7 @@ class Comparison:
             "notes": self.notes,
             "uncertainty_k": 2,
             "readings": [one.to_dict() for one in self.differences],
+            **({"intervals": [one.to_dict() for one in self.intervals]} if self.of_each else {}),
         }
 
 
@@ -233,6 +281,10 @@ def compare(
     independent: bool = False,
     models: str | Sequence[str] = ("moore2016", "spl"),
     calibration: float | Calibration | None = None,
+    begin: Moment | None = None,
+    end: Moment | None = None,
+    interval: int | None = None,
+    zone: tzinfo | None = None,
 ) -> Comparison:
     """How much louder `b` is than `a`: two logs, files of rows, files of sound, or results.
 
@@ -244,12 +296,22 @@ def compare(
         is true of sounds with spectra alike
     independent: take the calibrations for two, though all that is told of them is the same
     models, calibration: of files of sound, as `measure` takes them
+    begin, end: compare this part of each alone
+    interval: compare intervals of so many seconds too
+    zone: whose clock the times are by; by default that of each measurement
 
     Raises NotComparable for two that have no reading in common, and what reading them raises.
     """
-    first, second = (_results(one, models, calibration) for one in (a, b))
+    whole = begin is None and end is None
+    wanted = is_followed if whole and interval is None else _every
+    first, second = (_results(one, models, calibration, wanted) for one in (a, b))
+    if not whole:
+        first, second = (cut(one, part_of(one, begin, end, zone)) for one in (first, second))
     common, why = _common(first, second, independent)
-    made = Comparison(first, second, common, same_place, why)
+    of_each = None
+    if interval is not None:
+        of_each = intervals_of(first, interval, zone), intervals_of(second, interval, zone)
+    made = Comparison(first, second, common, same_place, why, of_each)
     if not made.names and not made.differences:
         raise NotComparable(
             f"{first.name} and {second.name} have no reading in common: measure both with the "
@@ -258,8 +320,16 @@ def compare(
     return made
 
 
+def _every(column: Mapping[str, Any]) -> bool:
+    """Of a part, or of intervals, all columns tell something."""
+    return True
+
+
 def _results(
-    given: Given, models: str | Sequence[str], calibration: float | Calibration | None
+    given: Given,
+    models: str | Sequence[str],
+    calibration: float | Calibration | None,
+    wanted: Wanted,
 ) -> Results:
     if isinstance(given, Results):
         return given
@@ -272,7 +342,7 @@ def _results(
         )
     path = Path(given)
     if path.is_dir() or path.suffix in ROWS_IN:
-        return read_results(path, is_followed)
+        return read_results(path, wanted)
     if not path.is_file():
         raise ResultsError(f"{path} is no file: give a log, or a file of rows or of sound")
     step_ms = 100
@@ -356,7 +426,8 @@ def _at_times(results: Results, name: str) -> tuple[NDArray[np.int64], NDArray[n
         [text == "all" or name in text.split() for text in rows["settling_columns"]]
     )
     there = np.isfinite(rows[name]) & ~settling
-    return np.rint(1000 * rows["time_s"][there]).astype(np.int64), rows[name][there]
+    since_s = rows["time_s"][there] - results.begin_s
+    return np.rint(1000 * since_s).astype(np.int64), rows[name][there]
 
 
 def _ratio(a: float | None, b: float | None) -> float | None:

@@ -11,7 +11,7 @@ from amt_stream.calibration import COVERAGE
 from amt_stream.plain import brief, sentence
 from amt_stream.report.curves import words_of
 from amt_stream.report.names import symbol
-from amt_stream.report.times import Clock, duration, zone_words
+from amt_stream.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.results import Results
 from amt_stream.rows import Column, reading_text, readings_of
 from amt_stream.rows.limited import window_words
@@ -164,9 +164,11 @@ def large(results: Results) -> list[Reading]:
 
 def when(results: Results, clock: Clock) -> Facts:
     """When it was, and how long."""
-    begin, end = clock.at(0.0), clock.at(results.duration_s)
+    begin, end = clock.at(results.begin_s), clock.at(results.duration_s)
+    long = duration(results.duration_s - results.begin_s)
+    part = [] if results.part is None else [("Part", _part(results))]
     if begin is None or end is None:
-        return [("Measured", duration(results.duration_s)), ("Began", "not known: sound of a file")]
+        return [("Measured", long), ("Began", "not known: sound of a file"), *part]
     same = begin.date() == end.date()
     utc = f"{begin.astimezone(_utc()):%Y-%m-%d %H:%M:%S} UTC"
     local = f"{begin:%d %B %Y, %H:%M:%S}".lstrip("0")
@@ -176,8 +178,17 @@ def when(results: Results, clock: Clock) -> Facts:
         until = f"{until} ({zone_words(end)})"
     return [
         ("Began", f"{local} ({zone})" if zone == "UTC" else f"{local} ({zone}; {utc})"),
-        ("Ended", f"{until}, after {duration(results.duration_s)}{_open(results)}"),
+        ("Ended", f"{until}, after {long}{_open(results)}"),
+        *part,
     ]
+
+
+def _part(results: Results) -> str:
+    """From when to when it was cut out, and what its readings are."""
+    return (
+        f"{elapsed(results.begin_s)} to {elapsed(results.duration_s)} of a longer measurement; its "
+        f"readings are made from rows every {results.header['step_ms']:g} ms"
+    )
 
 
 def _open(results: Results) -> str:

@@ -6,6 +6,7 @@ from html import escape
 from itertools import zip_longest
 
 from amt_stream.calibration import utc_now
+from amt_stream.parts import IntervalTable, intervals_of
 from amt_stream.plain import plain
 from amt_stream.report.chart import Chart
 from amt_stream.report.content import (
@@ -30,8 +31,9 @@ from amt_stream.report.content import (
 from amt_stream.report.curves import curve, drawn
 from amt_stream.report.names import symbol
 from amt_stream.report.spectrum import bands, spectrum
-from amt_stream.report.times import Clock
+from amt_stream.report.times import Clock, duration
 from amt_stream.results import Results
+from amt_stream.rows import reading_text
 from amt_stream.rows.judge import EXCEEDED, KEPT
 
 PARTS = 600
@@ -76,10 +78,16 @@ SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; ", "doubt": "&#9650; "}
 """How the word of a limit looks, and what stands before it, so that color is never alone."""
 
 
-def report_page(results: Results, about: About | None = None, zone: tzinfo | None = None) -> str:
+def report_page(
+    results: Results,
+    about: About | None = None,
+    zone: tzinfo | None = None,
+    interval: int | None = None,
+) -> str:
     """The whole page, as HTML that needs nothing else.
 
     zone: in which times are told; by default that of the log, or else of this computer
+    interval: with a table of intervals of so many seconds
     """
     about = about or About()
     clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
@@ -93,6 +101,7 @@ def report_page(results: Results, about: About | None = None, zone: tzinfo | Non
         _limits(limit_lines(results, clock)),
         _history(results, clock),
         _readings(found, results.calibrated),
+        "" if interval is None else _intervals(intervals_of(results, interval, zone), clock),
         _happened(results, clock),
         _small(results),
     ]
@@ -132,7 +141,7 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
                 unit,
                 [curve(results, name, PARTS, name in strong) for name in own],
                 clock,
-                0.0,
+                results.begin_s,
                 results.duration_s,
                 limits=lines,
                 band=band,
@@ -154,7 +163,7 @@ _e = escaped
 
 
 def _head(title: str, about: About, results: Results, clock: Clock) -> str:
-    begin = clock.at(0.0)
+    begin = clock.at(results.begin_s)
     day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
     under = ", ".join(part for part in (about.place, day) if part) or results.name
     words = [] if results.calibrated else ["NOT CALIBRATED"]
@@ -219,6 +228,37 @@ def _limits(lines: Sequence[LimitLine]) -> str:
     names = ("Limit", "", "Worst", "Exceeded for", *(["Set by"] if sourced else []))
     head = "".join(f"<th>{word}</th>" for word in names)
     return f'<h2>Limits</h2><table class="lines"><tr>{head}</tr>{rows}</table>\n'
+
+
+def _intervals(table: IntervalTable, clock: Clock) -> str:
+    """Each interval: when, what was measured of it, and its readings."""
+    known = [(name, symbol(name), name.rpartition("_")[2]) for name in table.names]
+    units = {"db": "dB", "hz": "Hz", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}
+    heads = "".join(
+        f'<th class="number">{_e(sign)}<br>{_e(units.get(unit, unit))}</th>'
+        for _, sign, unit in known
+    )
+    lines = []
+    for row in table.rows:
+        cells = "".join(
+            f'<td class="number">{_e(reading_text(name, row[name]))}</td>' for name, *_ in known
+        )
+        left_out = [
+            f"{duration(row[f'{what}_s'])} {word}"
+            for what, word in (("excluded", "lost or left out"), ("paused", "paused"))
+            if row[f"{what}_s"] > 0.05
+        ]
+        words = [*(["partial"] if row["partial"] else []), *left_out, row["fault"]]
+        lines.append(
+            f"<tr><td>{_e(clock.day_and_moment(row['time_s']))}</td>"
+            f'<td class="number">{_e(duration(row["measured_s"]))}</td>{cells}'
+            f'<td class="second">{_e("; ".join(filter(None, words)))}</td></tr>'
+        )
+    head = f'<tr><th>From</th><th class="number">measured</th>{heads}<th></th></tr>'
+    return (
+        f'<h2>Intervals ({_e(clock.name)})</h2><table class="lines">{head}{"".join(lines)}</table>'
+        f'<p class="second">{_e(table.how[:1].upper() + table.how[1:])}.</p>\n'
+    )
 
 
 def _history(results: Results, clock: Clock) -> str:

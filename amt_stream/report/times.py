@@ -84,6 +84,11 @@ class Clock:
         """Its offset, where the clock has several."""
         return f" {zone_words(when).removeprefix('UTC') or 'UTC'}" if self.changes else ""
 
+    def day_and_moment(self, time_s: float) -> str:
+        """One moment with its day, where that is known."""
+        when = self.at(time_s)
+        return self.moment(time_s) if when is None else f"{when:%d %b} {self.moment(time_s)}"
+
     def ticks(self, begin_s: float, end_s: float, most: int) -> list[tuple[float, str]]:
         """So many round times at most, each with its words."""
         wide = max(end_s - begin_s, 1e-9)
