@@ -38,7 +38,7 @@ class Histogram(Resumable):
 
     def __len__(self) -> int:
         """How many values count."""
-        return int(self._all_counts().sum())
+        return int(self.counted.sum())
 
     @property
     def used(self) -> NDArray[np.int64]:
@@ -64,8 +64,9 @@ class Histogram(Resumable):
     def _count(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
         loops.count(values, self.low, self.width, counts)
 
-    def _all_counts(self) -> NDArray[np.int64]:
-        """The counts (class,) with those of the rise that count."""
+    @property
+    def counted(self) -> NDArray[np.int64]:
+        """How many values of each class (class,) count, with those of the rise that do."""
         if not len(self.rise):
             return self.counts
         rise = np.zeros_like(self.counts)
@@ -94,7 +95,7 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        counts = self._all_counts()
+        counts = self.counted
         count = int(counts.sum())
         if not count:
             return np.full(len(shares), np.nan)

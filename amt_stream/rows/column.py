@@ -29,6 +29,9 @@ class Column:
     settle_s: seconds of sound after a fault until what was heard before moves the column by no more
         than 0.05 dB or phon, also where the level has fallen by 50 dB; without, as the model says
     window_s: of a rolling window, the part of it that has to be there whole
+    rise_s: of a reading that rises from silence, and of its percentiles, means and minima, so many
+        seconds from the start in which it can be too low; these leave out what is lower there than
+        all that comes after it
     """
 
     name: str
@@ -39,11 +42,19 @@ class Column:
     note: str = ""
     settle_s: float | None = None
     window_s: float = 0.0
+    rise_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """As a header tells it."""
-        untold = {"window_s"} | {name for name in ("note", "settle_s") if not getattr(self, name)}
+        may_be = "note", "settle_s", "rise_s"
+        untold = {"window_s"} | {name for name in may_be if not getattr(self, name)}
         return {key: value for key, value in asdict(self).items() if key not in untold}
+
+
+def rising(column: Column, rise_s: float) -> Column:
+    """The column of what rises from silence, or of a statistic of it that a low reading lowers."""
+    lowered = column.statistic.startswith(("instantaneous", "exceeded", "mean", "minimum"))
+    return replace(column, rise_s=rise_s) if lowered else column
 
 
 def counting(column: Column, settle_s: float, window: str | None = None) -> Column:

@@ -12,7 +12,7 @@ from amt_stream.metering import LoudnessMeter, Maximum
 from amt_stream.metering.loudness import RISE_S
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
-from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting, rising
 from amt_stream.rows.readings import Readings, Summary, all_of
 from amt_stream.scales import sone_to_phon
 
@@ -65,6 +65,7 @@ class LoudnessReadings(Readings):
                 _quantity(name, unit),
                 model,
                 settle_s=settle_s[_base(name)],
+                rise_s=RISE_S,
             )
             for name, unit in ordered
         ]
@@ -181,4 +182,4 @@ def _percentile(
     of = "" if window is None else f", last {window}"
     statistic = f"exceeded {percent} % of the time{of}"
     column = Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)
-    return counting(column, settle_s, window)
+    return rising(counting(column, settle_s, window), RISE_S)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from amt_stream.metering import SharpnessMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
+from amt_stream.metering.zwicker import RISE_S
 from amt_stream.resumable import Resumable
-from amt_stream.rows.column import RENEWED, Column, counting
+from amt_stream.rows.column import RENEWED, Column, counting, rising
 from amt_stream.rows.readings import Summary, by_side, higher, of_side
 
 NAME = re.compile(
@@ -145,5 +146,5 @@ def sharpness_column(name: str, channels: int, settle_s: float) -> Column | None
     if found["percent"]:
         of = f", last {found['window']}" if found["window"] else ""
         statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
-    column = Column(name, "acum", quantity, "zwicker", statistic, note, settle_s)
+    column = rising(Column(name, "acum", quantity, "zwicker", statistic, note, settle_s), RISE_S)
     return counting(column, settle_s, found["window"]) if found["statistic"] else column

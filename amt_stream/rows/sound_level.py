@@ -24,7 +24,7 @@ from amt_stream.metering.sound_level import (
     RISE_S,
 )
 from amt_stream.metering.window import WINDOW
-from amt_stream.rows.column import RENEWED, Column, counting
+from amt_stream.rows.column import RENEWED, Column, counting, rising
 from amt_stream.rows.readings import (
     SIDES,
     Readings,
@@ -193,6 +193,9 @@ def _column(name: str, channels: int) -> Column:
     if asked:
         rolls = window.partition("_")[2] if window != EXPOSURE else ""
         return counting(column, MEMORY_S, rolls or None)
+    level = "laf" if found["percent"] else found["what"][:3]
+    if level in LEVELS:
+        column = rising(column, float(RISE_S[LEVELS.index(level)]))
     if found["what"] in LEVELS:
         return replace(column, settle_s=_forgotten_s(found["what"]))
     settle_s = _forgotten_s(_level_of(found)) if found["percent"] else MEMORY_S

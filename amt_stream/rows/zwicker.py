@@ -12,7 +12,7 @@ from amt_stream.metering import ZwickerMeter
 from amt_stream.metering.percentiles import PERCENTS
 from amt_stream.metering.window import WINDOW
 from amt_stream.metering.zwicker import RISE_S
-from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting
+from amt_stream.rows.column import QUANTITIES, RENEWED, Column, counting, rising
 from amt_stream.rows.readings import SIDES, Readings, Summary, by_side, by_sides, higher, place_of
 from amt_stream.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
 from amt_stream.scales import zwicker_phon
@@ -140,5 +140,5 @@ def _column(name: str, channels: int) -> Column:
     elif found["percent"]:
         of = f", last {found['window']}" if found["window"] else ""
         statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
-    column = Column(name, unit, quantity, "zwicker", statistic, note, SETTLE_S)
+    column = rising(Column(name, unit, quantity, "zwicker", statistic, note, SETTLE_S), RISE_S)
     return counting(column, SETTLE_S, found["window"]) if found["statistic"] else column

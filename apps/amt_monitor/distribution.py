@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.counted import counted_from, pauses
-from amt_monitor.past import CAME, SETTLING, Past
+from amt_monitor.past import CAME, FAULTS, SETTLING, Past
 from amt_stream.frames import Event
+from amt_stream.metering import Histogram
 
 LOWEST, HIGHEST = -120, 160
 """Classes of one decibel, or phon, from here to there."""
@@ -16,21 +17,30 @@ LOWEST, HIGHEST = -120, 160
 class Distribution:
     """Follows one column of the past: each row once, from the last reset on.
 
-    Rows in a pause do not count, nor do those that settle.
+    Rows in a pause do not count, nor do those that settle after a fault. Of those in which the
+    reading rises from silence none count that are lower than all that came later.
     """
 
     def __init__(self, past: Past, name: str) -> None:
         self.past, self.name = past, name
+        self._rise_s = next((one.rise_s for one in past.columns if one.name == name), 0.0)
         self._clear(0.0)
 
     def _clear(self, from_s: float) -> None:
         self._from_s, self._next = from_s, max(0, round(from_s / self.past.step_s) + 1)
-        self.counts = np.zeros(HIGHEST - LOWEST, np.int64)
+        self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
+        # The first row that does not settle from silence.
+        self._settled: int | None = None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows in each class."""
+        return self._histogram.counted
 
     @property
     def counted_s(self) -> float:
         """How much time is counted."""
-        return float(self.counts.sum()) * self.past.step_s
+        return len(self._histogram) * self.past.step_s
 
     def follow(self, events: Sequence[Event]) -> bool:
         """Count the rows that are new; whether there were some."""
@@ -41,18 +51,29 @@ class Distribution:
         if first > newest:
             return False
         cells = self.past.cells([self.name], 0, first, newest + 1)
-        values = cells.mean[0]
-        counts = (cells.marks & (CAME | SETTLING) == CAME) & ~np.isnan(values)
-        times = np.arange(first, newest + 1) * self.past.step_s
+        numbers, values = np.arange(first, newest + 1), cells.mean[0]
+        times = numbers * self.past.step_s
+        there = (cells.marks & SETTLING == 0) | (numbers < self._settled_from(newest))
+        there &= (cells.marks & CAME > 0) & ~np.isnan(values)
         for start_s, end_s in pauses(events):
-            counts &= ~((times > start_s) & (times <= end_s))
-        classes = np.clip(np.floor(values[counts]), LOWEST, HIGHEST - 1).astype(np.int64)
-        self.counts += np.bincount(classes - LOWEST, minlength=len(self.counts))
+            there &= ~((times > start_s) & (times <= end_s))
+        rising = np.count_nonzero(there & (times < self._rise_s))
+        self._histogram.add(values[there], int(rising))
         return True
+
+    def _settled_from(self, newest: int) -> int:
+        if self._settled is None:
+            marks = self.past.cells([], 0, 0, newest + 1).marks
+            begun = (marks & CAME > 0) & (marks & (SETTLING | FAULTS) != SETTLING)
+            if not begun.any():
+                return newest + 1
+            self._settled = int(np.argmax(begun))
+        return self._settled
 
     def shown(self) -> tuple[int, NDArray[np.int64]]:
         """The lowest class that has a row, and the counts from there to the highest."""
-        there = self.counts.nonzero()[0]
+        counts = self.counts
+        there = counts.nonzero()[0]
         if not len(there):
-            return 0, self.counts[:0]
-        return int(there[0]) + LOWEST, self.counts[there[0] : there[-1] + 1]
+            return 0, counts[:0]
+        return int(there[0]) + LOWEST, counts[there[0] : there[-1] + 1]

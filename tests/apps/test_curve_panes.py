@@ -14,7 +14,7 @@ from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.theme import theme
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Event
+from amt_stream.frames import Event, Fault
 from amt_stream.rows import Rows, SoundLevelReadings, readings_of
 
 
@@ -193,6 +193,21 @@ def test_what_is_not_counted_is_in_no_distribution(shown):
     first, counts = pane.distribution.shown()
     assert first == 60
     assert (counts[0], counts[-1], counts.sum()) == (100, 70, 170)
+
+
+def test_the_distribution_counts_the_first_rows_as_statistics_do(shown):
+    """A burst counts, but neither the rise before it, nor what settles after a gap."""
+    columns = SoundLevelReadings(1).columns
+    rows = rows_of(columns, 1, [40.5, 90.5, 90.5, 80.5, 70.5, 60.5, 60.5, 99.5, 99.5, 60.5])
+    rows["settling"][:6] = rows["settling"][7:9] = True
+    rows["fault"][7] = Fault.GAP
+    past = Past(columns, 0.1)
+    past.add(rows)
+    pane = shown(DistributionPane(past))
+    pane.follow((), {})
+    first, counts = pane.distribution.shown()
+    assert (first, counts[0], counts[-1], counts.sum()) == (60, 3, 2, 7)
+    assert pane.distribution.counted_s == pytest.approx(0.7)
 
 
 def test_pauses_and_resets_are_those_of_the_events():
