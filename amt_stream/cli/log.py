@@ -59,10 +59,10 @@ def open_log(
     if isinstance(source, FileSource) and args.source is not None:
         identity["path"] = str(Path(args.source).absolute())
     settings = {"engine": dict(engine), "source": identity}
-    format = args.log_format or LOG_FORMATS[0]
+    format, resume = args.log_format or LOG_FORMATS[0], bool(args.resume)
     log: SessionLog
     if args.log_sound is None:
-        log = SessionLog(args.log, table, format=format, settings=settings, resume=args.resume)
+        log = SessionLog(args.log, table, format=format, settings=settings, resume=resume)
     else:
         log = SoundLog(
             args.log,
@@ -72,9 +72,9 @@ def open_log(
             sound=args.log_sound,
             format=format,
             settings=settings,
-            resume=args.resume,
+            resume=resume,
         )
-    if args.resume and log.engine_state is None:
+    if resume and log.engine_state is None:
         say(f"{args.log}: nothing to go on from, so run {log.run} begins anew")
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
@@ -94,7 +94,7 @@ def usual_folder() -> Path:
     return Path(user_documents_dir()) / "amt-stream"
 
 
-def logged(args: argparse.Namespace, path: Path | None, resume: bool) -> argparse.Namespace:
+def logged(args: argparse.Namespace, path: Path | None, resume: bool | str) -> argparse.Namespace:
     """The same words with another log."""
-    changed = {"log": None if path is None else str(path), "resume": resume and path is not None}
+    changed = {"log": str(path), "resume": resume} if path else {"log": None, "resume": False}
     return argparse.Namespace(**{**vars(args), **changed})

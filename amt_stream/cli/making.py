@@ -5,14 +5,15 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.events import kept_s, open_keeper
 from amt_stream.cli.inputs import Input, open_input, open_microphone
-from amt_stream.cli.log import open_log
+from amt_stream.cli.log import logged, open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import PCM_FS
+from amt_stream.cli.options import OR_ANEW, PCM_FS
 from amt_stream.cli.table import interval_of, table_of
 from amt_stream.clock import Interval
 from amt_stream.engine.course import EngineEnded
@@ -22,7 +23,7 @@ from amt_stream.frames import Event
 from amt_stream.presets import Preset
 from amt_stream.resumable import SavedState
 from amt_stream.rows import AnyRows
-from amt_stream.session import SessionLog
+from amt_stream.session import SessionError, SessionLog
 from amt_stream.table import Sound, Table
 
 if TYPE_CHECKING:
@@ -204,9 +205,20 @@ def open_logs(
     """The log that was asked for, if one was."""
     if args.log is None:
         return []
-    step_ms = args.step_ms or preset.step_ms
-    table = make_table(args, preset, given, models, step_ms, interval_of(args))
-    return [open_log(args, table, given, engine_settings(given, preset, blocksize))]
+    engine = engine_settings(given, preset, blocksize)
+
+    def opened(args: argparse.Namespace) -> SessionLog:
+        step_ms = args.step_ms or preset.step_ms
+        table = make_table(args, preset, given, models, step_ms, interval_of(args))
+        return open_log(args, table, given, engine)
+
+    try:
+        return [opened(args)]
+    except SessionError as refusal:
+        if args.resume != OR_ANEW:
+            raise
+        say(f"{args.log} is not gone on with, and a new run begins: {refusal}")
+        return [opened(logged(args, Path(args.log), resume=False))]
 
 
 def open_keepers(

@@ -363,9 +363,10 @@ def serve_options(parser: argparse.ArgumentParser) -> None:
 def _mqtt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mqtt",
-        type=broker,
+        type=lambda text: text and broker(text),
         metavar="BROKER",
-        help="publish to an MQTT broker: HOST, HOST:PORT, or mqtts://HOST:PORT, encrypted",
+        help="publish to an MQTT broker: HOST, HOST:PORT, or mqtts://HOST:PORT, encrypted "
+        '("": to none, whatever a preset says)',
     )
     parser.add_argument(
         "--mqtt-topic",
@@ -384,6 +385,12 @@ def _mqtt(parser: argparse.ArgumentParser) -> None:
         type=number(0, 86400, "s"),
         metavar="S",
         help="a row every so many seconds of sound (default: 1); 0 is each of them",
+    )
+    parser.add_argument(
+        "--mqtt-if-there",
+        action="store_const",
+        const=True,
+        help="a broker that has never answered is no trouble; it is looked for all the same",
     )
     parser.add_argument(
         "--mqtt-commands",
@@ -476,9 +483,13 @@ def _live(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--resume",
-        action="store_true",
+        nargs="?",
+        const=True,
+        default=False,
+        choices=[OR_ANEW],
         help="go on where the log's last run stands, as after a power cut: in a file at that "
-        "place; of a microphone the time between is a gap, and averages go on. A new log begins",
+        "place; of a microphone the time between is a gap, and averages go on. A new log begins. "
+        f"Where settings are others by now it is refused; with {OR_ANEW} a new run begins instead",
     )
     _events(parser)
 
@@ -1111,6 +1122,9 @@ def _levels(parser: argparse.ArgumentParser) -> None:
         "for a measurement microphone in a free field)",
     )
 
+
+OR_ANEW = "or-anew"
+"""How --resume is meant where a new run is to begin rather than nothing."""
 
 NONE = "none"
 """What --correction names where there is to be no correction."""

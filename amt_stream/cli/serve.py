@@ -5,13 +5,14 @@ import asyncio
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import refuse_event_options
 from amt_stream.cli.limits import with_typed
-from amt_stream.cli.log import refuse_log_options
+from amt_stream.cli.log import logged, refuse_log_options
 from amt_stream.cli.making import (
     make_engine,
     make_models,
@@ -54,6 +55,7 @@ class Plan:
         refuse_log_options(args, serves=True)
         refuse_event_options(args)
         self.args, self.preset = args, preset
+        self._resume = args.resume
 
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
         """A new engine, not yet started, and its rows."""
@@ -62,7 +64,9 @@ class Plan:
         # Only a page shows it.
         models = make_models(given, preset, asks() if args.web is not None else {})
         table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-        logs = open_logs(args, preset, given, models, args.blocksize)
+        goes_on = logged(args, None if args.log is None else Path(args.log), self._resume)
+        logs = open_logs(goes_on, preset, given, models, args.blocksize)
+        self._resume = False  # what begins later was commanded, and is a measurement of its own
         for log in logs:
             log.go_on_with(table.rows)
         keepers = open_keepers(args, preset, given, models, logs)
@@ -144,7 +148,7 @@ def _lsl(args: argparse.Namespace) -> list[Transport]:
 def _mqtt(args: argparse.Namespace) -> list[Transport]:
     typed = {f"--{k.replace('_', '-')}": v for k, v in vars(args).items() if k.startswith("mqtt_")}
     refuse_without(args.mqtt, "MQTT: add --mqtt BROKER", typed)
-    if args.mqtt is None:
+    if not args.mqtt:
         return []
     every_s, found_at = args.mqtt_every, args.mqtt_discovery
     return [
@@ -154,6 +158,7 @@ def _mqtt(args: argparse.Namespace) -> list[Transport]:
             every_s=1.0 if every_s is None else every_s,
             commands=bool(args.mqtt_commands),
             found_at="homeassistant" if found_at is None else found_at,
+            if_there=bool(args.mqtt_if_there),
         )
     ]
 

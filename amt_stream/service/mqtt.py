@@ -50,6 +50,7 @@ class Mqtt:
     every_s: of the sound, from row to row; 0 for each of them
     commands: whether they are taken, at TOPIC/command: from whoever the broker lets publish there
     found_at: where home automation looks for what there is, as "homeassistant"; "" for nowhere
+    if_there: a broker that has never answered is no trouble, and misses no rows
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Mqtt:
         every_s: float = 1.0,
         commands: bool = False,
         found_at: str = "homeassistant",
+        if_there: bool = False,
     ) -> None:
         self.name = f"mqtt {broker}"
         self.note = ""
@@ -70,6 +72,7 @@ class Mqtt:
         self._waiting: deque[Post | None] = deque()
         self._more = asyncio.Event()
         self._connected = False
+        self._wanted = not if_there
         self._state: tuple[object, ...] = ()
         self._state_at = 0.0
         self._wire: Wire | None = None
@@ -82,10 +85,14 @@ class Mqtt:
         except ModuleNotFoundError as error:
             raise missing("MQTT needs aiomqtt") from error
         if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
-            raise ServiceError(
+            words = (
                 "MQTT does not run in the event loop that Python has on Windows: take another "
                 "transport, as --udp to a program that publishes"
             )
+            if self._wanted:
+                raise ServiceError(words)
+            logging.getLogger("amt_stream").warning(words)
+            return
         self._wire = wire
         self._run = asyncio.create_task(self._go_on(), name="MQTT")
 
@@ -111,7 +118,8 @@ class Mqtt:
 
     async def close(self) -> None:
         """Say so, if there is anybody to hear it."""
-        assert self._run is not None
+        if self._run is None:
+            return
         self._put(None)
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(self._run, LAST_S if self._connected else 0)
@@ -122,7 +130,7 @@ class Mqtt:
         if row is None:
             return
         if not self._connected or len(self._waiting) >= ROWS_WAIT:
-            self.missed += 1
+            self.missed += self._wanted
             thinned.lose()
             return
         self._put(Post(self._topic_of(message.row), row.text, sure=False))
@@ -155,12 +163,14 @@ class Mqtt:
             try:
                 await self._reach()
                 async with self._client() as client:
-                    self._connected, self.note, wait_s = True, "", FIRST_S
+                    self._connected, self._wanted = True, True
+                    self.note, wait_s = "", FIRST_S
                     await self._talk(client)
                 return
             except (MqttError, OSError, ValueError) as error:  # ValueError: of a name that is none
                 why = str(error) or "it takes too long"
-                self.note = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
+                said = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
+                self.note = said if self._wanted else ""
             finally:
                 self._connected = False
             await asyncio.sleep(wait_s)

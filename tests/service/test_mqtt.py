@@ -101,6 +101,23 @@ def test_a_broker_that_dies_is_waited_for(broker):
         until(heard, lambda topic, text: (topic, text) == ("t/availability", "offline"))
 
 
+def test_a_broker_that_was_never_there_is_no_trouble_and_one_that_goes_is(broker):
+    broker.kill()
+    place = f"localhost:{broker.port}"
+    ways = ["--mqtt", place, "--mqtt-topic", "t", "--mqtt-if-there"]
+    with Served(*SPL, *ways, "--step-ms", "100") as served:
+        served.until(is_row)
+        for _ in range(3):
+            state = served.until(lambda m: "state" in m and m["state"]["state"] == "measuring")
+            assert state["state"]["transports"][f"mqtt {place}"] == {"note": "", "missed_rows": 0}
+            assert state["state"]["why"] == []
+        broker.start()
+        _, heard = broker.subscriber("t/#")
+        until(heard, lambda topic, text: topic == "t/main/row")
+        broker.kill()
+        served.until(lambda m: "state" in m and "does not answer" in "".join(m["state"]["why"]))
+
+
 def test_a_broker_that_says_nothing_holds_up_no_end():
     with socket.socket() as deaf, contextlib.ExitStack() as waiting:
         deaf.bind(("127.0.0.1", 0))

@@ -19,8 +19,9 @@ from websockets.sync.client import connect
 from amt_stream.cli.run import options_of
 from amt_stream.presets import load_preset, shipped_presets
 from amt_stream.service.reference import read_tone
+from amt_stream.session import Session
 from amt_stream.session.verify import verify
-from tests.service.served import COMMAND, PATIENCE_S, ROOT, is_row
+from tests.service.served import COMMAND, PATIENCE_S, ROOT, Served, is_row
 
 PRESET = """
 [model]
@@ -46,6 +47,7 @@ class Station:
     def __init__(self, folder, preset, *more):
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         address = str(folder / "notify")
+        (folder / "notify").unlink(missing_ok=True)
         self.manager.bind(address)
         self.manager.settimeout(PATIENCE_S)
         self.process = subprocess.Popen(
@@ -183,29 +185,25 @@ def listen_to_one_without_a_microphone(folder, trouble, away_s):
     away.begin()
     with Station(folder, folder / "waits.toml") as station:
         address = station.said("the page is at ").split()[-1].replace("http", "ws") + "ws"
-        ready = station.told("READY=1")
-        assert "STATUS=waiting for the microphone: " in ready
-        with connect(address, proxy=None, max_size=None) as connection:
+        assert "STATUS=waiting for the microphone: " in station.told("READY=1")
+        with connect(address, proxy=None) as connection:
             for command, done in (("status", True), ("mark", False)):
-                connection.send(
-                    json.dumps(
-                        {"command": command, "text": "x"} if not done else {"command": command}
-                    )
-                )
+                connection.send(json.dumps({"command": command} | ({} if done else {"text": "x"})))
                 reply = received(connection, lambda message: "reply" in message)["reply"]
                 assert (reply["done"], reply["state"]) == (done, "waiting")
             assert "waiting for the microphone" in reply["error"]
-            assert station.longest_silence(away_s) < QUIET_S
-            away.end()
-            assert "READY=1\nSTATUS=measuring" in station.told("STATUS=measuring")
+        assert station.longest_silence(away_s) < QUIET_S
+        away.end()
+        assert "READY=1\nSTATUS=measuring" in station.told("STATUS=measuring")
+        with connect(address, proxy=None) as connection:
             received(connection, is_row)
-            away.begin()
-            assert "was lost" in station.told("STATUS=measuring: ")
-            assert station.longest_silence(away_s) < QUIET_S
+        away.begin()
+        assert "was lost" in station.told("STATUS=measuring: ")
+        assert station.longest_silence(away_s) < QUIET_S
+        with connect(address, proxy=None) as connection:
             away.end()
             while "gap" not in received(connection, is_row)["fault"]:
                 pass
-        away.begin()
         station.process.send_signal(signal.SIGTERM)
         assert station.process.wait(timeout=PATIENCE_S) == 143
 
@@ -252,6 +250,78 @@ def test_the_station_that_ships_has_options_that_serve_knows():
         3600,
     )
     assert options_of("moore2016", []).check_every == 3600
+
+
+def test_the_station_that_ships_goes_on_and_publishes_where_there_is_a_broker():
+    asked = options_of("station", [])
+    assert (asked.resume, asked.mqtt, asked.mqtt_if_there) == (
+        "or-anew",
+        ("localhost", 1883, False),
+        True,
+    )
+    assert options_of("station", ["--mqtt", ""]).mqtt == ""
+
+
+def test_help_tells_the_options_that_may_follow_the_preset(forks):
+    done = forks.run("run", "station", "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"usage: amt-stream run station ")
+    for option in (b"--web", b"--log", b"--mqtt-topic", b"--check-every"):
+        assert option in done.stdout
+
+
+GOES_ON = """
+[model]
+name = "spl"
+
+[meter]
+step_ms = 100
+
+[run]
+source = "{sound}"
+full_scale_db = {full_scale_db}
+log = "{log}"
+resume = "or-anew"
+columns = "laeq_db"
+"""
+
+
+def test_a_station_goes_on_where_that_fits_and_begins_anew_where_not(tmp_path, sound):
+    preset, log = tmp_path / "night.toml", tmp_path / "log"
+
+    def run(full_scale_db, *words):
+        """Until there is a snapshot of this run; words that are said at its start."""
+        before = (log / "snapshot.state").stat().st_mtime_ns if log.exists() else 0
+        preset.write_text(GOES_ON.format(sound=sound, log=log, full_scale_db=full_scale_db))
+        with Station(tmp_path, preset) as station:
+            for one in words:
+                station.said(one)
+            until = time.monotonic() + PATIENCE_S
+            while not (log / "snapshot.state").exists() or (
+                (log / "snapshot.state").stat().st_mtime_ns == before
+            ):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            station.process.send_signal(signal.SIGTERM)
+            assert station.process.wait(timeout=PATIENCE_S) == 143
+
+    run(120, "nothing to go on from, so run 1 begins anew")
+    run(120)
+    run(114, "is not gone on with, and a new run begins: ")
+    told = Session(log).descriptions
+    first, second, third = (told[number]["resumed"] for number in sorted(told))
+    assert first is third is None
+    assert second["run"] == 1
+    assert second["sample"] > 0
+
+
+def test_what_is_begun_by_command_goes_on_with_nothing(tmp_path):
+    asked = ["--source", "demo", "--model", "spl", "--log", str(tmp_path / "log")]
+    with Served(*asked, "--resume", "or-anew") as served:
+        served.until(lambda message: message.get("sample", 0) > 48000)
+        assert served.ask("stop")["done"]
+        assert served.ask("start")["done"]
+        assert served.until(is_row)["sample"] == 0
 
 
 def test_the_preset_that_the_document_shows_is_one(tmp_path):
