@@ -1,11 +1,20 @@
 """Files of settings: where those are that ship, and how one of them is read."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from amt_stream.files import NotThatFile, small_text
 from amt_stream.refusal import Refusal
+
+
+MOST_PARTS = 16
+"""Of a key with dots in it: the parser takes time and memory by the square of their number."""
+
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % MOST_PARTS
+)
 
 
 class PresetError(Refusal, ValueError):
@@ -22,7 +31,10 @@ def presets_folder() -> Path:
 def tables_in(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; raises PresetError for a file that is none."""
     try:
-        return tomllib.loads(small_text(path))
+        text = small_text(path)
+        if _LONG_KEY.search(text):
+            raise ValueError(f"a key has more than {MOST_PARTS} parts")
+        return tomllib.loads(text)
     except NotThatFile as error:
         raise PresetError(f"{path} {error}") from error
     except ValueError as error:  # of TOML, of UTF-8, of a number with too many digits

@@ -33,6 +33,7 @@ _CHUNK = re.compile(
     r"^\s*(data|SSND|BODY|Data Size|Data length|riff)\s*:?\s*(\d+) \(?should be (\d+)\)?", re.M
 )
 _COUNT = re.compile(r"Calculated frame count (\d+) does not match value .* of (\d+)")
+_BITS = re.compile(r"^\s*Bit Width\s*:\s*(\d+)", re.M)
 _SAID = re.compile(r"(?:file|data chunk) seems to be truncated", re.I)
 
 _RIFF = {"WAV", "WAVEX", "RF64"}
@@ -132,6 +133,9 @@ def _refusal(file: Any, size: int) -> str:
             f"has a sampling rate of {file.samplerate} Hz: give a sound of {SLOWEST_FS} to "
             f"{FASTEST_FS} Hz"
         )
+    bits = _BITS.search(file.extra_info)
+    if bits and int(bits[1]) < 8 and file.subtype.startswith("PCM"):
+        return f"has samples of {bits[1]} bit: give one of 8 bits or more"
     packed = file.format in _PACKED or file.subtype.startswith(_PACKED_INSIDE)
     if not packed and file.frames * file.channels > MOST_PER_BYTE * size + ONE_BLOCK:
         return (

@@ -12,7 +12,7 @@ import numpy as np
 from amt_stream.events.memory import Stretch
 from amt_stream.rows import Rows
 from amt_stream.rows.block import in_utc
-from amt_stream.session.files import drafted, give_name, new_name
+from amt_stream.session.files import PRIVATE, drafted, give_name, new_name
 from amt_stream.session.flac import In24Bits
 
 MOST_CELLS = 500_000
@@ -47,11 +47,11 @@ def write_recording(
         "trace": _told(trace),
     }
     data = _flac(stretch, {"comment": json.dumps(comment), "date": utc, "title": name})
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     # Of 2026-11-22T14:15:02.345Z what a name may hold everywhere.
     stem = f"{utc.translate({ord(one): None for one in '-:'})}-{name}"
     path = new_name(folder, stem, ".flac")
-    with drafted(folder / f".{path.name}.{os.getpid()}", data) as draft:
+    with drafted(folder / f".{path.name}.{os.getpid()}", data, PRIVATE) as draft:
         give_name(draft, path)
     return path
 

@@ -138,6 +138,7 @@ class Database:
             )
             execute = self._connection.execute
             execute("PRAGMA trusted_schema = OFF")
+            refuse_other_tables(self._connection)
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = FULL")
             execute(
@@ -287,6 +288,20 @@ def canonical_row(row: Sequence[Any]) -> bytes:
 def quoted(name: str) -> str:
     """A name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def refuse_other_tables(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError where a table of a log is another thing of that name.
+
+    Rows of a view may never end, a trigger does what somebody else wants.
+    """
+    names = ", ".join(f"'{name}'" for name in ("headers", *TABLES))
+    for kind, name, root in connection.execute(
+        f"SELECT type, name, rootpage FROM sqlite_master WHERE tbl_name COLLATE NOCASE IN ({names})"
+    ):
+        if kind != "index" and not (kind == "table" and root):  # a virtual table has no root
+            what = "virtual table" if kind == "table" else kind
+            raise sqlite3.DatabaseError(f"it holds the {what} {name!r}, and a log has only tables")
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -14,10 +14,14 @@ from amt_stream.files import sync_folder, why
 from amt_stream.plain import sentence
 from amt_stream.refusal import Refusal
 
+PRIVATE = 0o600
+"""Mode of a file with sound, which can hold what people say."""
+
 TORN = ".torn"
 """Ending of what was moved out of a file because its last line was not whole."""
 
 O_BINARY = getattr(os, "O_BINARY", 0)
+O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 LONGEST_LINE = 1 << 20
 
 
@@ -37,16 +41,16 @@ def told(path: Path, cannot: str) -> Iterator[None]:
 class GrowingFile:
     """A file that only grows; what `write` was given is in it and on the disk, or none of it.
 
-    Raises OSError; the next `write` begins where the last whole one has ended.
+    Raises OSError, for a link too; the next `write` begins where the last whole one has ended.
     """
 
-    def __init__(self, path: Path, size: int | None = None) -> None:
-        """Make it new; or go on with one of which `size` bytes are whole."""
+    def __init__(self, path: Path, size: int | None = None, mode: int = 0o644) -> None:
+        """Make it new, for whom `mode` says; or go on with one of which `size` bytes are whole."""
         new = os.O_CREAT | os.O_EXCL if size is None else 0
         self.path, self.size = path, size or 0
         self.digest = hashlib.sha256()
         self._clean = True
-        self._descriptor = os.open(path, os.O_RDWR | new | O_BINARY, 0o644)
+        self._descriptor = os.open(path, os.O_RDWR | new | O_BINARY | O_NOFOLLOW, mode)
         if size is None:
             sync_folder(path.parent)
 
@@ -141,14 +145,14 @@ def give_name(draft: Path, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def drafted(draft: Path, data: bytes) -> Iterator[Path]:
+def drafted(draft: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
     """A file that is whole on the disk, for a `with` block to give it its name; raises OSError.
 
     One of a process that was killed while it wrote is replaced.
     """
     draft.unlink(missing_ok=True)
     try:
-        file = GrowingFile(draft)
+        file = GrowingFile(draft, mode=mode)
         try:
             file.write(data)
         finally:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.frames import Chunk
-from amt_stream.session.files import GrowingFile
+from amt_stream.session.files import PRIVATE, GrowingFile
 
 FULL_SCALE = 2**23
 LARGEST_CHANNELS = 8
@@ -117,7 +117,7 @@ class _Stream:
     """
 
     def __init__(self, path: Path) -> None:
-        self.file = GrowingFile(path)
+        self.file = GrowingFile(path, mode=PRIVATE)
         self.counted = 0
         self._at = self._size = 0
         self._error: OSError | None = None

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from amt_stream.files import NotThatFile, require_file
 from amt_stream.session.chain import CHAIN, Chain
 from amt_stream.session.files import SessionError, new_name, set_aside, sha256_of, told, write_whole
 
@@ -36,6 +37,7 @@ PART = re.compile(
 """Names of files that are parts."""
 
 DATABASE = "rows.sqlite"
+OURS = {CHAIN, *(DATABASE + ending for ending in ("", "-wal", "-shm", "-journal"))}
 LARGEST_DESCRIPTION = 1 << 24
 
 
@@ -52,6 +54,32 @@ def refuse_no_session(path: Path) -> None:
             f"{path} holds something else than a session ({min(names)}): give a new folder, or one "
             "of a session"
         )
+    linked = [name for name in names if is_ours(name) and (path / name).is_symlink()]
+    if linked:
+        raise SessionError(
+            f"{path / min(linked)} is a link, and a session writes no file outside its folder: "
+            "give another folder"
+        )
+    require_files(path)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of this name is read or written as a part of a session."""
+    return name in OURS or PART.fullmatch(name) is not None
+
+
+def require_files(folder: Path) -> None:
+    """Raise SessionError where something else has the name of a file of a session.
+
+    A named pipe, for one, would never come to an end.
+    """
+    with told(folder, "read"):
+        names = [name for name in os.listdir(folder) if is_ours(name)]  # noqa: PTH208
+    for name in names:
+        try:
+            require_file(folder / name)
+        except NotThatFile as error:
+            raise SessionError(f"{folder / name} {error}: it is no file of a session") from error
 
 
 class Folder:
@@ -60,15 +88,18 @@ class Folder:
     `run` is the number of this run, counted from 1; `repaired` says in sentences what was not whole
     at its start, and where it is now.
 
+    private: for its owner alone, where it is made new
+
     Raises SessionError for what is no session, is written by another process, or cannot be.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, private: bool = False) -> None:
         self.path = Path(path)
+        self._mode = 0o700 if private else 0o755
         self.repaired: list[str] = []
         refuse_no_session(self.path)
         with told(self.path, "written"):
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(self._mode, parents=True, exist_ok=True)
             self._device = self.path.stat().st_dev
         self.chain = Chain(self.path)
         self._description: str | None = None
@@ -147,7 +178,7 @@ class Folder:
         if not self.path.exists():
             if self.path.parent.stat().st_dev != self._device:
                 raise FileNotFoundError(errno.ENOENT, "its disk is gone", str(self.path))
-            self.path.mkdir()
+            self.path.mkdir(self._mode)
         elif self.path.stat().st_dev != self._device or (self.path / CHAIN).exists():
             raise FileNotFoundError(errno.ENOENT, "something else is in its place", str(self.path))
         self.chain.begin_again()

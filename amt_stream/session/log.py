@@ -112,6 +112,8 @@ class SessionLog:
     for a snapshot that was taken with other settings.
     """
 
+    keeps_sound = False
+
     def __init__(
         self,
         path: str | Path,
@@ -130,7 +132,7 @@ class SessionLog:
         self._saved: Saved | None = None
         self._written_to, self._intervals_to_s = -1, -math.inf
         self._host = socket.gethostname()
-        self.folder = Folder(path)
+        self.folder = Folder(path, private=self.keeps_sound)
         self._store: Store
         try:
             if resume:
@@ -429,11 +431,15 @@ class SessionLog:
 class SoundLog(SessionLog):
     """A `SessionLog` that keeps the sound too, all channels of it as they were let in.
 
+    Its folder, where it is new, and its files of sound are for their owner alone.
+
     fs, channels: of the source
     sound: "flac" (24 bits; what it cannot hold is counted and said) or "wav" (32-bit float, exact)
 
     Samples that find no room because the disk takes none are counted in `unrecorded`.
     """
+
+    keeps_sound = True
 
     def __init__(
         self,

@@ -14,9 +14,9 @@ from amt_stream.frames import Chunk, Event, Fault
 from amt_stream.plain import brief
 from amt_stream.rows.block import ROW
 from amt_stream.session.chain import CHAIN, read_chain
-from amt_stream.session.database import BROKEN_WORDS, EVENT, columns_of, quoted
+from amt_stream.session.database import BROKEN_WORDS, EVENT, columns_of, quoted, refuse_other_tables
 from amt_stream.session.files import LONGEST_LINE, SessionError, told
-from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions
+from amt_stream.session.folder import DATABASE, PARQUET, PART, read_descriptions, require_files
 from amt_stream.session.parquet import rows_in
 
 WORDS = ("utc", "local", "fault", "settling_columns")
@@ -47,6 +47,7 @@ class Session:
             raise SessionError(f"{self.path} is no session: there is no such folder")
         if not (self.path / CHAIN).is_file():
             raise SessionError(f"{self.path} is no session: there is no {CHAIN} in it")
+        require_files(self.path)
         self.entries = read_chain(self.path / CHAIN)[0]
 
     @cached_property
@@ -213,7 +214,7 @@ class opened:
     def _look(self) -> None:
         self.connection.execute("PRAGMA trusted_schema = OFF")
         try:
-            self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            refuse_other_tables(self.connection)
         except UnicodeDecodeError as error:
             raise sqlite3.DatabaseError(BROKEN_WORDS) from error
 

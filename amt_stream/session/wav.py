@@ -12,7 +12,7 @@ from typing import Any
 
 from amt_stream.formats import WHOLE_COMMENT
 from amt_stream.frames import Chunk
-from amt_stream.session.files import GrowingFile
+from amt_stream.session.files import PRIVATE, GrowingFile
 
 IEEE_FLOAT = 3
 LARGEST_RIFF = 0xFFFFFFFF
@@ -52,7 +52,7 @@ class WavFile:
         self._rest = rest
         self.head = 12 + 8 + SIZES.size + len(rest) + 8
         self.frames = 0
-        self._file = GrowingFile(path)
+        self._file = GrowingFile(path, mode=PRIVATE)
         self._file.write(self._header())
 
     @property

@@ -99,6 +99,18 @@ def test_a_header_that_promises_more_than_its_bytes_hold_is_refused(tmp_path):
         Recording(path)
 
 
+@pytest.mark.parametrize("bits", [1, 7])
+def test_samples_of_a_few_bits_are_refused(tmp_path, bits):
+    """libsndfile takes each byte for a sample of eight."""
+    path = tmp_path / "sound.wav"
+    soundfile.write(path, sound(0.1), FS, subtype="PCM_U8")
+    content = bytearray(path.read_bytes())
+    content[34] = bits
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=f"has samples of {bits} bit: give one of 8 bits or more"):
+        FileSource(path)
+
+
 @POSIX
 def test_what_is_no_file_is_one_sentence(tmp_path):
     os.mkfifo(tmp_path / "pipe.wav")

@@ -90,7 +90,7 @@ def test_kill_and_go_on(forks, sound, whole, tmp_path, seed, format):
         while not (folder / SNAPSHOT).exists():
             assert process.poll() is None
             time.sleep(0.005)
-        time.sleep(np.random.default_rng(seed).uniform(0, 0.5))
+        time.sleep(np.random.default_rng(seed).uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
     Session(folder)
     at = read_snapshot(folder).engine["models/spl/position"]
