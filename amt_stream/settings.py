@@ -8,12 +8,11 @@ from typing import Any
 from amt_stream.files import NotThatFile, small_text
 from amt_stream.refusal import Refusal
 
-
 MOST_PARTS = 16
 """Of a key with dots in it: the parser takes time and memory by the square of their number."""
 
 _LONG_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % MOST_PARTS
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"""
 )
 
 

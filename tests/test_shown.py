@@ -72,6 +72,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("README.md", "make meter"): "tests/test_bootstrap.py; `make test` is this run",
     ("README.md", "uv tool install"): "takes packages from an index; tests/test_wheel.py",
     ("README.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
+    ("sessions.md", "openssl genpkey"): "tests/session/test_verify.py, with keys that it makes",
     ("README.md", "$ amt-stream"): "tests/test_documents.py, with what they print",
     ("architecture.md", " source's own thread"): "a drawing",
     ("archives.md", "from functools import partial"): "needs Ray; tests/soak/test_archives.py",

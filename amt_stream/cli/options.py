@@ -750,6 +750,19 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
 def verify_options(parser: argparse.ArgumentParser) -> None:
     """Those of `verify`."""
     parser.add_argument("session", metavar="SESSION", help="the folder that --log named")
+    parser.add_argument(
+        "--head",
+        metavar="HASH",
+        help="a last hash that was noted earlier: is it still there?",
+    )
+    parser.add_argument(
+        "--sign",
+        metavar="KEY.pem",
+        help="sign the last hash of a session that is intact, with a private key of Ed25519",
+    )
+    parser.add_argument(
+        "--public-key", metavar="KEY.pem", help="check the signature with the public key"
+    )
 
 
 def report_options(parser: argparse.ArgumentParser) -> None:

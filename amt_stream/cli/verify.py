@@ -3,18 +3,27 @@
 import argparse
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 
 from amt_stream.plain import plain
-from amt_stream.session import Verdict, verify
+from amt_stream.session import SessionError, Verdict, verify
+from amt_stream.session.signature import SIGNATURE, sign
 
 INTACT, NOT = 0, 1
 
 
 def run_verify(args: argparse.Namespace) -> int:
     """Print what was found; 1 where something was edited or is missing."""
-    verdict = verify(args.session)
+    verdict = verify(args.session, args.head, args.public_key)
     print("\n".join(map(plain, lines(verdict))))
-    return INTACT if verdict.word == "intact" else NOT
+    if verdict.word != "intact":
+        return NOT
+    if args.sign is not None:
+        if not verdict.head:
+            raise SessionError(f"{args.session} has no closed part yet, and nothing to sign")
+        utc = sign(Path(args.session), verdict.head, Path(args.sign))
+        print(f"signed at {utc}: {SIGNATURE}")
+    return INTACT
 
 
 def lines(verdict: Verdict) -> list[str]:
@@ -24,6 +33,13 @@ def lines(verdict: Verdict) -> list[str]:
     found += [f"edited: {one}" for one in verdict.edited]
     found += [f"missing: {one}" for one in verdict.missing]
     why = "a meter writes it" if verdict.running else "it was not ended in order"
+    if verdict.proved:
+        found.append(verdict.proved)
+    elif verdict.head:
+        found.append(
+            "not known: whether later parts were taken away; compare the last hash with one that "
+            "was noted (--head) or signed (--public-key)"
+        )
     found += [f"open: {one}, which no hash covers yet: {why}" for one in verdict.open]
     for run, fs, gap in verdict.gaps:
         seconds = gap.samples / fs if fs else math.nan  # a rate that was edited may be 0

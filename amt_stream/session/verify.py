@@ -11,6 +11,7 @@ from amt_stream.session.database import MOST_ROWS, TABLES, columns_of, sha256_of
 from amt_stream.session.files import SessionError, sha256_of
 from amt_stream.session.folder import DATABASE, DESCRIBED, PART
 from amt_stream.session.reading import UNREAD, Session, opened
+from amt_stream.session.signature import signed
 
 LONGEST_HEAD = 1 << 20
 
@@ -24,6 +25,7 @@ class Verdict:
         that came to a sudden end
     gaps: sound that was lost while it was measured, with the run and the rate of each
     head: the last hash of the chain, which stands for all that is closed
+    proved: why nothing can be missing at the end, in words; "" where nobody can tell
     """
 
     parts: int = 0
@@ -33,6 +35,7 @@ class Verdict:
     gaps: list[tuple[int, float, Event]] = field(default_factory=list)
     running: bool = False
     head: str = ""
+    proved: str = ""
 
     @property
     def word(self) -> str:
@@ -45,10 +48,15 @@ class Verdict:
         return self.word == "intact" and not self.open
 
 
-def verify(path: str | Path) -> Verdict:
+def verify(
+    path: str | Path, head: str | None = None, public_key: str | Path | None = None
+) -> Verdict:
     """Compare every closed part of a session with the hash that the chain has of it.
 
-    Nothing is written. Raises SessionError for what is no session.
+    head: a last hash that was noted earlier. Where the chain no longer has it, its end is missing
+    public_key: file of the key with which the last hash was signed (`signature.sign`); the same
+
+    Nothing is written. Raises SessionError for what is no session, and for one that was not signed.
     """
     session = Session(path)
     verdict = Verdict(parts=len(session.entries), running=is_locked(session.path))
@@ -62,9 +70,27 @@ def verify(path: str | Path) -> Verdict:
     rows = [entry for entry in session.entries if entry["part"] == DATABASE]
     if rows or (session.path / DATABASE).exists():
         _compare_database(session.path, rows, verdict)
+    if head is not None:
+        _compare_end(session.entries, head, "which was noted", verdict)
+    if public_key is not None:
+        signed_head, utc = signed(session.path, Path(public_key))
+        _compare_end(session.entries, signed_head, f"which was signed at {utc}", verdict)
     _open_parts(session, verdict)
     _gaps(session, verdict)
     return verdict
+
+
+def _compare_end(entries: list[Entry], head: str, which: str, verdict: Verdict) -> None:
+    """Whether the chain still has this hash, as it had once as its last one."""
+    hashes = [entry["hash"] for entry in entries]
+    if head not in hashes:
+        verdict.missing.append(
+            f"the hash {head[:80]}, {which}: the end was taken away or made anew"
+        )
+        return
+    later = len(hashes) - 1 - hashes.index(head)
+    behind = f", {later} closed parts came later" if later else ""
+    verdict.proved = f"all is there up to the hash {which}{behind}"
 
 
 def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:

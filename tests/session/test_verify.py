@@ -4,7 +4,10 @@ import json
 import sqlite3
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+from amt_stream.cli.command import run_command
 from amt_stream.cli.verify import lines
 from amt_stream.frames import Event
 from amt_stream.session import Session, SessionError, Verdict, verify
@@ -83,6 +86,69 @@ def test_the_chain_itself_is_checked(written, tmp_path):
     chain.write_text("\n".join([lines[0], "nonsense", *lines[2:], ""]))
     with pytest.raises(SessionError, match="line 2 is no entry of a chain"):
         verify(folder)
+
+
+def without_end(folder):
+    """The same session as if it had ended one part earlier; gives the hash that was its last."""
+    chain = folder / "chain.jsonl"
+    *lines, last = chain.read_text().splitlines()
+    chain.write_text("\n".join([*lines, ""]))
+    entry = json.loads(last)
+    (folder / entry["part"]).unlink(missing_ok=True)
+    return entry["hash"]
+
+
+def test_an_end_that_was_taken_away_is_known_by_a_hash_that_was_noted(written, tmp_path):
+    folder = written(tmp_path / "night", "csv")
+    first = json.loads((folder / "chain.jsonl").read_text().splitlines()[0])["hash"]
+    noted = verify(folder).head
+    assert verify(folder, head=noted).proved == "all is there up to the hash which was noted"
+    assert without_end(folder) == noted
+    assert (verify(folder).word, verify(folder).proved) == ("intact", "")
+    assert verify(folder, head=noted).word == "gapped"
+    assert verify(folder, head=first).proved.endswith("closed parts came later")
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """Files of a private and a public key."""
+
+    def make(name, private):
+        paths = tmp_path / f"{name}.pem", tmp_path / f"{name}.public.pem"
+        pem, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        paths[0].write_bytes(private.private_bytes(pem, *plain))
+        paths[1].write_bytes(private.public_key().public_bytes(pem, form))
+        return [str(path) for path in paths]
+
+    return make
+
+
+def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
+    folder = written(tmp_path / "night", "csv")
+    private, public = keys("mine", ed25519.Ed25519PrivateKey.generate())
+    _, other = keys("another", ed25519.Ed25519PrivateKey.generate())
+    curve, _ = keys("curve", ec.generate_private_key(ec.SECP256R1()))
+    check = ["verify", str(folder), "--public-key"]
+
+    def said(*line):
+        status = run_command([*line])
+        return status, "".join(capsys.readouterr())
+
+    assert "the session was not signed" in said(*check, public)[1]
+    status, out = said("verify", str(folder), "--sign", private)
+    assert (status, "not known: whether later parts were taken away" in out) == (0, True)
+    assert "signed at 20" in out
+    status, out = said(*check, public)
+    assert (status, "all is there up to the hash which was signed at 20" in out) == (0, True)
+    assert "is no signature by the key in" in said(*check, other)[1]
+    assert "holds no public key in PEM" in said(*check, private)[1]
+    assert "another kind: make one of Ed25519" in said("verify", str(folder), "--sign", curve)[1]
+    without_end(folder)
+    assert said(*check, public)[0] == 1
+    signature = folder / "signature.json"
+    signature.write_text(signature.read_text().replace('"utc": "20', '"utc": "30'))
+    assert "is no signature by the key in" in said(*check, public)[1]
 
 
 def test_what_is_no_session_is_said(tmp_path):
