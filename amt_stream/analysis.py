@@ -192,8 +192,11 @@ def analyze(
     model: Stage | Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
     began_utc_s: float = math.nan,
+    tail: bool = False,
 ) -> Iterator[Frames]:
     """Frames of one model, or of several by name, from 0 to the end of a recording.
+
+    tail: those too that a model gives of the sound after its end (`Frames.ended_s`)
 
     They are those of an `Engine`, without its threads: each model's latency is taken out, the frame
     that stands at the very end is there. One channel goes to both ears; a model that takes
@@ -225,7 +228,7 @@ def analyze(
     with torch.inference_mode():
         for measurement in measurements:
             measurement.flush()
-    yield from arrived
+    yield from (frames for frames in arrived if tail or not frames.after_end)
 
 
 def _ready(model: Stage, fs: int, heard: int) -> ReadyModel:

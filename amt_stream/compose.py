@@ -128,6 +128,7 @@ class _Compound(Stage):
             "per_channel": any(member.per_channel for member in members),
             "settle_s": longest(member.settle_s for member in members),
             "forget_s": longest(member.forget_s for member in members),
+            "tail_s": longest(member.tail_s for member in members),
             "frames_stand_for_end": any(member.frames_stand_for_end for member in members),
         }
         above_stage = type(self).__mro__[: type(self).__mro__.index(Stage)]
@@ -200,8 +201,8 @@ class Chain(_Compound):
     fixed: another one makes another chain, `Chain(**{**chain.stages(), "name": stage})`.
 
     What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
-    those of the first that names them, `settle_s` and `forget_s` are sums, `per_channel` and
-    `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
+    those of the first that names them, `settle_s`, `forget_s` and `tail_s` are sums, `per_channel`
+    and `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
 
     Raises TypeError for what is no stage, ValueError for stages that do not fit together: in their
     axes of time, the rates that they are made for, or what their numbers stand for.

@@ -42,6 +42,7 @@ RULES: dict[str, Rule] = {
     "per_channel": Rule("True or False", _truth),
     "settle_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
     "forget_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
+    "tail_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
     "frames_stand_for_end": Rule("True or False", _truth),
 }
 """The contract of a model; `Stage` explains each and gives it a default."""

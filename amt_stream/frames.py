@@ -212,6 +212,12 @@ class Frames:
     reset, swap or calibration; infinite where there was none. Frames before `start_s` still rise
     from the silence before the start. `settling` says that a model remembers either. `time_dim` is
     the axis of time in `values`, one for each of its arrays.
+
+    `ended_s` is when the sound ended, of frames that come after its end, and infinite of all
+    others. Those are of silence, fed so that the model says all that it has to say of the sound
+    (`Stage.tail_s`); a sink gets them where its attribute `hears_tail` is true. Of the first of
+    them the share `part` is still sound, where a frame takes in a stretch of it. Where the sound
+    was going on and was `cut` off, what comes after that tells of its peaks alone.
     """
 
     time_s: NDArray[np.float64]
@@ -231,6 +237,9 @@ class Frames:
     model: str = ""
     row: str = ""
     time_dim: Any = 0
+    ended_s: float = math.inf
+    part: float = 0.0
+    cut: bool = False
 
     later: Later | None = field(default=None, repr=False)
     """What makes those arrays that are not there yet."""
@@ -270,6 +279,11 @@ class Frames:
         if alike != theirs_too:
             return False
         return theirs.joined(mine) is not None
+
+    @property
+    def after_end(self) -> bool:
+        """Whether these come after the end of the sound."""
+        return self.ended_s < math.inf
 
     @property
     def begin_s(self) -> float:

@@ -389,13 +389,13 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         for name, entry in asked.items()
     }
     parts = []
-    for frames in analyze(recording, models, calibrations, wanted.began_utc_s):
+    for frames in analyze(recording, models, calibrations, wanted.began_utc_s, tail=True):
         for track in tracks.values():
             track.add(frames)
         parts.append(told(frames))
         for track in tracks.values():
             track.until(parts[-1]["time_s"])
-        if told.reached_s >= told.to_s:
+        if told.covered:
             break
     parts.append(told.rest(recording.duration_s))
     for track in tracks.values():
@@ -518,7 +518,7 @@ class _Track:
         self._values: NDArray[np.float32] | None = None
 
     def add(self, frames: Frames) -> None:
-        if frames.model != self._name:
+        if frames.model != self._name or frames.after_end:
             return
         values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
         if self._values is None:

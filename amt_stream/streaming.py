@@ -147,6 +147,8 @@ class Stage(Checkpointed):
     settle_s: seconds until the start from silence no longer matters
     forget_s: seconds until what was heard before a fault moves what comes after it by no more than
         0.05 dB or phon, also where it was 50 dB louder; `settle_s` where that is longer
+    tail_s: seconds after the end of a sound from which on no output rises any more: filters ring,
+        windows pass over the end, a slow average still takes up what a quick one holds
     frames_stand_for_end: a frame stands for the end of the sound that it takes in, not its begin
 
     Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
@@ -174,6 +176,7 @@ class Stage(Checkpointed):
     per_channel: bool = False
     settle_s: float = 0.0
     forget_s: float = 0.0
+    tail_s: float = 0.0
     frames_stand_for_end: bool = False
 
     _probe: Tensor

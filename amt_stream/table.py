@@ -141,6 +141,7 @@ class Table:
                 sound.fs,
                 from_s=0.0 if from_s is None else from_s,
                 to_s=math.inf if to_s is None else to_s,
+                duration_s=sound.duration_s,
                 row=row,
                 limits=preset.limits,
                 intervals=intervals,

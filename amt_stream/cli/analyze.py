@@ -288,15 +288,15 @@ def _analyze(
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             writer = WRITERS[args.format](stream, header)
-        for frames in analyze(recording, models, calibrations, began):
+        for frames in analyze(recording, models, calibrations, began, tail=True):
             rows = table.rows(frames)
             if in_intervals:
                 rows = table.rows.intervals_ended()
                 intervals.append(rows)
             if writer is not None:
                 writer.write(rows)
-            heard(min(1.0, float(frames.time_s[-1]) / recording.duration_s))
-            if table.rows.reached_s >= table.rows.to_s:
+            heard(min(1.0, frames.end_s / recording.duration_s))
+            if table.rows.covered:
                 break
         rows = table.rows.rest(recording.duration_s)
         if in_intervals:

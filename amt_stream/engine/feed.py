@@ -74,7 +74,9 @@ class EngineRows:
         step_ms: int,
         columns: Sequence[str] | None,
         limits: Sequence[Limit] = (),
+        duration_s: float | None = None,
     ) -> None:
+        self._duration_s = duration_s
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._limits = limits
         heard = next(iter(models().values())).heard
@@ -93,7 +95,14 @@ class EngineRows:
     def _join(self, row: str, readings: Mapping[str, Readings]) -> JoinedRows:
         if self._columns is not None or self._limits:
             choose(readings, self._columns, columns_of(self._limits))
-        table = JoinedRows(readings, self._step_ms, self._fs, row=row, limits=self._limits)
+        table = JoinedRows(
+            readings,
+            self._step_ms,
+            self._fs,
+            duration_s=self._duration_s,
+            row=row,
+            limits=self._limits,
+        )
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
         if twice:
             raise ValueError(
@@ -155,6 +164,7 @@ class RowMaker:
     """
 
     only_reads = True
+    hears_tail = True
 
     def __init__(self, table: EngineRows, taker: Taker, end_s: Callable[[], float | None]) -> None:
         self._table, self._taker, self._end_s = table, taker, end_s

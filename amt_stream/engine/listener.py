@@ -302,18 +302,35 @@ class Listener(Resumable):
         return index(gap.start), index(gap.stop)
 
     def made(
-        self, values: Any, low: int, high: int, position: int, epoch: float, model: str, off: bool
+        self,
+        values: Any,
+        low: int,
+        high: int,
+        position: int,
+        epoch: float,
+        model: str,
+        off: bool,
+        ended: int | None = None,
+        cut: bool = False,
     ) -> Frames:
         """Frames [low, high) of these values, with all that is known of them.
 
         position: samples so far; `off` where the model has not run
+        ended: where the sound has ended, of frames after that, and whether it was `cut` off
         """
         ready, clock = self._ready, self._ready.clock
         if not off and (broken := count_broken(values, ready.model.out_time_dim)):
             self.broken += broken
             self.marks.add(Fault.NON_FINITE, position - ready.block, position)
         skipped, self._given = low - self._given - 1, high - 1
-        self.frames += high - low
+        after: dict[str, Any] = {}
+        if ended is None:
+            self.frames += high - low
+        else:
+            after = {"ended_s": ended / clock.fs, "cut": cut}
+            if ready.model.frames_stand_for_end:
+                part = (ended - clock.position(low - 1)) * clock.ratio
+                after["part"] = max(0.0, float(part))
         told, self._gaps, self._passed = self._gaps[: self._passed], self._gaps[self._passed :], 0
         return self._timed(
             low,
@@ -329,6 +346,7 @@ class Listener(Resumable):
             model=model,
             row=self.name,
             time_dim=ready.model.out_time_dim,
+            **after,
         )
 
     def _timed(self, low: int, high: int, epoch: float, told: list[Gap], **given: Any) -> Frames:

@@ -17,6 +17,7 @@ from amt_stream.checkpoints import fingerprint
 from amt_stream.compose import Rebuffer
 from amt_stream.contract import check_contract, rows_of, takes_pascal
 from amt_stream.engine.frames import FrameClock
+from amt_stream.engine.last_moments import LastMoments
 from amt_stream.engine.listener import LONGEST_FILLED_GAP_S, Listener
 from amt_stream.engine.place import HERE, Place
 from amt_stream.frames import Fault, Frames
@@ -27,6 +28,9 @@ from amt_stream.streaming import Stage, joined, map_fields
 
 OF_LATE = 0.01
 """Weight of the newest block in what a model costs: the last hundred count."""
+
+LATE_PEAK = 6
+"""Samples by which a peak between samples is told late."""
 
 LATEST = 2**60
 """No sample is counted so far: a million years of sound."""
@@ -138,7 +142,7 @@ class Measurement(Resumable):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("block", "position", "_origin", "_index", "_first", "_heard")
-    kept += ("memory", "listeners")
+    kept += ("memory", "listeners", "_moments")
 
     def __init__(
         self,
@@ -158,6 +162,7 @@ class Measurement(Resumable):
         make_ready()
         self.name, self.listeners = name, tuple(listeners)
         self.position = self._begin = begin
+        self._moments = LastMoments(*ready.shape, ready.clock.fs)
         self.off = False
         self.late = False
         self.cost_s = 0.0
@@ -353,13 +358,44 @@ class Measurement(Resumable):
             self.cost_s += OF_LATE * (seconds - self.cost_s)
 
     def flush(self) -> None:
-        """Push zeros until the frame at the very end is out, if anything came [engine-thread]."""
+        """Push zeros until the model has said all of the sound, if any came [engine-thread].
+
+        That is the frame at the very end, and those of its `tail_s` after that. Sound that was
+        going on is cut off there, and what a model says of that step is not of the sound: no more
+        frames come of it than take in its last samples, and these are filled as if it went on.
+        """
         self.close_holes()
         if self.position == self._begin:
             return
-        self._end = self.position
-        while self._index < self.ready.clock.first_after(self._end):
+        self._end = end = self.position
+        stop = max(self._tail_stop(row, end) for row in range(len(self.listeners)))
+        if self.ready.model.frames_stand_for_end and not self.off:
+            self._go_on(math.ceil(self.ready.clock.position(stop - 1)) - end)
+        while self._index < stop:
             self._fill(self.wanted)
+
+    def _go_on(self, samples: int) -> None:
+        """Push what comes after the end: more of a steady sound, zeros after any other."""
+        steady = [row for row in range(len(self.listeners)) if self._moments.steady(row)]
+        more = self._moments.going_on(samples) if steady else None
+        while samples > 0:
+            n = self._room(samples)
+            for listener in self.listeners:
+                listener.fill(n)
+            if more is not None:
+                begin = more.shape[-1] - samples
+                self._input[steady, :, :n] = more[steady, :, begin : begin + n]
+            self._push(n)
+            samples -= n
+
+    def _tail_stop(self, row: int, end: int) -> int:
+        """Index of the first frame that nobody wants of a row whose sound ended there."""
+        clock, model = self.ready.clock, self.ready.model
+        after_s = 0.0 if self._moments.steady(row) else model.tail_s
+        stop = clock.first_after(end + round(after_s * clock.fs))
+        # The frame that the end lies in takes in sound, and tells of peaks a little later.
+        told = clock.first_from(end + LATE_PEAK) + 1 if model.frames_stand_for_end else 0
+        return max(stop, told)
 
     def close_holes(self) -> None:
         """What is missing in a row just now has ended with the sound [engine-thread]."""
@@ -451,9 +487,10 @@ class Measurement(Resumable):
         if self.off:
             self._pass_by(n)
             return
-        self.position += n
         if self._end is None:
+            self._moments.hear(self._input[..., :n], self.position)
             self._heard += n
+        self.position += n
         for row, listener in enumerate(self.listeners):
             # What lacked much of its sound begins its next block in silence.
             if listener.starts_anew and self.wanted == self.ready.block:
@@ -485,17 +522,31 @@ class Measurement(Resumable):
         clock = self.ready.clock
         start = self._index
         self._index += self.ready.frames
-        first, stop = max(self._first, start), self._index
-        if self._end is not None:
-            stop = min(stop, clock.first_after(self._end))
-        dims = self.ready.model.out_time_dim
-        for row, listener in enumerate(self.listeners):
+        first, stop, end = max(self._first, start), self._index, self._end
+        if end is None:
+            self._hand_on(y, start, first, [stop] * len(self.listeners))
+            return
+        after = clock.first_after(end)
+        self._hand_on(y, start, first, [min(stop, after)] * len(self.listeners))
+        stops = [min(stop, self._tail_stop(row, end)) for row in range(len(self.listeners))]
+        self._hand_on(y, start, max(first, after), stops, end)
+
+    def _hand_on(
+        self, y: Any, start: int, first: int, stops: Sequence[int], ended: int | None = None
+    ) -> None:
+        """Frames of an output whose first is `start`: from `first` to where each row stops.
+
+        ended: where the sound did, of frames after that
+        """
+        clock, dims = self.ready.clock, self.ready.model.out_time_dim
+        for row, (listener, stop) in enumerate(zip(self.listeners, stops, strict=True)):
             for low, high in listener.pieces(first, stop, self._end):
                 whole = low == start and high == start + self.ready.frames
                 part = None if whole else slice(low - start, high - start)
                 epoch = self._epoch(self.position / clock.fs)
                 given = as_arrays(y, dims, part, row), low, high, self.position, epoch
-                self._emit_frames(listener.made(*given, self.name, self.off))
+                cut = ended is not None and self._moments.steady(row)
+                self._emit_frames(listener.made(*given, self.name, self.off, ended, cut))
 
 
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:

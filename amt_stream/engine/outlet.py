@@ -77,6 +77,7 @@ class Outlet:
     and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
     wait (a file read as fast as it goes) is made to wait instead: `lossy=False`. The arrays of
     the frames are the sink's own: it may change them, unless it says that it `only_reads` them.
+    Those after the end of the sound it gets where it says that it `hears_tail`.
 
     finish: called last, in the sink's thread, and told whether the sink was still wanted
     failed: told in a sentence of the first failure of the sink, and when it is dropped
@@ -100,6 +101,7 @@ class Outlet:
         self._sound = sink.sound if isinstance(sink, HearsSound) else None
         self._snapshot = sink.snapshot if isinstance(sink, HearsSnapshots) else None
         self._only_reads = getattr(sink, "only_reads", False)
+        self._hears_tail = getattr(sink, "hears_tail", False)
         self._noted = sink if isinstance(sink, HasNote) else None
         # Sound comes beside frames, about as often.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
@@ -116,10 +118,13 @@ class Outlet:
     def replay(self, past: Iterable[Frames]) -> None:
         """Call the sink with what came before it was there; only before `start` [any-thread]."""
         for frames in past:
-            self._hand_on(frames)
+            if self._hears_tail or not frames.after_end:
+                self._hand_on(frames)
 
     def put(self, frames: Frames) -> None:
         """Hand on rows; never waits when lossy [engine-thread]."""
+        if frames.after_end and not self._hears_tail:
+            return
         if not self._room():
             self.missed += len(frames)
             self._missed.setdefault((frames.model, frames.row), Missed()).add(frames)

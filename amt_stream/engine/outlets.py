@@ -90,7 +90,7 @@ class Outlets:
         found: list[Frames] = []
         with self._lock:
             for frames in reversed(self._recent):
-                if (frames.model, frames.row) == (model, row):
+                if (frames.model, frames.row) == (model, row) and not frames.after_end:
                     if frames.end_s <= after_s:
                         break
                     found.append(frames)
@@ -100,7 +100,8 @@ class Outlets:
         """[engine-thread]"""
         with self._lock:
             self._recent.append(frames)
-            while self._recent[0].begin_s < frames.end_s - self._recent_s:
+            end_s = min(frames.end_s, frames.ended_s)
+            while self._recent[0].begin_s < end_s - self._recent_s:
                 self._recent.popleft()
                 self._recent_is_all = False
             outlets = self._all

@@ -25,6 +25,7 @@ from amt_stream.limits import Limit
 from amt_stream.rows import JoinedRows
 
 NEWEST_MS = 100
+END_S = 1.0
 
 
 class RowOutlets:
@@ -100,13 +101,16 @@ class RowOutlets:
                     )
                 outlet = self._of_rows(table, newest, "latest")
                 self._outlets.join(outlet, lambda earliest_s, latest_s: table.begin(earliest_s))
+                if self._course.is_over:  # the last row comes with the end
+                    outlet.join(END_S)
                 self._newest = newest
         return self._newest.row
 
     def _table(
         self, step_ms: int, columns: Sequence[str] | None, limits: Sequence[Limit] = ()
     ) -> EngineRows:
-        return EngineRows(self._models, self._source.fs, step_ms, columns, limits)
+        source = self._source
+        return EngineRows(self._models, source.fs, step_ms, columns, limits, source.duration_s)
 
     def _of_rows(self, table: EngineRows, taker: Taker, name: str) -> Outlet:
         table.begin(self._begin_s)

@@ -758,7 +758,8 @@ class Engine:
             self._model_lock.release()
 
     def _emit(self, name: str, frames: Frames) -> None:
-        self.histories[_of_row(name, frames.row)].write(frames)
+        if not frames.after_end:
+            self.histories[_of_row(name, frames.row)].write(frames)
         self._outlets.put(frames)
 
     def _epoch(self, audio_s: float) -> float:

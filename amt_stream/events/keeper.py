@@ -84,6 +84,8 @@ class SoundKeeper:
     Raises SessionError for a folder that cannot be one, and for what FLAC cannot hold.
     """
 
+    hears_tail = True
+
     def __init__(
         self,
         folder: str | Path,

@@ -106,6 +106,23 @@ class LoudnessMeter(Meter):
         found["max_ltl_phon"] = self.max_ltl.add(time_s, ltl)
         return self.in_order(found, len(time_s))
 
+    def tail(
+        self,
+        time_s: Values,
+        stl_phon: NDArray[np.floating],
+        ltl_phon: NDArray[np.floating],
+        valid: NDArray[np.bool_],
+    ) -> None:
+        """Take frames (n,) after the end of the sound into account: in maxima, and in its event."""
+        if self.paused:
+            return
+        stl, ltl = (
+            np.where(valid, np.asarray(phon, np.float64), np.nan) for phon in (stl_phon, ltl_phon)
+        )
+        self.max_stl.add(time_s, stl)
+        self.max_ltl.add(time_s, ltl)
+        self.events.add(time_s, stl, ltl)
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
         self.percentiles.skip(count)

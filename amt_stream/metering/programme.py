@@ -179,6 +179,8 @@ class ProgrammeLoudness(Meter):
         # Of each channel, once there were any.
         self.true_peaks, self.sample_peaks = np.zeros(1), np.zeros(1)
         self._measured = self._excluded = 0
+        # Of a frame, of the sound in the one that its end lies in.
+        self._part = 0.0
         # Number of frames up to and with the last one that was not measured.
         self._unmeasured = self._count
         self._held = {"integrated_lufs": math.nan, "lra_lu": math.nan}
@@ -247,6 +249,42 @@ class ProgrammeLoudness(Meter):
             told["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
         return self.in_order(told, count)
 
+    def tail(
+        self,
+        energy: NDArray[np.floating],
+        true_peak: NDArray[np.floating],
+        sample_peak: NDArray[np.floating],
+        valid: NDArray[np.bool_],
+        part: float,
+    ) -> None:
+        """Take frames after the end of the sound into account, arrays as of `update`.
+
+        They count in peaks, and in the highest momentary and short-term loudness where the sound
+        itself has lasted that long; in no gated block, for none reaches past the end (BS.1770-5).
+        Of their time only the `part` of the first counts that is still sound.
+        """
+        count = len(energy)
+        if self.paused or not count:
+            return
+        energies = np.concatenate([self._past, np.where(valid, energy, np.nan)])
+        end = np.arange(self._count + 1, self._count + count + 1)
+        lasted = self._count - self._unmeasured
+        for highest, window, over in (
+            (self.max_momentary, MOMENTARY, OVER_MOMENTARY),
+            (self.max_short_term, SHORT_TERM, OVER_SHORT_TERM),
+        ):
+            if lasted >= window:
+                means = np.correlate(energies[SHORT_TERM - window :], over)
+                highest.add(end / FRAME_RATE, lufs(means))
+        self.true_peaks, self.sample_peaks = (
+            np.fmax(before, np.where(valid, peaks, 0.0).max(1))
+            for before, peaks in (
+                (self.true_peaks, true_peak),
+                (self.sample_peaks, sample_peak),
+            )
+        )
+        self._part = part if valid[0] else 0.0
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and no block reaches across."""
         unknown = np.full(min(count, len(self._past)), np.nan)
@@ -304,7 +342,7 @@ class ProgrammeLoudness(Meter):
             "max_short_term_lufs": _known(self.max_short_term.value),
             "true_peak_dbtp": _known(float(decibels(self.true_peaks.max()))),
             "sample_peak_dbfs": _known(float(decibels(self.sample_peaks.max()))),
-            "measured_s": self._measured / FRAME_RATE,
+            "measured_s": (self._measured + self._part) / FRAME_RATE,
             "excluded_s": self._excluded / FRAME_RATE,
         }
 

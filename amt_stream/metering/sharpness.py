@@ -99,6 +99,11 @@ class SharpnessMeter(Meter):
         counts += from_rise
         return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
+    def tail(self, time_s: NDArray[np.float64], acum: NDArray[np.floating]) -> None:
+        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
+        if not self.paused:
+            self.maximum.add(time_s, acum)
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
         self.percentiles.skip(count)

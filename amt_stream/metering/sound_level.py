@@ -277,6 +277,47 @@ class SoundLevelMeter(Meter):
             found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
         return self.in_order(found, count)
 
+    def tail(
+        self,
+        mean_square: Powers,
+        power: Powers,
+        highest: Powers,
+        lowest: Powers,
+        impulse: Powers,
+        peak: Powers,
+        valid: NDArray[np.bool_],
+        shares: Values,
+        since_s: Values,
+        part: float,
+    ) -> None:
+        """Take frames after the end of the sound into account, arrays as of `update`.
+
+        shares: (n,) how much of the energy of each counts; where none does, the peak does
+
+        They count in maxima, and their energy in equivalent levels and exposure; of their time only
+        the `part` of the first counts that is still sound. Of a sound shorter than a frame that is
+        the only one, and stands for all of it in percentiles and minima.
+        """
+        if self.paused or not peak.shape[-1]:
+            return
+        so_far = self._running
+        sane = np.asarray(np.isfinite(mean_square).all(0))
+        peaks = np.where(sane & valid, peak, 0.0).max(1)
+        np.maximum(so_far.peak[:, 0], peaks, out=so_far.peak[:, 0])
+        known = sane & (shares > 0)
+        so_far.sums[:, 0] += np.where(known, shares * mean_square, 0.0).sum(1)
+        if known[0]:
+            so_far.counts[0] += part
+        settled = known & (np.rint(since_s / FRAME_S) >= FORGOTTEN[:, None])
+        tops = np.where(settled, highest, 0.0).max(1)
+        np.maximum(so_far.highest[:, 0], tops, out=so_far.highest[:, 0])
+        if not self._taken and known[0]:
+            so_far.lowest[: len(LEVELS), 0] = lowest[:, 0]
+            so_far.aside[:, 0], so_far.impulse[2] = impulse[:, 0], 1.0
+            for level, percentiles in {LEVELS[0]: self.percentiles, **self.others}.items():
+                now = level_db(power[LEVELS.index(level), :1])
+                percentiles.add(now, now, (), 0)
+
     def _roll(self, squares: Values, sums: Values, counts: Values) -> dict[str, Values]:
         """Rolling levels after each of n frames (3, n), NaN for none, and forecasts.
 

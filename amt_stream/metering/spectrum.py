@@ -84,6 +84,8 @@ class SpectrumMeter(Meter):
         """Forget what was measured; a pause goes on."""
         self._highest = np.full(2, np.nan)
         self._counted = self._excluded = 0
+        # Of a frame, of the sound in the one that its end lies in.
+        self._part = 0.0
 
     def update(
         self,
@@ -115,6 +117,26 @@ class SpectrumMeter(Meter):
             self._highest = told[:, -1].copy()
         return self.in_order(dict(zip(COLUMNS, told, strict=True)), count)
 
+    def tail(
+        self,
+        hz: NDArray[np.floating],
+        level_db: NDArray[np.floating],
+        shares: NDArray[np.floating],
+        part: float,
+    ) -> None:
+        """Take frames after the end of the sound into account, arrays as of `update`.
+
+        Lines count where `shares` (n,) are above 0; of their time only the `part` of the first that
+        is still sound.
+        """
+        if self.paused or not len(hz):
+            return
+        there = np.where((shares > 0) & ~np.isnan(level_db), level_db, -np.inf)
+        place = int(there.argmax())
+        if there[place] > np.nan_to_num(self._highest[1], nan=-np.inf):
+            self._highest = np.array([hz[place], level_db[place]], np.float64)
+        self._part = part if shares[0] else 0.0
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out."""
         self._excluded += 0 if self.paused else count
@@ -125,6 +147,6 @@ class SpectrumMeter(Meter):
         highest = dict(zip(COLUMNS, self._highest.tolist(), strict=True))
         return {
             **(highest if known else dict.fromkeys(COLUMNS)),
-            "measured_s": self._counted / self.frame_rate,
+            "measured_s": (self._counted + self._part) / self.frame_rate,
             "excluded_s": self._excluded / self.frame_rate,
         }

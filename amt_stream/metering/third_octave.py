@@ -152,6 +152,30 @@ class ThirdOctaveMeter(Meter):
             self._rolled[name] = float(told[place, -1])
         return told
 
+    def tail(
+        self,
+        mean_square: Powers,
+        power: Powers,
+        highest: Powers,
+        shares: Values,
+        since_s: Values,
+        part: float,
+    ) -> None:
+        """Take frames after the end of the sound into account, arrays as of `update`.
+
+        They count in maxima, and their energy in equivalent levels, of each so much as `shares`
+        (n,) tells; of their time only the `part` of the first counts that is still sound.
+        """
+        if self.paused or not mean_square.shape[-1]:
+            return
+        since = np.rint(since_s / FRAME_S)
+        known = np.asarray(np.isfinite(mean_square).all(0)) & (shares > 0)
+        there = known & (since >= self._memory)
+        self._sums += np.where(there, shares * mean_square, 0.0).sum(-1)
+        self._counts += part * there[:, 0]
+        settled = known & (since >= self._forgotten)
+        self._highest = np.maximum(self._highest, np.where(settled, highest, 0.0).max(-1))
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
         for level in self.rolling.values():

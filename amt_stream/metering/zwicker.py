@@ -82,6 +82,11 @@ class ZwickerMeter(Meter):
         found["nmax_sone"] = self.maximum.add(time_s, sone)
         return self.in_order(found, len(time_s))
 
+    def tail(self, time_s: NDArray[np.float64], sone: NDArray[np.floating]) -> None:
+        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
+        if not self.paused:
+            self.maximum.add(time_s, sone)
+
     def skip(self, count: int) -> None:
         """So many frames are not there: they are left out, and windows move on."""
         self.percentiles.skip(count)

@@ -53,6 +53,8 @@ class Glasberg2002(FusedChain):
     frame_rate = FRAME_RATE
     per_channel = True
     edition = "ansi-s3.4"  # the table of its phon: of `sone_to_phon`
+    # As of Moore2016, with a short-term release of 50 ms: they meet after 69 ms at most.
+    tail_s = 0.12
 
     def __init__(
         self,

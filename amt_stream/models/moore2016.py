@@ -48,6 +48,9 @@ class Moore2016(FusedChain):
     settle_s = 3.0
     # Nearly ten of them and of the short-term release: a fourteen-thousandth.
     forget_s = 7.5
+    # The longest window reaches 32 ms past the end. After that short-term loudness falls with 30 ms
+    # and long-term loudness rises with 99.5 ms until they meet, which takes 51 ms at most.
+    tail_s = 0.1
 
     def __init__(
         self,

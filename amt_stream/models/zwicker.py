@@ -49,6 +49,9 @@ class ZwickerTimeVarying(FusedChain):
     settle_s = 0.5
     # After a tone of 25 Hz, which is 50 dB louder, 1.2 s; of higher ones 0.7 s.
     forget_s = 1.5
+    # Loudness peaks within 0.1 s, when the slowest filter does; sharpness may rise as it fades, and
+    # from there on, of 150 sone too, less than 0.001 sone is left, which has none.
+    tail_s = 1.0
 
     def __init__(
         self, fs: int = FS, field: ZwickerField = "free", specific_loudness: bool = False

@@ -26,6 +26,7 @@ class LatestReadings:
     """
 
     only_reads = True
+    hears_tail = True
 
     def __init__(self, rows: AnyRows) -> None:
         self.row: dict[str, Any] | None = None
@@ -41,15 +42,25 @@ class LatestReadings:
 
     def __call__(self, frames: Frames) -> None:
         with self._lock:
-            rows = self.rows(frames)
-            if not len(rows):
-                return
-            if not self.rows.paused:
-                self.measured_s += len(rows) * self.rows.step_ms / 1000
-            self._keep(rows)
-            (self.row,) = rows.where(slice(-1, None))
-            if self.row["time_s"] >= self._summed_s + SUMMARY_S:
-                self._sum_up(self.row["time_s"])
+            self._take(self.rows(frames))
+
+    def ended(self, end_s: float | None) -> None:
+        """Take the last rows of a sound that has ended by itself [sink-thread]."""
+        if end_s is None:
+            return
+        with self._lock:
+            self._take(self.rows.rest(end_s))
+            self._sum_up(self._summed_s)
+
+    def _take(self, rows: Rows) -> None:
+        if not len(rows):
+            return
+        if not self.rows.paused:
+            self.measured_s += len(rows) * self.rows.step_ms / 1000
+        self._keep(rows)
+        (self.row,) = rows.where(slice(-1, None))
+        if self.row["time_s"] >= self._summed_s + SUMMARY_S:
+            self._sum_up(self.row["time_s"])
 
     def event(self, event: Event) -> None:
         """Be told of a gap, or of what to count."""

@@ -26,6 +26,8 @@ class LiveRows:
     takes no more: `error` then says why. While `writing` the stream may hang.
     """
 
+    hears_tail = True
+
     def __init__(
         self,
         stream: TextIO,
@@ -46,7 +48,7 @@ class LiveRows:
             rows = self._table.intervals_ended()
         if len(rows):
             self._guarded(lambda writer: writer.write(rows))
-        if self._table.reached_s >= self._table.to_s:
+        if self._table.covered:
             self.done.set()
 
     def event(self, event: Event) -> None:

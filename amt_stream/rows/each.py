@@ -88,6 +88,11 @@ class RowsOfEach(Resumable):
         """Time of the last frame of the one that is furthest: another may have no sound."""
         return max(joined.reached_s for joined in self.of.values())
 
+    @property
+    def covered(self) -> bool:
+        """Whether all frames have come that count here, of one of them at least."""
+        return any(joined.covered for joined in self.of.values())
+
     def begin(self, time_s: float) -> None:
         """Give rows from that time on, of a sound that was not followed from its start."""
         for joined in self.of.values():

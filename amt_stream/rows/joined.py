@@ -55,6 +55,8 @@ class JoinedRows(Resumable):
     from_s, to_s: rows and statistics are of this part of the sound
     row: the name of what is heard, where several are, each by itself: a column of all rows
     intervals: of readings of their own, which these rows feed
+    duration_s: of the sound, where it is known. The last row then waits for the end: what counts
+        until the row is of the whole sound there, with what the models say after it
     limits: of columns that are there: each has a column of its own, `Limit.state`, in words
 
     Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
@@ -73,6 +75,7 @@ class JoinedRows(Resumable):
         *,
         from_s: float = 0.0,
         to_s: float = math.inf,
+        duration_s: float | None = None,
         row: str = "",
         limits: Sequence[Limit] = (),
         intervals: "Intervals | None" = None,
@@ -103,6 +106,12 @@ class JoinedRows(Resumable):
         self.limits = tuple(limits)
         self._judges = [_Judged(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
+        # The first step that waits for the end of the sound, where that is known and counts.
+        known = duration_s is not None and to_s >= duration_s
+        end_s = math.inf if duration_s is None else duration_s + SAME_TIME_S
+        self._last = self._first_step(end_s) - 1 if known else FOR_EVER
+        # Whether models spoke after the end, when the last row was given already.
+        self._unjudged = False
         self._next = 0
         self._gaps = np.zeros((0, 2), np.int64)
         # What goes on as if there had been no reset, as long as the last of them can be undone.
@@ -179,11 +188,12 @@ class JoinedRows(Resumable):
         for gap in frames.gaps:
             self._miss(*gap)
         self._tracks[frames.model].hear(frames)
+        self._unjudged |= frames.after_end and self._last == FOR_EVER
         if self._unreset is not None:
             self._unreset(frames)
             if frames.begin_s > self._cleared_s + UNDO_S + COMMANDED_S:
                 self._unreset = None
-        return self.rest(self.reached_s)
+        return self._until(self.reached_s, self._last)
 
     def catch_up(self) -> None:
         """Have the readings take all frames so far; they do by themselves when a row is due."""
@@ -230,13 +240,30 @@ class JoinedRows(Resumable):
         """Time of the last frame of the model that lags most."""
         return min(track.reached_s for track in self._tracks.values())
 
+    @property
+    def covered(self) -> bool:
+        """Whether all frames have come that count here, and more of the sound would tell nothing.
+
+        Never of rows that go on to the end of the sound: what models say after that counts too.
+        """
+        return self._last == FOR_EVER and self.reached_s >= self.to_s
+
     def rest(self, end_s: float) -> Rows:
         """The rows until `end_s` that are not given yet, whether or not more frames may come.
 
         None where no frame has come at all.
         """
-        end_s = min(end_s, self.to_s) + SAME_TIME_S
-        stop = self._first_step(end_s)
+        found = self._until(end_s, FOR_EVER)
+        if self._unjudged and end_s <= self.to_s:
+            told = self.summary()
+            for judge in self._judges:
+                judge.end(end_s, told, list(self._tracks.values()))
+            self._unjudged = False
+        return found
+
+    def _until(self, end_s: float, stop: int) -> Rows:
+        """The rows until `end_s` that are not given yet, but none from the step `stop` on."""
+        stop = min(stop, self._first_step(min(end_s, self.to_s) + SAME_TIME_S))
         if stop <= self._next or not any(t.reached_s >= 0 for t in self._tracks.values()):
             return self._none
         self.catch_up()
@@ -253,6 +280,8 @@ class JoinedRows(Resumable):
         # The sample whose time is not after the row's, in whole numbers.
         sample = (steps * self.step_ms * round(self.fs)) // 1000
         values = np.concatenate([of_model for of_model, *_ in found], axis=1)
+        if steps[-1] == self._last:
+            values[-1] = self._of_whole(values[-1])
         table = self._table(time_s, utc, sample.astype(np.int64), values, marks, settling)
         return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
 
@@ -267,6 +296,18 @@ class JoinedRows(Resumable):
         if end_s is not None:
             self.intervals.finish(end_s)
         return self.intervals.ended()
+
+    def _of_whole(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The values of the last row, with those of the whole sound where they count until it."""
+        told = self.summary()
+        at = 0
+        for one in self.readings.values():
+            for column in one.columns * len(one.cells):
+                if one.counts and not column.window_s and column.statistic != "instantaneous":
+                    whole = told.get(column.name, values[at])
+                    values[at] = math.nan if whole is None else whole
+                at += 1
+        return values
 
     def _first_step(self, time_s: float) -> int:
         """The first step after a time."""
@@ -413,6 +454,12 @@ class _Judged(Judge):
         found[told] = self.update(rows)
         return found
 
+    def end(self, end_s: float, told: Summary, tracks: "Sequence[_Track]") -> None:
+        """Judge what was told of the whole sound, where more counts than at the last row."""
+        value, track = told.get(self.limit.column), tracks[self._place]
+        if value is not None and not self._window_s:
+            self.update([(end_s, value, track.calibrated, False)])
+
 
 class _Track(Resumable):
     """What one model has given, from the frame of the last row on."""
@@ -450,6 +497,10 @@ class _Track(Resumable):
 
     def hear(self, frames: Frames) -> None:
         """Take frames into account, those that follow one another together."""
+        if frames.after_end:
+            self.catch_up()
+            self._end(frames)
+            return
         if self._held and not frames.goes_on(self._held[-1]):
             self.catch_up()
         self._held.append(frames)
@@ -465,6 +516,21 @@ class _Track(Resumable):
             self._add(frames)
             if self.intervals is not None:
                 self.intervals.take(frames)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the level of the last frame is known."""
+        return not int(self._rows[-1, 1]) & int(UNCALIBRATED)
+
+    def _end(self, frames: Frames) -> None:
+        """Take frames after the end of the sound: no row is of them."""
+        self._readings.tail(frames)
+        if self.intervals is not None:
+            self.intervals.readings[frames.model].tail(frames)
+        if math.isinf(self.reached_s):  # of a sound that is shorter than a frame
+            self._rows[0, 1] = np.uint8(0) if frames.calibrated else UNCALIBRATED
+            self.epoch_s = frames.end_utc - frames.end_s
+        self.reached_s = max(self.reached_s, frames.ended_s)
 
     def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:

@@ -124,6 +124,17 @@ class LoudnessReadings(Readings):
             found[f"max_{name}_sone"] = self._maxima[name].add(frames.time_s, values)
         return self.stacked([self._column(column, found) for column in self.columns], frames)
 
+    def tail(self, frames: Frames) -> None:
+        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+        if self.paused:
+            return
+        for name in self._outputs:
+            sone = getattr(frames.values, name)
+            there = counted[_base(name)]
+            self._maxima[name].add(frames.time_s, np.where(there, sone, np.float32(np.nan)))
+        stl, ltl = (self._phon(getattr(frames.values, name)) for name in LOUDNESS)
+        self._meter.tail(frames.time_s, stl, ltl, counted["ltl"])
+
     def skip(self, count: int) -> None:
         self._meter.paused = self.paused
         self._meter.skip(count)

@@ -102,6 +102,13 @@ class ProgrammeReadings(Readings):
                 found[name] = found[of] - self._zero_lufs
         return self.stacked([found[column.name] for column in self.columns], frames)
 
+    def tail(self, frames: Frames) -> None:
+        given = frames.values
+        self._meter.paused = self.paused
+        counted = self.counted(frames, SETTLE_S)
+        energy = given.energy * self._gain
+        self._meter.tail(energy, given.true_peak, given.sample_peak, counted, frames.part)
+
     def skip(self, count: int) -> None:
         self._meter.paused = self.paused
         self._meter.skip(count)

@@ -123,6 +123,25 @@ class Readings(Resumable, ABC):
         NaN or an infinity where there is no reading. Frames are counted unless `paused`.
         """
 
+    def tail(self, frames: Frames) -> None:
+        """Take what the model says of the sound after its end (`Frames.ended_s`).
+
+        It counts in maxima, and with its energy; no time passes, so it is in no mean over time, no
+        minimum and no percentile.
+        """
+
+    def shares(self, frames: Frames, counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How much of the energy of each (n,) is of the sound, of those that count after its end.
+
+        All of it: filters give it later. Of a sound that was cut off as it went on, and seems to go
+        on, only that in the frame that it ended in; the others tell of no more than late peaks.
+        """
+        shares = counted.astype(np.float64)
+        if frames.cut:
+            shares[0] *= frames.part
+            shares[1:] = 0.0
+        return shares
+
     def skip(self, count: int) -> None:
         """So many frames are not there, before the next: their time passes, and is left out."""
 
@@ -154,10 +173,11 @@ class Readings(Resumable, ABC):
             calm = frames.settled and frames.calm_s >= 0
         else:
             calm = frames.calm_s >= settle_s
-        if calm and frames.begin_s > after_s and frames.end_s <= to_s:
+        if calm and frames.begin_s > after_s and min(frames.end_s, frames.ended_s) <= to_s:
             return np.ones(len(frames), np.bool_)
         time_s = frames.time_s
-        there = (time_s > after_s) & (time_s <= to_s)
+        # What comes after the end of the sound is of its last moment.
+        there = (time_s > after_s) & (np.minimum(time_s, frames.ended_s) <= to_s)
         # Where sound stood still there may be a hole.
         there &= (frames.fault & Fault.STALL) == 0
         if settle_s is None:

@@ -96,6 +96,19 @@ class Sharpnesses(Resumable):
             for name, (weighting, of_meter, side) in self._parts.items()
         }
 
+    def tail(
+        self,
+        time_s: NDArray[np.float64],
+        core: NDArray[np.floating] | None,
+        counted: NDArray[np.bool_],
+    ) -> None:
+        """Take core loudness (channel, n, 20) after the end of the sound into account."""
+        if not self._parts:
+            return
+        for weighting, channels in self._acum(core).items():
+            for meter, acum in zip(self._meters[weighting], channels, strict=True):
+                meter.tail(time_s, np.where(counted, acum, np.nan))
+
     def _acum(self, core: NDArray[np.floating] | None) -> dict[Weighting, NDArray[np.floating]]:
         """Sharpness (channel, n) by weighting, NaN where there is none."""
         if core is None:

@@ -140,6 +140,13 @@ class SoundLevelReadings(Readings):
                 found[0, place] = lower(*(channel[place] for channel in told))
         return found[*self._places].T
 
+    def tail(self, frames: Frames) -> None:
+        counted = self.counted(frames, MEMORY_S)
+        shares = self.shares(frames, counted)
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            meter.tail(*values, counted, shares, frames.since_s, frames.part)
+
     def skip(self, count: int) -> None:
         for meter in self._meters:
             meter.paused = self.paused

@@ -68,6 +68,13 @@ class SpectrumReadings(Readings):
             told.append(np.stack([hz, level_db, *meter.update(hz, level_db, counted)]))
         return np.stack(told)[*self._places].T
 
+    def tail(self, frames: Frames) -> None:
+        shares = self.shares(frames, self.counted(frames, self._settle_s))
+        lines = _by_sides(strongest_line(frames.values.level_db, self._bin_hz))
+        for meter, line in zip(self._meters, lines, strict=True):
+            meter.paused = self.paused
+            meter.tail(*line, shares, frames.part)
+
     def skip(self, count: int) -> None:
         for meter in self._meters:
             meter.paused = self.paused

@@ -67,6 +67,12 @@ class ThirdOctaveReadings(Readings):
             told.append(meter.update(*values, counted, frames.since_s))
         return by_sides(told)[*self._places].T
 
+    def tail(self, frames: Frames) -> None:
+        shares = self.shares(frames, self.counted(frames, 0.0))
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            meter.tail(*values, shares, frames.since_s, frames.part)
+
     def skip(self, count: int) -> None:
         for meter in self._meters:
             meter.paused = self.paused

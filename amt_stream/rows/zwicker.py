@@ -105,6 +105,14 @@ class ZwickerReadings(Readings):
             found[:, place] = sharpness[name]
         return found
 
+    def tail(self, frames: Frames) -> None:
+        counted = self.counted(frames, SETTLE_S)
+        for meter, sone in zip(self._meters, frames.values.n, strict=True):
+            meter.paused = self.paused
+            meter.tail(frames.time_s, np.where(counted, sone, np.nan))
+        self._sharpness.pause(self.paused)
+        self._sharpness.tail(frames.time_s, frames.values.core, counted)
+
     def skip(self, count: int) -> None:
         for meter in self._meters:
             meter.paused = self.paused

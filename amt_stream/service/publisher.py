@@ -22,6 +22,8 @@ class Publisher:
     tap: besides
     """
 
+    hears_tail = True
+
     def __init__(self, table: Table, post: Post, host: str, tap: Tap | None = None) -> None:
         self.done = threading.Event()
         """Set when the part of the sound that the rows cover has passed."""
@@ -37,11 +39,11 @@ class Publisher:
             return
         self._heard = True
         rows = self._table.rows
-        if self._tap is not None:
+        if self._tap is not None and not frames.after_end:
             of_one = rows.of[frames.row] if isinstance(rows, RowsOfEach) else rows
             self._tap(frames, of_one.readings[frames.model])
         self._send(rows(frames))
-        if rows.reached_s >= rows.to_s:
+        if rows.covered:
             self.done.set()
 
     def event(self, event: Event) -> None:

@@ -113,6 +113,7 @@ class SessionLog:
     """
 
     keeps_sound = False
+    hears_tail = True
 
     def __init__(
         self,
@@ -187,7 +188,7 @@ class SessionLog:
         """Keep the rows, and intervals, that these frames complete [sink-thread]."""
         self._keep(self.table.rows(frames))
         self._keep_intervals()
-        if self.table.rows.reached_s >= self.table.rows.to_s:
+        if self.table.rows.covered:
             self.done.set()
 
     def snapshot(self, snapshot: Snapshot) -> None:

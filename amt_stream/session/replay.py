@@ -158,6 +158,8 @@ class _Recorded(Source):
 class _Maker:
     """A sink that makes rows."""
 
+    hears_tail = True
+
     def __init__(self, table: Table) -> None:
         self.rows: deque[Rows] = deque()
         self._table = table.rows

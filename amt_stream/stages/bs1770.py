@@ -71,6 +71,8 @@ class BS1770(Stage):
     frames_stand_for_end = True
     # Of an offset the high-pass at 38 Hz leaves 1e-9 of the energy.
     settle_s = 0.1
+    # The same of a sound that ends, and true peaks come 6 samples late.
+    tail_s = 0.1
 
     sections: Tensor
     weights: Tensor

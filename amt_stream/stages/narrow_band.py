@@ -85,6 +85,8 @@ class NarrowBandSpectrum(Stage):
         # From silence F is then within 0.03 dB; a power 50 dB higher is forgotten but for 1 %.
         self.settle_s = self.points / self.fs + 5 * FAST
         self.forget_s = self.points / self.fs + 16 * FAST
+        # Until the window has passed the end.
+        self.tail_s = self.points / self.fs
         turns = np.arange(self.points) / self.points
         # A tone of rms 1 has the power 1 in its bin.
         gain = np.sqrt(8) / self.points

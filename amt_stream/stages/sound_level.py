@@ -90,6 +90,8 @@ class SoundLevel(Stage):
     settle_s = 5 * FAST
     # What I holds falls by 50 dB in 11.5 time constants.
     forget_s = 18.0
+    # The slowest filter, two poles at 20.6 Hz, falls with 8 ms; what is longer only averages.
+    tail_s = 0.1
 
     coefficients: Tensor
     phases: Tensor

@@ -78,6 +78,8 @@ class _Bands(Stage):
         # From silence F is then within 0.05 dB; S takes 5 s.
         self.settle_s = 5 * FAST + self.fraction * RISES / float(self.midbands[0])
         self.forget_s = 16 * SLOW + self.fraction * FORGETS / float(self.midbands[0])
+        # A filter falls as it rises. Its level S, of a click too, is highest after 7 cycles.
+        self.tail_s = self.fraction * RISES / float(self.midbands[0])
         sections = np.array([octave_band(f, self.fs, self.fraction) for f in self.midbands])
         self.register_table("poles", np.concatenate(sections[:, :, 4:].transpose(1, 2, 0)))
         self.register_table("gain", sections[:, :, 0].prod(1))

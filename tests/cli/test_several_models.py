@@ -51,8 +51,9 @@ def measured(path, names=METERS, step_ms=10):
     recording = Recording(path, most=6)
     channels = len(recording.channels)
     models = Preset(tuple(names)).models(recording.fs, channels)
-    table = JoinedRows(readings_of(names, channels, models=models), step_ms, recording.fs)
-    parts = [table(frames) for frames in analyze(recording, models, Calibration(100.0))]
+    readings = readings_of(names, channels, models=models)
+    table = JoinedRows(readings, step_ms, recording.fs, duration_s=recording.duration_s)
+    parts = [table(frames) for frames in analyze(recording, models, Calibration(100.0), tail=True)]
     rows = Rows.concatenated([*parts, table.rest(recording.duration_s)], table.names)
     return {name: rows[name] for name in rows.columns if name != "utc"}, table.summary()
 

@@ -105,6 +105,7 @@ WRONG = {
     "per_channel": (1, "yes", None),
     "settle_s": (-1.0, float("inf"), "3 s", None),
     "forget_s": (-1.0, float("nan"), "3 s", None),
+    "tail_s": (-1.0, float("nan"), "3 s", None),
     "frames_stand_for_end": (0, None),
 }
 
@@ -168,13 +169,16 @@ def test_a_chain_says_what_follows_from_its_stages():
         "per_channel": False,
         "settle_s": 0.1,
         "forget_s": 0.0,
+        "tail_s": 0.1,
         "frames_stand_for_end": True,
     }
     slower = Chain(slower=Resample(44100, 48000), level=SoundLevel(48000))
     assert (slower.fs, slower.per_channel, slower.input_unit) == (44100, True, "pascal")
     assert slower.settle_s == SoundLevel.settle_s
     plain = Chain(gain=Gain(2.0))
-    assert [getattr(plain, name) for name in RULES] == [None, None, None, False, 0.0, 0.0, False]
+    assert [getattr(plain, name) for name in RULES] == [
+        *(None, None, None, False, 0.0, 0.0, 0.0, False)
+    ]
     both = Parallel(level=Energy(), late=Delay(2))
     assert (both.fs, both.settle_s) == (None, 0.0)
 

@@ -33,11 +33,12 @@ def all_rows(blocks) -> list[dict]:
 
 @pytest.mark.parametrize("step_ms", [1, 10, 100])
 def test_they_are_those_that_the_command_writes(loudness, collector, step_ms):
+    collector.hears_tail = True
     engine = Engine(tone(), {"moore2016": loudness}, [collector])
     feed = engine.rows(step_ms)
     with engine:
         found = all_rows(feed)
-    table = JoinedRows(readings_of(["moore2016"], 2), step_ms, FS)
+    table = JoinedRows(readings_of(["moore2016"], 2), step_ms, FS, duration_s=0.5)
     expected = all_rows([*map(table, collector.all), table.rest(0.5)])
     assert found == expected
     assert feed.columns == tuple(found[0])

@@ -7,8 +7,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+import soundfile
 
 from amt_stream.calibration import Calibration
+from amt_stream.cli import main
 from amt_stream.engine import Engine, Event, Fault, PushSource, keeping
 from amt_stream.presets import Preset
 from amt_stream.session import LOG_FORMATS, Session, SessionError, SessionLog, SoundLog, log
@@ -185,3 +187,19 @@ def test_a_description_that_is_none_is_refused(tmp_path, changed):
     with pytest.raises(SessionError) as refusal:
         replay_session(folder)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_file_with_its_end_comes_again(tmp_path):
+    """Frames that it ends in, a last row that is of the whole sound."""
+    x = np.zeros((round(1.2037 * FS), 2), np.float32)
+    x[-100:] = 0.5
+    soundfile.write(tmp_path / "click.wav", x, FS, "FLOAT")
+    folder = tmp_path / "log"
+    asked = ["--model", "moore2016,bs1770,spl", "--full-scale-db", "100", "--log", str(folder)]
+    source = ["meter", "--source", str(tmp_path / "click.wav"), "--fast", "--quiet"]
+    assert main([*source, *asked, "--log-sound", "wav"]) == 0
+    found = replay_session(folder)
+    assert found.same, found.differs
+    *_, last = Session(folder).rows()
+    assert last["true_peak_dbtp"] > -6.5
+    assert found.rows == len(list(Session(folder).rows())) > 10

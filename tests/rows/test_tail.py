@@ -1,0 +1,162 @@
+"""The end of a sound: what the models still say of it counts, and no time that was not there."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import soundfile
+
+from amt_stream import measure
+
+FS = 48000
+PLENTY_S = 6.0
+ALL = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spectrum")
+LENGTHS_S = (0.01, 0.1037, 1.003)
+MORE = {"zwicker": ["zwicker_n_sone", "sharpness_acum", "sharpness_max_acum"]}
+
+
+def burst(seconds, at_s, hz=1000.0, lasts_s=0.01):
+    """A tone of 10 ms in silence, as an array."""
+    x = np.zeros(round(seconds * FS), np.float32)
+    start, count = round(at_s * FS), round(lasts_s * FS)
+    x[start : start + count] = (
+        0.3 * np.sin(2 * np.pi * hz * np.arange(count) / FS)[: len(x) - start]
+    )
+    return x
+
+
+def maxima(summary):
+    """What a summary tells of the highest and of the energy, by name."""
+    parts = "max", "peak_db", "peak_dbtp", "peak_dbfs", "lae_db", "event_"
+    return {
+        name: value
+        for name, value in summary.items()
+        if any(part in name for part in parts) and not name.startswith("t_")
+    }
+
+
+def read(x, model, **more):
+    """The summary of a sound that counts from its first moment on."""
+    return measure(x, FS, model, calibration=110.0, from_s=0.0, columns=MORE.get(model), **more)
+
+
+@pytest.mark.parametrize("model", ALL)
+@pytest.mark.parametrize("seconds", LENGTHS_S)
+def test_a_short_sound_anywhere_has_the_maxima_that_it_has_with_silence_after_it(model, seconds):
+    for at_s in {0.0, (seconds - 0.01) / 2, seconds - 0.01}:
+        x = burst(seconds, at_s)
+        alone = maxima(read(x, model).summary)
+        followed = maxima(read(np.append(x, np.zeros(round(PLENTY_S * FS))), model).summary)
+        assert alone
+        assert alone.keys() == followed.keys()
+        for name, value in alone.items():
+            lasted_s = {"max_momentary_lufs": 0.4, "max_short_term_lufs": 3.0}.get(name, 0.0)
+            if seconds < lasted_s:
+                assert value is None, name
+            else:
+                assert value == pytest.approx(followed[name], rel=1e-6, abs=1e-4), (name, at_s)
+
+
+CLICK = {"zwicker": ("zwicker_nmax_sone", 5.0), "moore2016": ("max_ltl_sone", 0.9)}
+
+
+@pytest.mark.parametrize("model", CLICK)
+def test_a_click_just_before_the_end_reads_the_same_in_every_command(tmp_path, forks, model):
+    """100 samples before the end of a second: in a call, in both commands, in the last row."""
+    x = np.zeros(FS, np.float32)
+    x[-100] = 0.9
+    soundfile.write(tmp_path / "click.wav", x, FS, "FLOAT")
+    name, least = CLICK[model]
+    summary = measure(x, FS, model, calibration=110.0).summary
+    assert summary[name] > least
+    chosen = ["--model", model, "--full-scale-db", "110", "--step-ms", "10"]
+    chosen += ["--format", "jsonl", "--columns", name]
+    commands = (
+        ("analyze", str(tmp_path / "click.wav")),
+        (
+            *("meter", "--source", str(tmp_path / "click.wav")),
+            "--fast",
+        ),
+    )
+    for command in commands:
+        done = forks.run(*command, *chosen)
+        assert done.returncode == 0, done.stderr
+        *_, row, last = [json.loads(line) for line in done.stdout.splitlines()]
+        assert last["summary"][name] == summary[name], command
+        assert row["time_s"] == 1.0
+        assert row[name] == pytest.approx(summary[name], rel=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 3, 100, 479, 481])
+def test_a_sound_of_a_few_samples_has_values(count):
+    # From its crest on, that of a single sample.
+    x = 0.25 * np.cos(2 * np.pi * 6000 * np.arange(count) / FS)
+    nothing = {"integrated_lufs", "lra_lu", "max_momentary_lufs", "max_short_term_lufs"}
+    for model in ALL:
+        m = measure(x, FS, model, calibration=110.0)
+        told = {k: v for k, v in m.summary.items() if not isinstance(v, (dict, list, str))}
+        windows = {name for name in told if name.startswith(("laeq_1s", "laft"))}
+        absent = {name for name, value in told.items() if value is None} - windows
+        # A spectrum that only falls, as that of three samples, has no line that stands out.
+        may_be = {"bs1770": nothing, "spectrum": {"spectrum_max_hz", "spectrum_max_db"}}
+        assert absent <= may_be.get(model, set()), (model, absent)
+    told = measure(x, FS, "spl,bs1770", calibration=110.0).summary
+    by_time_db = told["lae_db"] - 10 * math.log10(count / FS)
+    assert told["laeq_db"] == pytest.approx(by_time_db, abs=1e-4)
+    assert told["sample_peak_dbfs"] == pytest.approx(20 * math.log10(0.25), abs=1e-4)
+
+
+@pytest.mark.parametrize("hz", [50, 997])
+def test_the_cut_through_a_steady_tone_is_no_click(hz):
+    """As loud as the tone: at the crest, where the step is highest; unless silence follows it."""
+    t = np.arange(round(1.5 * FS) + FS // hz // 4) / FS
+    x = 0.1 * np.sin(2 * np.pi * hz * t)
+    models = "moore2016,zwicker,spl"
+    told = read(x, models).summary
+    longer = read(np.append(x, np.zeros(FS)), models).summary
+    rows = measure(x, FS, models, calibration=110.0, step_ms=1)
+    for name, column in (
+        ("max_stl_sone", "stl_sone"),
+        ("zwicker_nmax_sone", "zwicker_n_sone"),
+        ("lafmax_db", "laf_db"),
+    ):
+        assert told[name] == pytest.approx(np.nanmax(rows[column]), rel=0.01), name
+    assert longer["zwicker_nmax_sone"] > 1.05 * told["zwicker_nmax_sone"]
+
+
+def test_no_time_is_counted_that_was_not_there():
+    """Equivalent levels, what is exceeded, the least: of the sound and not of the silence fed."""
+    t = np.arange(round(2.0037 * FS)) / FS
+    x = 0.1 * np.sin(2 * np.pi * 1000 * t)
+    steady_db = 110 + 20 * math.log10(0.1)
+    told = measure(x, FS, "spl,third_octave,bs1770", calibration=110.0).summary
+    for name in ("laeq_db", "lzeq_db", "lzeq_1000hz_db"):
+        assert told[name] == pytest.approx(steady_db, abs=0.01), name
+    for name in ("l99_db", "l50_db", "lafmin_db"):
+        assert told[name] == pytest.approx(steady_db, abs=0.06), name
+    for name in ("spl", "third_octave", "bs1770"):
+        one = told["statistics"][name]
+        assert one["measured_s"] + one["excluded_s"] == pytest.approx(len(x) / FS, rel=1e-6), name
+    whole = measure(x[: 2 * FS], FS, "bs1770").summary["integrated_lufs"]
+    assert told["integrated_lufs"] == pytest.approx(whole, abs=1e-9)
+
+
+def test_a_peak_in_the_last_samples_passes_no_limit(tmp_path, forks):
+    """-3 dBFS in 7 ms before the end: of a file, by rows that are far apart, and through a pipe."""
+    x = np.full(round(1.2345 * FS), 1e-3, np.float32)
+    x[-340:-330:2], x[-339:-330:2] = 10**-0.15, -(10**-0.15)
+    soundfile.write(tmp_path / "peak.wav", x, FS, "FLOAT")
+    asked = ["--model", "bs1770", "--limit", "true_peak_dbtp>-6", "--fail-above"]
+    asked += ["--format", "jsonl"]
+    for step_ms in ("10", "100"):
+        done = forks.run("analyze", tmp_path / "peak.wav", *asked, "--step-ms", step_ms)
+        assert done.returncode == 4, done.stderr
+        *_, row, _ = [json.loads(line) for line in done.stdout.splitlines()]
+        assert row["true_peak_dbtp"] > -3.1
+    done = forks.run(
+        *("meter", "--source", "-", "--pcm", "f32le", "-r", FS, "-c", 1),
+        *asked,
+        stdin=x.astype("<f4").tobytes(),
+    )
+    assert done.returncode == 4, done.stderr
