@@ -238,6 +238,15 @@ SHIPPED = (
         pane="amt_monitor.bands_pane:BandsPane",
     ),
     Entry(
+        name="octave",
+        title="Octaves",
+        method="levels in octaves, fast, slow, equivalent, highest: IEC 61260-1",
+        model="amt_stream.stages:Octaves",
+        readings="amt_stream.rows.third_octave:OctaveReadings",
+        readings_take=("model",),
+        checks="amt_stream.selftest.octave",
+    ),
+    Entry(
         name="spectrum",
         title="Spectrum",
         method="levels of lines at most 6 Hz apart, fast: Fourier transform, Hann window",

@@ -1,4 +1,4 @@
-"""What a person reads off third-octave bands: levels F and S, their maxima, equivalent levels."""
+"""What a person reads off octaves and third octaves: levels F and S, maxima, equivalent levels."""
 
 import math
 import re
@@ -32,29 +32,32 @@ def band_name(nominal_hz: float) -> str:
     return f"{nominal_hz:g}hz".replace(".", "_")
 
 
-def forgotten_s(midbands: Values) -> tuple[Values, Values]:
+def forgotten_s(midbands: Values, fraction: int) -> tuple[Values, Values]:
     """Seconds after a fault until a band that has fallen by 50 dB is within 0.05 dB.
 
     Its power (band,), and its levels F and S (2, band).
+
+    fraction: of an octave, is a band
     """
-    memory = 3 * FORGETS / midbands
+    memory = fraction * FORGETS / midbands
     return memory, memory + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
 
 
 class ThirdOctaveMeter(Meter):
-    """Levels in the third octaves of one channel since the last reset: equivalent and highest.
+    """Levels in third octaves, or octaves, of one channel since the last reset.
 
     nominal: nominal midband frequencies of the bands in Hz
     columns: readings that `update` gives after each frame: levels of the moment, as `lzf_1000hz_db`
         and `lzs_31_5hz_db`, their maxima `lzfmax_1000hz_db` and `lzsmax_1000hz_db`, equivalent
         levels `lzeq_1000hz_db`, and those of the last so many seconds, minutes or hours, as
         `lzeq_1000hz_10min_db` (see `RollingLevel`)
+    fraction: 3 for third octaves, 1 for octaves
 
-    `update` takes what `ThirdOctaves` gives of a channel, a frame per 10 ms. Levels of the
-    moment and of a rolling window are of the sound: they go on through a pause and a reset. All
-    others are of the measurement: of frames after the last reset, outside pauses, that are
-    valid. After what was not heard a band waits until its filter has forgotten, 32 cycles, and
-    its maxima for 16 time constants more.
+    `update` takes what `ThirdOctaves` or `Octaves` gives of a channel, a frame per 10 ms. Levels of
+    the moment and of a rolling window are of the sound: they go on through a pause and a reset. All
+    others are of the measurement: of frames after the last reset, outside pauses, that are valid.
+    After what was not heard a band waits until its filter has forgotten, 32 cycles or, of octaves,
+    11, and its maxima for 16 time constants more.
 
     Raises ValueError for a column that it does not have.
     """
@@ -62,7 +65,9 @@ class ThirdOctaveMeter(Meter):
     kept: ClassVar[tuple[str, ...]] = ("paused", "rolling", "_rolled", "_now", "_sums", "_counts")
     kept += ("_highest", "_taken", "_invalid", "_excluded")
 
-    def __init__(self, nominal: Sequence[float], columns: Sequence[str] = ()) -> None:
+    def __init__(
+        self, nominal: Sequence[float], columns: Sequence[str] = (), fraction: int = 3
+    ) -> None:
         super().__init__(columns)
         self.nominal = tuple(nominal)
         self.bands = {band_name(f): k for k, f in enumerate(self.nominal)}
@@ -89,7 +94,7 @@ class ThirdOctaveMeter(Meter):
         self._parts = np.array(parts, np.int64).reshape(-1, 2).T
         self._of_windows = [self.columns.index(name) for name in self.rolling]
         midbands = np.array(self.nominal)
-        memory, forgotten = forgotten_s(midbands)
+        memory, forgotten = forgotten_s(midbands, fraction)
         self._memory, self._forgotten = (
             np.ceil(v / FRAME_S - 1e-6)[..., None] for v in (memory, forgotten)
         )

@@ -109,7 +109,7 @@ def _stands(
     accumulated = statistic not in ("instantaneous", "forecast") and "last " not in statistic
     usual = name in headlines or name in limited
     plain = not any(side in name for side in SIDES) and not re.search(r"_(low|high)_", name)
-    many = column["model"] == "third_octave"
+    many = column["model"] in ("third_octave", "octave")
     return usual or (accumulated and plain and not many)
 
 

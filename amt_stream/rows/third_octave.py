@@ -1,7 +1,7 @@
-"""Readings of third-octave bands, of each channel and of the louder one."""
+"""Readings of octaves and third octaves, of each channel and of the louder one."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,35 +25,48 @@ class ThirdOctaveReadings(Readings):
     """
 
     kept = (*Readings.kept, "_meters")
-    of_interval = ("lzeq_*hz_db",)
+    of_interval: tuple[str, ...] = ("lzeq_*hz_db",)
+
+    called, fraction = "third octave", 3
+    """What a band is called, and which fraction of an octave it is."""
+
+    before = ""
+    """What stands before the names of columns."""
+
+    range_hz: ClassVar[tuple[float, float]] = (6.3, 20_000.0)
 
     def __init__(self, channels: int, model: Any = None) -> None:
         self._channels = channels
-        usual = map(nominal_midband, octave_midbands(6.3, 20_000.0, 3))
-        self._nominal = tuple(usual if model is None else model.nominal)
+        bands = map(nominal_midband, octave_midbands(*self.range_hz, self.fraction))
+        self._nominal = tuple(bands if model is None else model.nominal)
         self._hz = {band_name(f): f for f in self._nominal}
         sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
-        names = [f"{what}_{band}{side}_db" for what in WHATS for band in self._hz for side in sides]
+        whats = [f"{self.before}{what}" for what in WHATS]
+        names = [f"{what}_{band}{side}_db" for what in whats for band in self._hz for side in sides]
         offered = [column for column in map(self.named, names) if column is not None]
-        super().__init__("third_octave", offered, [f"lzf_{band}_db" for band in self._hz])
+        usual = [f"{self.before}lzf_{band}_db" for band in self._hz]
+        super().__init__(self.called.replace(" ", "_"), offered, usual)
 
     def named(self, name: str) -> Column | None:
-        sided = SIDED.fullmatch(name)
+        sided = SIDED.fullmatch(name.removeprefix(self.before))
         found = sided and NAME.fullmatch(f"{sided['stem']}_db")
-        if not (sided and found) or found["band"] not in self._hz:
+        if not (name.startswith(self.before) and sided and found) or found["band"] not in self._hz:
             return None
         if (sided["side"] and self._channels < 2) or (found["window"] and found["what"] != "lzeq"):
             return None
-        return _column(name, self._hz[found["band"]], found, sided["side"], self._channels)
+        return self._column(name, found, sided["side"])
 
     def renew(self) -> None:
-        sided = [SIDED.fullmatch(column.name) for column in self.columns]
+        names = [column.name.removeprefix(self.before) for column in self.columns]
+        sided = [SIDED.fullmatch(name) for name in names]
         parts = [(f"{one['stem']}_db", place_of(one["side"])) for one in sided if one]
         columns = list(dict.fromkeys(name for name, _ in parts))
         places = [(side, columns.index(name)) for name, side in parts]
         # Where each column stands: on which side, and which of the meters' columns it is.
         self._places = np.array(places, np.int64).reshape(-1, 2).T
-        self._meters = [ThirdOctaveMeter(self._nominal, columns) for _ in range(self._channels)]
+        self._meters = [
+            ThirdOctaveMeter(self._nominal, columns, self.fraction) for _ in range(self._channels)
+        ]
 
     def reset(self) -> None:
         for meter in self._meters:
@@ -85,26 +98,37 @@ class ThirdOctaveReadings(Readings):
             if name.endswith("_s") or name.startswith(tuple(f"{level}_" for level in LEVELS)):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
-                told[f"{name.removesuffix('_db')}{side}_db"] = value
+                told[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
         return told
 
     def counted_s(self) -> Summary:
         reading = self._meters[0].reading()
         return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
+    def _column(self, name: str, found: re.Match[str], side: str | None) -> Column:
+        what, hz = found["what"], self._hz[found["band"]]
+        place = f" in the {self.called} of {hz:g} Hz"
+        place += f", {side[1:]} channel" if side else higher(self._channels)
+        memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz]), self.fraction))
+        model = self.called.replace(" ", "_")
+        if what == "lzeq":
+            statistic = "equivalent" + (f", last {found['window']}" if found["window"] else "")
+            quantity = f"equivalent continuous sound pressure level{place}"
+            column = Column(name, "dB", quantity, model, statistic)
+            return counting(column, float(memory[0]), found["window"])
+        quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
+        statistic = "maximum" if what.endswith("max") else "instantaneous"
+        settle_s = float(timed[LEVELS.index(what[:3]), 0])
+        column = Column(name, "dB", quantity, model, statistic, settle_s=settle_s)
+        return counting(column, settle_s) if what.endswith("max") else column
 
-def _column(name: str, hz: float, found: re.Match[str], side: str | None, channels: int) -> Column:
-    what = found["what"]
-    place = f" in the third octave of {hz:g} Hz"
-    place += f", {side[1:]} channel" if side else higher(channels)
-    memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz])))
-    if what == "lzeq":
-        statistic = "equivalent" + (f", last {found['window']}" if found["window"] else "")
-        quantity = f"equivalent continuous sound pressure level{place}"
-        column = Column(name, "dB", quantity, "third_octave", statistic)
-        return counting(column, float(memory[0]), found["window"])
-    quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
-    statistic = "maximum" if what.endswith("max") else "instantaneous"
-    settle_s = float(timed[LEVELS.index(what[:3]), 0])
-    column = Column(name, "dB", quantity, "third_octave", statistic, settle_s=settle_s)
-    return counting(column, settle_s) if what.endswith("max") else column
+
+class OctaveReadings(ThirdOctaveReadings):
+    """Levels in octaves: the higher of two channels in each band, and each of them.
+
+    model: the `Octaves` whose bands there are; without it, those from 8 Hz to 16 kHz
+    """
+
+    of_interval = ("octave_lzeq_*hz_db",)
+    called, fraction, before = "octave", 1, "octave_"
+    range_hz = (8.0, 16_000.0)

@@ -118,7 +118,8 @@ def pascal() -> Iterator[Requirement]:
     """1 Pa is 93.98 dB by definition, its peak 3.01 dB more."""
     for name in ("laf", "lcf", "lzf"):
         yield published(name.upper(), of(name), 93.98, "dB", 0.01, DEFINITION)
-    yield published("LCpeak", of("lcpeak"), 96.99, "dB", 0.02, DEFINITION)
+    for name in ("LApeak", "LCpeak", "LZpeak"):
+        yield published(name, of(name.lower()), 96.99, "dB", 0.02, DEFINITION)
     # Between the samples, of which the highest is 96.979 dB.
     yield Requirement("LCpeak", of("lcpeak"), 96.995, "dB", 0.005, INTERPOLATED)
 
@@ -135,6 +136,9 @@ TWO = Sound(
     ),
     1,
 )
+
+LAIEQ_OF_TWO = 80 + 10 * log10((3 - 0.035 + 1.5 * (1 - exp(-3 / 1.5))) / 6)
+"""Of 80 dB that I rises to and then falls from, in 3 s not as far as 60 dB."""
 
 CHECKS = (
     trial(Sound("1000 Hz, 1 Pa", 2.2, (Tone(1000, level_db=pa_to_db_spl(1.0)),), 1), *pascal()),
@@ -162,7 +166,16 @@ CHECKS = (
         published("LAI falls by", falls(6, 1.2, 2.2), 2.9, "dB/s", 0.03, "IEC 60651:1979"),
     ),
     trial(
+        Sound("100 Hz", 2.0, (Tone(100.0, level_db=90.0),), 1),
+        published("LCeq less LAeq", of("lceq_minus_laeq"), 18.8, "dB", 0.15, TABLE_3),
+    ),
+    trial(
         TWO,
+        # The second 3 s begin with what is left of the first 80 dB.
+        Requirement("LAFT3", of("laft3eq"), 80.0, "dB", 0.05, "definition"),
+        Requirement("LAFT5", of("laft5eq"), 80.0, "dB", 0.05, "definition"),
+        Requirement("LAFT3 less LAeq", of("laft3eq_minus_laeq"), 2.97, "dB", 0.02, "definition"),
+        Requirement("LAIeq", of("laieq"), LAIEQ_OF_TWO, "dB", 0.03, IMPULSE),
         Requirement("LAF10", of("l10"), 80.0, "dB", 0.05, "definition"),
         Requirement("LAF90", of("l90"), 60.0, "dB", 0.05, "definition"),
     ),

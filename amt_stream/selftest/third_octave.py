@@ -40,7 +40,7 @@ class Heard(NamedTuple):
 
 def heard(model: Any, sound: Any, options: Mapping[str, Any]) -> Heard:
     """The first channel on the meter, in blocks of 10 ms."""
-    meter, given = ThirdOctaveMeter(model.nominal), []
+    meter, given = ThirdOctaveMeter(model.nominal, fraction=model.fraction), []
     for y in blocks(model, sound, options):
         frames = [v.squeeze((0, 1)).numpy() for v in y]
         meter.update(*frames)

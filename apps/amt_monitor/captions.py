@@ -129,6 +129,7 @@ def _kinds() -> Iterator[Kind]:
     yield from _PROGRAMME
     yield from _LEVELS
     yield from _THIRDS
+    yield from _OCTAVES
     yield from _SPECTRUM
 
 
@@ -387,6 +388,15 @@ _THIRDS = (
         f"The steady level with the same energy, of the third octave at {{hertz}}. {THIRDS}",
         True,
     ),
+)
+
+_OCTAVES = tuple(
+    kind._replace(
+        pattern=f"octave_{kind.pattern}",
+        words=f"Octave {kind.words}",
+        sentence=kind.sentence.replace("third octave", "octave"),
+    )
+    for kind in _THIRDS
 )
 
 _LINE = (
