@@ -245,6 +245,7 @@ SHIPPED = (
         readings="amt_stream.rows.third_octave:OctaveReadings",
         readings_take=("model",),
         checks="amt_stream.selftest.octave",
+        pane="amt_monitor.bands_pane:BandsPane",
     ),
     Entry(
         name="spectrum",

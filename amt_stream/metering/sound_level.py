@@ -127,6 +127,12 @@ def exposures_db(equivalent_db: Values, counts: Values) -> dict[str, Values]:
     return {"lae_db": of_a_second, ON_REQUEST: of_a_second - 10 * math.log10(DAY_S)}
 
 
+def difference_db(one: Values, other: Values) -> Values:
+    """How much higher the level of a power is than that of another; NaN where both are silence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(10 * np.log10(one / other))
+
+
 class SoundLevelMeter(Meter):
     """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
 
@@ -264,8 +270,7 @@ class SoundLevelMeter(Meter):
             self._excluded += count - heard
         found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
         for name in self._differences:
-            one, other = DIFFERENCES[name]
-            found[name] = level_db(told[one]) - level_db(told[other])
+            found[name] = difference_db(*(told[row] for row in DIFFERENCES[name]))
         if self._exposes:
             found |= exposures_db(level_db(told[0]), told[-1])
         squares = frames[: len(WEIGHTINGS)]
@@ -371,9 +376,10 @@ class SoundLevelMeter(Meter):
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
         histogram = self.percentiles.histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
-        levels = level_db(self._running.powers())
-        running = dict(zip(RUNNING, levels, strict=True))
-        running |= {name: levels[a] - levels[b] for name, (a, b) in DIFFERENCES.items()}
+        powers = self._running.powers()
+        running = dict(zip(RUNNING, level_db(powers), strict=True))
+        pairs = {name: powers[[*rows]] for name, rows in DIFFERENCES.items()}
+        running |= {name: difference_db(*pair) for name, pair in pairs.items()}
         running |= exposures_db(running["laeq_db"], self._running.counts)
         return {
             **{f"{name}_db": finite(value) for name, value in now},

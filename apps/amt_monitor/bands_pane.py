@@ -1,4 +1,4 @@
-"""Third octaves: a bar for each band, and the number below."""
+"""Octaves or third octaves: a bar for each band, and the number below."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")
+BEFORE = "octave_"
+"""What stands before the names of readings of octaves."""
+
 LOWEST_PLOT = 110
 """Pixels."""
 
 
 class BandsPane(ReadingPane):
-    """F levels of the moment in third octaves, those of both channels' louder one.
+    """F levels of the moment in octaves or third octaves, those of both channels' louder one.
 
     The line of a bar is what is held: the greatest of the last 2 s, or since readings were reset,
     of all that the model gave.
@@ -83,7 +86,8 @@ class BandsPane(ReadingPane):
         model: Any = engine.models.get(self.model)
         if not hasattr(model, "nominal"):
             return
-        there = [f"lzf_{band_name(hz)}_db" for hz in model.nominal]
+        before = BEFORE if self.model == "octave" else ""
+        there = [f"{before}lzf_{band_name(hz)}_db" for hz in model.nominal]
         if not set(self._names) <= {*there}:
             return
         places = [there.index(name) for name in self._names]
@@ -109,7 +113,7 @@ class BandsPane(ReadingPane):
 
 def _cell(name: str) -> Cell | None:
     """The number of a band; None for what is no F level of the moment."""
-    found = NAME.fullmatch(name)
+    found = NAME.fullmatch(name.removeprefix(BEFORE))
     if found is None or found["what"] != "lzf":
         return None
     hz = _hz(name)
@@ -117,7 +121,7 @@ def _cell(name: str) -> Cell | None:
 
 
 def _hz(name: str) -> float:
-    found = NAME.fullmatch(name)
+    found = NAME.fullmatch(name.removeprefix(BEFORE))
     assert found is not None
     return float(found["band"].removesuffix("hz").replace("_", "."))
 

@@ -123,6 +123,12 @@ def test_rows_of_two_channels():
     assert np.isnan(m["laft5eq_right_db"][40])
 
 
+def test_silence_has_no_difference():
+    m = measure(np.zeros(48000), 48000, "spl", calibration="pascal", columns="*_minus_laeq_db")
+    assert np.isnan([m[name][-1] for name in DIFFERENCES]).all()
+    assert {m.summary[name] for name in DIFFERENCES} == {None}
+
+
 def test_only_what_there_is():
     for name in ("laf100_db", "lapeak_1s_db", "lzeq_minus_laeq_db", "laft4eq_db", "lax5_db"):
         with pytest.raises(ValueError, match=f"no column is called '{name}'"):

@@ -77,6 +77,20 @@ def ours(name):
     return f"{first}_minus_{second}_db" if second else f"{first}_db"
 
 
+def allowed(name):
+    """In dB. It writes percentiles cut to 0.1 dB, and I of noise falls more slowly than 2.9 dB/s.
+
+    Its Z begins at other low frequencies than ours; it was on before the recordings began.
+    """
+    if name.startswith("LZ") and name != "LZeq":
+        return 1.2
+    if name in ("LAImin", "LCImin"):
+        return 0.9
+    if "AI" in name or "CI" in name or "PK" in name:
+        return 0.4
+    return 0.3 if name == "LZeq" else 0.2
+
+
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem[11:18])
 def test_broadband(path):
     report = next(path.parent.glob(f"{path.stem.split('_Audio')[0]}_123_Report.txt"))
@@ -90,6 +104,7 @@ def test_broadband(path):
     for name, difference in off.items():
         print(f"  {name:14} {readings[name]:7.1f} {difference:+.2f}")
     assert len(off) >= 40
+    assert {n: d for n, d in off.items() if abs(d) > allowed(n)} == {}
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem[11:18])
@@ -108,3 +123,9 @@ def test_bands(path):
     for name, of_bands in off.items():
         print(name, " ".join(f"{f:g}:{d:+.2f}" for f, d in of_bands.items()))
     assert len(off["LZeq"]) == (12 if octaves else 36)
+    if "SLM_000" in path.name:  # a tone that is there at once: all bands but its own hear a click
+        off = {name: {1000.0: of_bands[1000.0]} for name, of_bands in off.items()}
+    for name, of_bands in off.items():
+        assert {f: d for f, d in of_bands.items() if abs(d) > (0.2 if f >= 100 else 0.8)} == {}, (
+            name
+        )
