@@ -365,6 +365,7 @@ CHOSEN = {
     "bs1770": ["lra_lu"],
     "spl": ["lae_db"],
     "third_octave": ["lzf_1000hz_db", "lzeq_31_5hz_db"],
+    "octave": ["octave_lzf_1000hz_db", "octave_lzeq_31_5hz_db"],
     "spectrum": ["spectrum_peak_db"],
 }
 
