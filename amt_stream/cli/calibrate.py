@@ -25,7 +25,11 @@ def run_calibrate(args: argparse.Namespace) -> int:
     corrections = typed_corrections(args)
     if args.no_tone and corrections is None:
         raise WrongUsage("--no-tone keeps a correction alone: name it with --correction FILE")
-    given = open_input(args, args.source or "mic")
+    source = args.source or "mic"
+    alone = not args.no_tone and len(corrections or [None]) == 1
+    if source == "mic" and args.channels is None and alone:
+        args.channels = [1]  # a calibrator fits one microphone
+    given = open_input(args, source)
     if corrections is not None:
         _refuse_unkept(given, corrections)
     if not args.no_tone:
@@ -39,7 +43,8 @@ def _calibrate(args: argparse.Namespace, given: Input) -> None:
     """Measure the tone, and keep what it says."""
     name = given.source.name
     kept_by = _kept_by(given)
-    say(f"listening to {name} for a tone of {args.level:g} dB SPL at {args.frequency:g} Hz")
+    tone = f"a tone of {args.level:g} dB SPL at {args.frequency:g} Hz"
+    say(f"listening to {_heard(given)} of {name} for {tone}")
     found = _tones(given, args.frequency, args.timeout)
     records = [
         Record(
@@ -67,6 +72,18 @@ def _calibrate(args: argparse.Namespace, given: Input) -> None:
         say(f"kept in {write_records(records)}")
     else:
         say(f"not kept, as {name} is no device: use --full-scale-db with the level above")
+
+
+def _heard(given: Input) -> str:
+    """Which channels are listened to, and how to choose others."""
+    if len(given.channels) > 1:
+        channels = " and ".join(map(str, given.channels))
+        return f"channels {channels} at once (each is to hear the tone; -c 1 takes one)"
+    (channel,) = given.channels
+    source = given.source
+    offered = source.device.channels if isinstance(source, MicrophoneSource) else source.channels
+    others = [one for one in range(1, offered + 1) if one != channel]
+    return f"channel {channel}" + (f" alone (-c {others[0]} takes another)" if others else "")
 
 
 def _refuse_unkept(given: Input, corrections: Sequence[Correction | None]) -> None:

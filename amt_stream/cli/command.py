@@ -118,7 +118,8 @@ COMMANDS = {
         "measure the tone of an acoustic calibrator and keep the result",
         "Put the calibrator on the microphone and switch it on. Its tone has to be there for 3 s, "
         "stable within 0.1 dB; the level of a full-scale sine is then kept for this channel of "
-        "this device. Two channels are calibrated one by one: -c 1, then -c 2.",
+        "this device: of channel 1 unless -c says another, so two are calibrated one by one: -c 1, "
+        "then -c 2.",
         "amt_stream.cli.calibrate:run_calibrate",
         options.calibrate_options,
     ),

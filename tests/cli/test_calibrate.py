@@ -39,8 +39,9 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
     x = np.repeat(10 ** (-30 / 20) * np.sin(2 * np.pi * 1000 * np.arange(40 * FS) / FS), 2)
     with playing(sound_file(x.reshape(-1, 2))):
         before = run(*METER, **home)
-        done = run("calibrate", "--level", 94, "-d", "virtual_mic", **home)
+        done = run("calibrate", "--level", 94, "-d", "virtual_mic", "-c", "1,2", **home)
         assert done.status == 0, done.err
+        assert "listening to channels 1 and 2 at once (each is to hear the tone;" in done.err
         after = run(*METER, **home)
     assert "full-scale sine = 124.0" in done.out
     for record, channel in zip(kept(home), (1, 2), strict=True):
@@ -66,9 +67,11 @@ def test_each_channel_has_its_own(run, home, playing, sound_file):
     with playing(sound_file(np.tile(x, (6, 1)))):
         second = run("calibrate", "-c", 2, "-d", "virtual_mic", **home)
         half = run(*METER[:-1], 0.2, **home)
-        first = run("calibrate", "-c", 1, "-d", "virtual_mic", **home)
+        first = run("calibrate", "-d", "virtual_mic", **home)  # channel 1, if nothing is said
         whole = run(*METER, **home)
     assert (second.status, first.status) == (0, 0), second.err + first.err
+    assert "listening to channel 2 alone (-c 1 takes another) of virtual_mic" in second.err
+    assert "listening to channel 1 alone (-c 2 takes another) of virtual_mic" in first.err
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
     assert {one["calibrated"] for one in half.about["calibration"]} == {False}
     levels = [one["full_scale_db_spl"] for one in whole.about["calibration"]]

@@ -116,7 +116,8 @@ def test_a_device_keeps_its_correction(run, folder, playing, sound_file, tmp_pat
     tone = 10 ** (-30 / 20) * np.sin(2 * np.pi * 1000 * np.arange(25 * FS) / FS)
     meter = ["meter", "-d", "virtual_mic", "--model", "spl", "--format", "csv", "--duration", 1.5]
     with playing(sound_file(np.stack([tone, tone], axis=1))):
-        done = run("calibrate", "-d", "virtual_mic", "--correction", "mic.cal", **home)
+        both = ["-d", "virtual_mic", "-c", "1,2"]
+        done = run("calibrate", *both, "--correction", "mic.cal", **home)
         assert done.status == 0, done.err
         heard = run(*meter, **home)
     assert f"amt-stream: {SAID}" in done.lines
