@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, FaultSource, SignalSource
+from amt_stream.engine import Engine, EngineEnded, FaultSource, SignalSource
 from amt_stream.signals import Noise
 from tests.engine.conftest import Collector, PowerMeter
 from tests.engine.test_ends import fail, leave, spoil
@@ -46,6 +46,10 @@ class Caller(threading.Thread):
             time.sleep(wait_ms / 1000)
             try:
                 self.call(what)
+            except EngineEnded as error:
+                self.engine.wait(END_S)
+                if self.engine.device_state not in ("ended", "stopped"):
+                    self.wrong.append(error)
             except BaseException as error:
                 self.wrong.append(error)
 
