@@ -262,15 +262,17 @@ class Station:
 
     async def _do_in_order(self, asked: Asked) -> None:
         """Do one command after the other; those that come before there is a device do not wait."""
-        if self._state == WAITING and asked.command not in ("stop", "status"):
+        if self._state != WAITING:
+            async with self._order:
+                await self._do(asked)
+        elif asked.command == "stop":
+            self._not_wanted.set()
+            async with self._order:
+                await self._end("stopped")  # where the device came just before
+        elif asked.command != "status":
             raise CommandRefused(
                 f"nothing is measured yet, waiting for the microphone: {self._away}"
             )
-        if self._state == WAITING and asked.command == "stop":
-            self._not_wanted.set()
-        elif self._state != WAITING:
-            async with self._order:
-                await self._do(asked)
 
     async def _do(self, asked: Asked) -> None:
         given, row = asked.arguments, asked.arguments.get("row")

@@ -1,5 +1,7 @@
 """`run`: a station by a preset alone, with its signals, its manager and its reference tone."""
 
+import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -18,7 +20,9 @@ from websockets.sync.client import connect
 
 from amt_stream.cli.run import options_of
 from amt_stream.presets import load_preset, shipped_presets
+from amt_stream.service.message import Message
 from amt_stream.service.reference import read_tone
+from amt_stream.service.systemd import Manager
 from amt_stream.session import Session
 from amt_stream.session.verify import verify
 from tests.service.served import COMMAND, PATIENCE_S, ROOT, Served, is_row
@@ -212,6 +216,21 @@ def test_a_station_whose_microphone_is_away_is_ready_and_lives(tmp_path, trouble
     listen_to_one_without_a_microphone(tmp_path, trouble, away_s=3.0)
 
 
+def test_a_wait_for_a_microphone_is_stopped_and_begun_again_by_command(trouble):
+    away = trouble("module")
+    away.begin()
+    with Served("--source", "mic", "-d", "virtual_mic", "--wait", "--model", "spl") as served:
+        served.until(lambda message: message.get("state", {}).get("state") == "waiting")
+        reply = served.ask("stop")
+        assert (reply["done"], reply["state"]) == (True, "stopped")
+        away.end()
+        before = len(served.past)
+        assert served.ask("start")["done"]
+        served.until(is_row)
+        first = next(message for message in served.past[before:] if is_row(message))
+        assert first["sample"] == 0
+
+
 def test_a_station_that_waits_for_its_microphone_ends_in_order(tmp_path, trouble):
     (tmp_path / "waits.toml").write_text(WAITING)
     trouble("module").begin()
@@ -320,8 +339,11 @@ def test_what_is_begun_by_command_goes_on_with_nothing(tmp_path):
     with Served(*asked, "--resume", "or-anew") as served:
         served.until(lambda message: message.get("sample", 0) > 48000)
         assert served.ask("stop")["done"]
+        before = len(served.past)
         assert served.ask("start")["done"]
-        assert served.until(is_row)["sample"] == 0
+        served.until(is_row)
+        first = next(message for message in served.past[before:] if is_row(message))
+        assert first["sample"] == 0
 
 
 def test_the_preset_that_the_document_shows_is_one(tmp_path):
@@ -346,3 +368,34 @@ def test_the_reference_tone_reads_as_it_should(preset, column, value):
     assert first == again
     # 60 phon by definition; a level, by the calibration of the tone, 70 dB below full scale.
     assert first[column] == pytest.approx(value, abs=0.2)
+
+
+def test_a_start_that_takes_too_long_and_rows_that_stay_away_are_no_sign_of_life(tmp_path):
+    """The manager then starts it again: what compiles may take its time, and not for ever."""
+
+    def told(state, seconds, device="running"):
+        health = {"device_state": device}
+        message = Message("state", {"state": state, "why": [], "health": health})
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            path = tmp_path / "notify"
+            path.unlink(missing_ok=True)
+            listener.bind(str(path))
+            manager = Manager(str(path))
+            manager.send(message)
+            manager._since -= seconds
+            listener.settimeout(0.1)
+            with contextlib.suppress(TimeoutError):
+                while listener.recv(4096):
+                    pass
+            manager.send(message)
+            found = [listener.recv(4096).decode()]
+            with contextlib.suppress(TimeoutError):
+                found.append(listener.recv(4096).decode())
+            asyncio.run(manager.close())
+        return "WATCHDOG=1" in found
+
+    assert told("starting", 200)
+    assert not told("starting", 400)
+    assert told("waiting", 4000)
+    assert told("measuring", 4000, device="lost")
+    assert not told("measuring", 4000)
