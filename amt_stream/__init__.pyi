@@ -70,6 +70,7 @@ from .hosted import HostedStream as HostedStream
 from .loss import LoudnessLoss as LoudnessLoss
 from .measuring import Measured as Measured
 from .measuring import measure as measure
+from .measuring import to_pandas as to_pandas
 from .models import Dau1997 as Dau1997
 from .models import Glasberg2002 as Glasberg2002
 from .models import Glasberg2002Output as Glasberg2002Output

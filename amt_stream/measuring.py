@@ -1,5 +1,6 @@
 """A whole sound in one call: its readings as arrays."""
 
+import json
 import math
 import os
 import warnings
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -115,19 +117,19 @@ class Measured:
 
         Needs pandas: pip install "amt_stream[data]".
         """
-        import pandas
-
+        pandas = _extra("pandas")
         frame = pandas.DataFrame({name: self.rows[name] for name in self.columns})
         frame.attrs.update(self.header)
         return frame
 
     def to_xarray(self) -> "xarray.Dataset":
-        """Columns and outputs along `time_s`, with their units; `attrs` holds the header.
+        """Columns and outputs along `time_s`, with their units.
 
-        Rows of which there are several at a time, as of a spectrum, stand along `row`. Needs
-        xarray: pip install "amt_stream[data]".
+        Rows of which there are several at a time, as of a spectrum, stand along `row`. The header
+        is JSON, as netCDF takes no dicts: json.loads(data.attrs["header"]). Needs xarray: pip
+        install "amt_stream[data]".
         """
-        import xarray
+        xarray = _extra("xarray")
 
         dimension = "time_s" if len(np.unique(self.time_s)) == len(self) else "row"
         units = {column["name"]: column["unit"] for column in self.header["columns"]}
@@ -143,7 +145,37 @@ class Measured:
                 coordinates[axis.name] = axis.values
                 if axis.center_hz is not None:
                     coordinates["center_hz"] = (axis.name, axis.center_hz, {"units": "Hz"})
-        return xarray.Dataset(data, coordinates, attrs=self.header)
+        return xarray.Dataset(data, coordinates, attrs={"header": json.dumps(self.header)})
+
+
+def to_pandas(measured: "Iterable[Measured | Exception]") -> "pandas.DataFrame":
+    """One data frame of many sounds: a row each, with its name and its summary.
+
+    Takes what `measure` gives of a list of paths. Of a sound that could not be measured there is
+    the reason alone, in the column `error`. The rows of all sounds in one frame are
+    `pandas.concat({m.header["source"]["name"]: m.to_pandas() for m in measured})`. Needs pandas:
+    pip install "amt_stream[data]".
+    """
+    pandas = _extra("pandas")
+    found = [
+        {"error": str(one)}
+        if isinstance(one, Exception)
+        else {key: v for key, v in one.summary.items() if not isinstance(v, dict | list)}
+        for one in measured
+    ]
+    frame = pandas.DataFrame(found)
+    return frame if "error" in frame else frame.assign(error=None)
+
+
+def _extra(package: str) -> Any:
+    """A package of the extra `data`; raises ModuleNotFoundError, which says how it is installed."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'this needs {package}, which is not installed: pip install "amt_stream[data]"',
+            name=package,
+        ) from error
 
 
 @overload

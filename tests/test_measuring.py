@@ -1,6 +1,7 @@
 """A whole sound in one call: the numbers of the command, in arrays."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import soundfile
 import torch
 
+import amt_stream
 from amt_stream import Calibration, Moore2016, aligned, measure
 from amt_stream.catalog import CatalogError
 from amt_stream.engine.sources import SourceError
@@ -202,6 +204,36 @@ def test_data_frames_and_data_sets():
     at = data.ltl_sone.sel(time_s=0.25)
     assert float(at) == m["ltl_sone"][5]
     assert float(data.center_hz.sel(erb_number=1.75)) == pytest.approx(47.516, abs=0.001)
+
+
+def test_a_data_set_goes_to_a_file_and_back(tmp_path):
+    import xarray
+
+    m = measure(speech_like(0.5), FS, calibration=100.0, step_ms=50, outputs=["specific_loudness"])
+    path = tmp_path / "sound.nc"
+    m.to_xarray().to_netcdf(path, engine="scipy")
+    with xarray.open_dataset(path, engine="scipy") as data:
+        np.testing.assert_array_equal(data.ltl_phon, m["ltl_phon"])
+        np.testing.assert_array_equal(data.specific_loudness, m["specific_loudness"])
+        assert json.loads(data.attrs["header"]) == json.loads(json.dumps(m.header))
+
+
+def test_many_sounds_are_one_data_frame(tmp_path):
+    soundfile.write(tmp_path / "one.wav", speech_like(0.2), FS, "FLOAT")
+    found = measure([tmp_path / "one.wav", tmp_path / "none.wav"], models="spl", jobs=1)
+    frame = amt_stream.to_pandas(found)
+    assert frame.loc[0, "name"].endswith("one.wav")
+    assert frame.loc[0, "laeq_db"] == found[0].summary["laeq_db"]
+    assert "none.wav" in frame.loc[1, "error"]
+    assert amt_stream.to_pandas(found[:1])["error"].tolist() == [None]
+
+
+@pytest.mark.parametrize("package", ["pandas", "xarray"])
+def test_a_missing_package_is_named_with_its_extra(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    m = measure(speech_like(0.1), FS, "spl")
+    with pytest.raises(ModuleNotFoundError, match=rf'{package}.* pip install "amt_stream\[data\]"'):
+        getattr(m, f"to_{package}")()
 
 
 def test_several_files_of_which_one_fails(tmp_path):
