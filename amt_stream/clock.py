@@ -5,7 +5,6 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 DAY_S = 86400
@@ -23,15 +22,21 @@ class NoSuchTime(ValueError):
     """A text is no time, no interval or no zone; the message names it."""
 
 
-def local_zone() -> tzinfo | None:
-    """The zone of this computer by its name in the IANA database; None where nobody knows it."""
+def local_zone() -> ZoneInfo | None:
+    """The zone of this computer, by the rules of its place; None where nobody knows its name."""
     name = os.environ.get("TZ", "").removeprefix(":")
     if not name:
-        name = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
+        _, _, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
     try:
         return ZoneInfo(name) if name else None
     except (OSError, ValueError, ZoneInfoNotFoundError):
         return None
+
+
+def local_zone_name() -> str | None:
+    """The name of this computer's zone, such as "Europe/Berlin"; None where it tells none."""
+    zone = local_zone()
+    return None if zone is None else zone.key
 
 
 def zone_named(text: str) -> ZoneInfo:

@@ -175,7 +175,11 @@ class PartsOfRows:
 
     def pieces(self) -> Pieces | None:
         """A-weighted mean powers, from the best that there is; None where nothing tells them."""
-        return self._of_intervals() or self._pieces_of("laeq_db")
+        return self._of_intervals() or self.pieces_of_rows()
+
+    def pieces_of_rows(self) -> Pieces | None:
+        """The same from the rows, whether or not there is a table of intervals."""
+        return self._pieces_of("laeq_db") if "laeq_db" in self.known else None
 
     def _of_intervals(self) -> Pieces | None:
         table = self.results.intervals

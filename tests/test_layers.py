@@ -18,6 +18,7 @@ RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuri
 RANK += [
     "results",
     "parts",
+    "day_levels",
     "report",
     "comparing",
     "manifest",
@@ -55,6 +56,7 @@ CLI_RANK += [
     "verify",
     "report",
     "compare",
+    "lden",
     "export",
     "log",
     "events",

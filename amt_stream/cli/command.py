@@ -154,6 +154,13 @@ COMMANDS = {
         "amt_stream.cli.compare:run_compare",
         options.compare_options,
     ),
+    "lden": Command(
+        "print levels of day, evening and night over days",
+        "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and of all of them, "
+        "with how much of each period was measured. A log of --interval 15min is read at once.",
+        "amt_stream.cli.lden:run_lden",
+        options.lden_options,
+    ),
     "verify": Command(
         "say whether a session is as it was written",
         "Compare what a session's folder holds with the hashes that were written beside it: says "

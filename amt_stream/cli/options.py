@@ -829,6 +829,43 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def lden_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `lden`."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="LOG",
+        help="the folder of a log, a folder of logs, or a file of rows, all of one place",
+    )
+    parser.add_argument(
+        "--hours",
+        type=_hours,
+        default="eu",
+        metavar="NAME|LIST",
+        help="when day, evening and night begin: eu (default; 2002/49/EC), at, de, dk, fi, fr, it, "
+        "pl, pt, se, or us for Ldn; or 7,19,22, or 7,22 without an evening",
+    )
+    _zone(parser, "hours", "the log's, or else this computer's")
+    parser.add_argument(
+        "--row", metavar="NAME", help="of several microphones, each heard by itself: which"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "csv", "json"),
+        default="text",
+        help="of the levels, for each day and of all (default: text)",
+    )
+
+
+def _hours(text: str) -> Any:
+    from amt_stream.day_levels import NoDayLevels, hours_named
+
+    try:
+        return hours_named(text)
+    except NoDayLevels as refusal:
+        raise argparse.ArgumentTypeError(str(refusal)) from refusal
+
+
 def _results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",

@@ -2,7 +2,9 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from amt_stream.cli.files import atomic_text_file, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
@@ -17,6 +19,7 @@ def run_report(args: argparse.Namespace) -> int:
     session = Path(args.session)
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
+    from amt_stream.day_levels import is_energy
     from amt_stream.parts import cut, part_of
     from amt_stream.report import About, report_page
     from amt_stream.report.content import integrity
@@ -25,7 +28,11 @@ def run_report(args: argparse.Namespace) -> int:
 
     about = About(args.title, args.place, args.client, args.engineer, args.note)
     whole = args.begin is None and args.end is None
-    wanted = is_drawn if whole and args.interval is None else lambda column: True
+    every = not whole or args.interval is not None
+
+    def wanted(column: Mapping[str, Any]) -> bool:
+        return every or is_drawn(column) or is_energy(column)
+
     results = read_results(session, wanted, run=args.run, row=args.row)
     if not whole:
         results = cut(results, part_of(results, args.begin, args.end, args.zone))

@@ -6,6 +6,8 @@ from html import escape
 from itertools import zip_longest
 
 from amt_stream.calibration import utc_now
+from amt_stream.clock import DAY_S
+from amt_stream.day_levels import NoDayLevels, day_levels
 from amt_stream.parts import IntervalTable, intervals_of
 from amt_stream.plain import plain
 from amt_stream.report.chart import Chart
@@ -101,6 +103,7 @@ def report_page(
         _limits(limit_lines(results, clock)),
         _history(results, clock),
         _readings(found, results.calibrated),
+        _day_levels(results, zone),
         "" if interval is None else _intervals(intervals_of(results, interval, zone), clock),
         _happened(results, clock),
         _small(results),
@@ -228,6 +231,33 @@ def _limits(lines: Sequence[LimitLine]) -> str:
     names = ("Limit", "", "Worst", "Exceeded for", *(["Set by"] if sourced else []))
     head = "".join(f"<th>{word}</th>" for word in names)
     return f'<h2>Limits</h2><table class="lines"><tr>{head}</tr>{rows}</table>\n'
+
+
+def _day_levels(results: Results, zone: tzinfo | None) -> str:
+    """Day, evening and night, of what lasts a day or longer."""
+    if results.duration_s - results.begin_s < DAY_S:
+        return ""
+    try:
+        levels = day_levels([results], zone=zone)
+    except NoDayLevels:
+        return ""
+    names = [*levels.hours.periods]
+    heads = ["", "Lden", *(f"L{name}" for name in names), f"measured of {', '.join(names)}"]
+    lines = []
+    for one in (*levels.days, levels.whole):
+        told = [one.rating_db, *(period.level_db for period in one.periods.values())]
+        cells = [reading_text("lden_db", level) for level in told]
+        shares = ", ".join(period.percent for period in one.periods.values())
+        day = "all" if one.on is None else f"{one.on:%d %B}"
+        cells = [day, *cells, shares]
+        lines.append("".join(f"<td>{_e(cell)}</td>" for cell in cells))
+    head = "".join(f"<th>{_e(word)}</th>" for word in heads)
+    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+    words = f"dB; {levels.hours.words}; by the clock of {levels.clock}; from {levels.how}."
+    return (
+        f'<h2>Day, evening and night</h2><table class="lines"><tr>{head}</tr>{rows}</table>'
+        f'<p class="second">{_e(words)}</p>\n'
+    )
 
 
 def _intervals(table: IntervalTable, clock: Clock) -> str:

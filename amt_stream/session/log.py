@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import os
 import platform
 import socket
 import sqlite3
@@ -19,10 +18,10 @@ from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from amt_stream import __version__
 from amt_stream.calibration import utc_now
+from amt_stream.clock import local_zone_name
 from amt_stream.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.resumable import SavedState, Unfitting
@@ -277,7 +276,7 @@ class SessionLog:
             "format": format,
             "began_utc": utc_now(),
             "began_local": local_now(),
-            "zone": local_zone(),
+            "zone": local_zone_name(),
             "resumed": None if saved is None else {"run": saved.run, "sample": saved.sample},
             "header": self._header_now(),
             **self.table.settings,
@@ -534,17 +533,6 @@ def _joined(blocks: Sequence[Rows]) -> Rows | None:
 def local_now() -> str:
     """This second by the clock on the wall, with its zone."""
     return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
-
-
-def local_zone() -> str | None:
-    """The name of this computer's time zone, such as "Europe/Berlin"; None where it tells none."""
-    name = os.environ.get("TZ", "").removeprefix(":")
-    if not name:
-        _, _, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
-    try:
-        return ZoneInfo(name).key if name else None
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        return None
 
 
 def versions() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.calibration import utc_now
+from amt_stream.clock import local_zone_name
 from amt_stream.frames import Event
 from amt_stream.rows import AFTER, BEFORE, Rows
 from amt_stream.rows.block import ALL
@@ -16,7 +17,7 @@ from amt_stream.session.chain import CHAIN
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
-from amt_stream.session.log import local_now, local_zone, versions
+from amt_stream.session.log import local_now, versions
 from amt_stream.session.parts import Told
 
 AT_ONCE = 8192
@@ -54,7 +55,7 @@ def save_session(
                 "format": "sqlite",
                 "began_utc": utc_now(),
                 "began_local": local_now(),
-                "zone": local_zone(),
+                "zone": local_zone_name(),
                 "resumed": None,
                 "header": told,
                 **(settings or {}),

@@ -1,0 +1,64 @@
+"""`amt-stream lden`: levels of day, evening and night, over days."""
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amt_stream.plain import plain
+
+if TYPE_CHECKING:
+    from amt_stream.day_levels import DayLevels, Levels
+
+
+def run_lden(args: argparse.Namespace) -> int:
+    """Print them: of each day, and of all that was measured."""
+    from amt_stream.day_levels import day_levels, measurements
+
+    given = [one for path in args.paths for one in measurements(Path(path), args.row)]
+    found = day_levels(given, args.hours, args.zone)
+    if args.format == "json":
+        print(json.dumps(found.to_dict(), indent=1))
+    elif args.format == "csv":
+        _write_csv(found)
+    else:
+        print("\n".join(lines(found)))
+    return 0
+
+
+def lines(found: "DayLevels") -> list[str]:
+    """A table for people."""
+    names = [*found.hours.periods]
+    heads = ("", found.hours.symbol.capitalize(), *(f"L{name}" for name in names))
+    heads += (f"measured of {', '.join(names)}",)
+    days = [(str(one.on), one) for one in found.days]
+    rows = [heads, *(_cells(*day) for day in [*days, ("all", found.whole)])]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
+    aligned = [
+        "  ".join(
+            cell.rjust(wide) if 0 < k < len(heads) - 1 else cell.ljust(wide)
+            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    unit = "dB" if found.calibrated else "dB, NOT CALIBRATED"
+    about = f"{unit}; {found.hours.words}; by the clock of {found.clock}; from {found.how}"
+    return [*aligned, "", plain(about)]
+
+
+def _cells(name: str, one: "Levels") -> tuple[str, ...]:
+    levels = [one.rating_db, *(period.level_db for period in one.periods.values())]
+    texts = ["---" if level is None else f"{level:.1f}" for level in levels]
+    return (name, *texts, ", ".join(period.percent for period in one.periods.values()))
+
+
+def _write_csv(found: "DayLevels") -> None:
+    told = found.to_dict()
+    for key in ("hours", "clock", "calibrated", "energy"):
+        print(f"# {key}: {json.dumps(told[key])}")
+    rows = [*told["days"], {"date": "all", **told["whole"]}]
+    writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
