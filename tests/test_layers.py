@@ -15,19 +15,8 @@ RANK += ["checkpoints", "hooks", "streaming", "hosted", "pointwise", "compose", 
 RANK += ["models", "common", "loss"]
 RANK += ["kept", "correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
 RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "measuring", "session"]
-RANK += [
-    "results",
-    "parts",
-    "day_levels",
-    "report",
-    "comparing",
-    "manifest",
-    "bench",
-    "page",
-    "events",
-    "service",
-    "cli",
-]
+RANK += ["results", "parts", "day_levels", "report", "comparing", "manifest", "bench", "page"]
+RANK += ["events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [
     "messages",
