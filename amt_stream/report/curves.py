@@ -13,7 +13,7 @@ from amt_stream.results import Results
 UNITS = ("dB", "phon", "LUFS", "sone")
 """That have a chart of their own; of sone only where there is nothing in phon."""
 
-BESIDE = ("third_octave",)
+BESIDE = ("third_octave", "octave")
 """Models with too many readings for curves."""
 
 PREFERRED = ("laf_db", "las_db", "stl_phon", "ltl_phon", "momentary_lufs", "short_term_lufs")

@@ -19,7 +19,7 @@ ROWS, WHOLE = 288_000, 864_000
 BAND = re.compile(r"\dhz_")
 """In the name of the level of a third octave, as "lzf_31_5hz_db"."""
 
-MOST = 33
+MOST = 36
 """So many columns are kept, as many as there are third octaves, and those of the band around them:
 4 MB each after 8 hours."""
 
