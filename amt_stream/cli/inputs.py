@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import NONE, PCM, PCM_CHANNELS, PCM_FS, Named
 from amt_stream.correction import Correction, corrections_of, read_correction
 from amt_stream.engine.devices import InputDevice
+from amt_stream.engine.intake import Intake
 from amt_stream.engine.microphone import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S, MicrophoneSource
 from amt_stream.engine.row import Row, named_rows
 from amt_stream.engine.sound_file import calibrations_in
@@ -35,6 +37,7 @@ from amt_stream.engine.sources import (
 )
 
 BLOCK_MS = 10.0
+LET_GO_S = 1.2
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 DEVICES = ("mic", "playback")
 PLAYED = replace(UNCALIBRATED, source="nominal: what a computer plays has no sound pressure")
@@ -46,6 +49,7 @@ class Input:
 
     `pick` is what is left to choose from the blocks that the source delivers. Of several `rows`,
     each heard by itself, these are the names and channels; then all channels are delivered.
+    `intake` is what the source is heard by already.
     """
 
     source: Source
@@ -53,6 +57,7 @@ class Input:
     calibration: list[Calibration]
     pick: tuple[int, ...] | None = None
     rows: tuple[Named, ...] = ()
+    intake: Intake | None = None
 
     @property
     def ears(self) -> int:
@@ -87,6 +92,26 @@ class Input:
     @property
     def is_microphone(self) -> bool:
         return not isinstance(self.source, ThreadedSource)
+
+    @contextmanager
+    def heard(self, run_in: str) -> Iterator["Input"]:
+        """The same, a microphone heard from here on: models take seconds to make.
+
+        It is let go where something fails before an engine has it.
+
+        run_in: as for `Engine`; in its callback a microphone is opened when the models are ready
+        """
+        if run_in == "callback" or not self.is_microphone:
+            yield self
+            return
+        intake = Intake(self.source)
+        intake.begin()
+        try:
+            yield replace(self, intake=intake)
+        except BaseException:
+            intake.end()
+            intake.join(LET_GO_S)
+            raise
 
 
 def open_input(

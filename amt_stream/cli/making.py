@@ -157,7 +157,7 @@ def make_engine(
     logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
     try:
         engine = Engine(
-            given.source,
+            given.intake or given.source,
             model,
             sinks,
             rows=given.engine_rows,

@@ -80,23 +80,23 @@ def run_meter(args: argparse.Namespace) -> int:
 
 
 def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
-    given = metered_input(args, preset)
-    models = make_models(given, preset)
-    step_ms = args.step_ms or preset.step_ms
-    table = make_table(args, preset, given, models, step_ms, interval_of(args))
+    with metered_input(args, preset).heard(preset.run_in) as given:
+        models = make_models(given, preset)
+        step_ms = args.step_ms or preset.step_ms
+        table = make_table(args, preset, given, models, step_ms, interval_of(args))
 
-    def begin() -> Writer:
-        header = table.header(host=socket.gethostname())
-        if table.rows.intervals is not None:
-            header = header_of_intervals(header)
-        return FORMATS[args.format](sys.stdout, header)
+        def begin() -> Writer:
+            header = table.header(host=socket.gethostname())
+            if table.rows.intervals is not None:
+                header = header_of_intervals(header)
+            return FORMATS[args.format](sys.stdout, header)
 
-    rows = LiveRows(sys.stdout, begin, table.rows)
-    log = open_logs(args, preset, given, models, args.blocksize)
-    for one in log:
-        one.go_on_with(table.rows)
-    keepers = open_keepers(args, preset, given, models, log)
-    engine = make_engine(given, preset, models, [rows, *log, *keepers], args.blocksize)
+        rows = LiveRows(sys.stdout, begin, table.rows)
+        log = open_logs(args, preset, given, models, args.blocksize)
+        for one in log:
+            one.go_on_with(table.rows)
+        keepers = open_keepers(args, preset, given, models, log)
+        engine = make_engine(given, preset, models, [rows, *log, *keepers], args.blocksize)
     watch = _measure(engine, rows.done, args.duration)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
@@ -112,11 +112,11 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
 
 def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
     """Measure for the log alone."""
-    given = metered_input(args, preset)
-    models = make_models(given, preset)
-    (log,) = open_logs(args, preset, given, models, args.blocksize)
-    keepers = open_keepers(args, preset, given, models, [log])
-    engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
+    with metered_input(args, preset).heard(preset.run_in) as given:
+        models = make_models(given, preset)
+        (log,) = open_logs(args, preset, given, models, args.blocksize)
+        keepers = open_keepers(args, preset, given, models, [log])
+        engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
     return _judged(args, _ended(engine, args.duration, watch), log.table.rows)
 
@@ -136,16 +136,16 @@ def _measure(engine: "Engine", done: threading.Event, duration: float | None) ->
 
 
 def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
-    given = metered_input(args, preset)
-    models = make_models(given, preset)
-    end_s = math.inf if args.duration is None else args.duration
-    logs = open_logs(args, preset, given, models, args.blocksize)
-    sink = VIEWS[preset.view].sink(
-        lambda: LatestReadings(rows_to_show(args, preset, given, models, logs)), end_s
-    )
-    keepers = open_keepers(args, preset, given, models, logs)
-    sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
-    engine = make_engine(given, preset, models, sinks, args.blocksize)
+    with metered_input(args, preset).heard(preset.run_in) as given:
+        models = make_models(given, preset)
+        end_s = math.inf if args.duration is None else args.duration
+        logs = open_logs(args, preset, given, models, args.blocksize)
+        sink = VIEWS[preset.view].sink(
+            lambda: LatestReadings(rows_to_show(args, preset, given, models, logs)), end_s
+        )
+        keepers = open_keepers(args, preset, given, models, logs)
+        sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
+        engine = make_engine(given, preset, models, sinks, args.blocksize)
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
 
     def make_log() -> SessionLog:

@@ -60,18 +60,19 @@ class Plan:
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
         """A new engine, not yet started, and its rows."""
         args, preset = self.args, with_typed(preset, self.args)
-        given = metered_input(args, preset, wait_for=wait_for)
-        # Only a page shows it.
-        models = make_models(given, preset, asks() if args.web is not None else {})
-        table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-        goes_on = logged(args, None if args.log is None else Path(args.log), self._resume)
-        logs = open_logs(goes_on, preset, given, models, args.blocksize)
-        self._resume = False  # what begins later was commanded, and is a measurement of its own
-        for log in logs:
-            log.go_on_with(table.rows)
-        keepers = open_keepers(args, preset, given, models, logs)
-        sinks: list[Sink] = [sink_of(table), *logs, *keepers]
-        return make_engine(given, preset, models, sinks, args.blocksize), table
+        found = metered_input(args, preset, wait_for=wait_for)
+        with found.heard(preset.run_in) as given:
+            # Only a page shows it.
+            models = make_models(given, preset, asks() if args.web is not None else {})
+            table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+            goes_on = logged(args, None if args.log is None else Path(args.log), self._resume)
+            logs = open_logs(goes_on, preset, given, models, args.blocksize)
+            self._resume = False  # what begins later was commanded, and is a measurement of its own
+            for log in logs:
+                log.go_on_with(table.rows)
+            keepers = open_keepers(args, preset, given, models, logs)
+            sinks: list[Sink] = [sink_of(table), *logs, *keepers]
+            return make_engine(given, preset, models, sinks, args.blocksize), table
 
 
 def asked_preset(args: argparse.Namespace) -> Preset:

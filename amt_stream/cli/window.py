@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,28 +62,28 @@ class Maker:
 
     def engine(self, wanted: "Wanted") -> "Engine":
         """A new one, not yet started; one that goes on does so with the readings it had."""
-        running = self._made(wanted)
-        args, preset, given, models, blocksize = running
-        view, past = VIEWS[preset.view], wanted.past
-        logs = open_logs(args, preset, given, models, blocksize)
-        readings = past
-        if past is not None:
-            for log in logs:
-                log.go_on_with(past.rows)
-        elif view.reads:
-            readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
-        keepers = open_keepers(args, preset, given, models, logs)
-        resume = None
-        if past is not None and past.standing is not None:
-            resume = past.standing.state
-        engine = make_engine(
-            given,
-            preset,
-            dict(models),
-            [*([] if readings is None else [readings]), *logs, *keepers],
-            blocksize,
-            resume,
-        )
+        with self._made(wanted) as running:
+            args, preset, given, models, blocksize = running
+            view, past = VIEWS[preset.view], wanted.past
+            logs = open_logs(args, preset, given, models, blocksize)
+            readings = past
+            if past is not None:
+                for log in logs:
+                    log.go_on_with(past.rows)
+            elif view.reads:
+                readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
+            keepers = open_keepers(args, preset, given, models, logs)
+            resume = None
+            if past is not None and past.standing is not None:
+                resume = past.standing.state
+            engine = make_engine(
+                given,
+                preset,
+                dict(models),
+                [*([] if readings is None else [readings]), *logs, *keepers],
+                blocksize,
+                resume,
+            )
         self.readings = readings
         self.engines.append(engine)
         self._running = {id(engine): running}
@@ -98,7 +99,9 @@ class Maker:
         args = logged(args, log_folder(among), resume=False)
         return open_logs(*running._replace(args=args))[0]
 
-    def _made(self, wanted: "Wanted") -> _Running:
+    @contextmanager
+    def _made(self, wanted: "Wanted") -> Iterator[_Running]:
+        """Of what an engine is to be made; its microphone is heard from here on."""
         args, preset = self._args, self._preset
         if wanted.log is not None or wanted.past is not None:
             args = logged(args, wanted.log, resume=wanted.past is not None)
@@ -118,8 +121,9 @@ class Maker:
         else:
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
-        models = make_models(given, preset, asks)
-        return _Running(args, preset, given, models, blocksize)
+        with given.heard(preset.run_in) as given:
+            models = make_models(given, preset, asks)
+            yield _Running(args, preset, given, models, blocksize)
 
 
 def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] | None:

@@ -1,7 +1,8 @@
 """Sound that waits for the models."""
 
+from amt_stream.engine.intake import Intake
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.sources import Block, Source
+from amt_stream.engine.sources import Block
 from amt_stream.frames import Fault
 
 
@@ -9,22 +10,22 @@ class Backlog:
     """What waits in the ring, or in the callback that runs the models, and what is left out of it.
 
     Only one of the two ways is gone: of a callback the ring stays empty and its length is how far
-    the models may lag.
+    the models may lag. Before the ring waits what the intake has kept.
     """
 
-    def __init__(self, source: Source, ring: SampleRing) -> None:
-        self.ring = ring
+    def __init__(self, intake: Intake, ring: SampleRing) -> None:
+        self.ring, self._intake = ring, intake
         self.behind_s = 0.0
         self.overran = False
         self.skipped = 0
         self._overruns = 0
-        self._skips = False
-        self._source = source
+        self._skips = self._leaves_out = False
+        self._source = intake.source
 
     @property
     def seconds(self) -> float:
         """How much sound waits [any-thread]."""
-        return self.ring.fill / self._source.fs + self.behind_s
+        return (self._intake.samples + self.ring.fill) / self._source.fs + self.behind_s
 
     @property
     def overruns(self) -> int:
@@ -53,6 +54,24 @@ class Backlog:
         self.skipped += samples
         self.behind_s = max(0.0, self.behind_s - samples / fs)
         return True
+
+    def leave_out(self, block: Block, lost: int) -> bool:
+        """Whether a block of the intake is left out, with all that waits there, as of `drop`."""
+        if self._intake.samples > self.ring.capacity // 2 and not self._leaves_out:
+            self._leaves_out = True
+            self._overruns += 1
+        if self._leaves_out:
+            self._leaves_out = self._intake.samples > 0
+            self.skipped += lost + len(block)
+            return True
+        return False
+
+    def taken_up(self, lost: int, flags: int) -> tuple[int, int]:
+        """The same, with what was left out before it."""
+        if not self.skipped:
+            return lost, flags
+        lost, self.skipped = lost + self.skipped, 0
+        return lost, flags | Fault.OVERLOAD
 
     def drop(self, buffer: Block) -> tuple[int, int]:
         """Leave out what waits, in pieces of a buffer, where it is more than half a ring.

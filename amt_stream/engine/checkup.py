@@ -119,7 +119,7 @@ class Checkup:
             return "lost"
         if course.done.is_set() or self._ending.left:
             return "ended" if course.played else "stopped"
-        if self._intake.began_at is None:
+        if self._intake.began_at is None or not course.ready.is_set():
             return "waiting"
         if self._source.state:
             return self._source.state

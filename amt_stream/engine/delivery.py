@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -9,9 +10,10 @@ import torch
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.course import Course
 from amt_stream.engine.health import Arrivals
+from amt_stream.engine.intake import Intake
 from amt_stream.engine.resuming import BrokenOff
 from amt_stream.engine.sources import Block, Source, as_block, as_lost
-from amt_stream.engine.work import Work
+from amt_stream.engine.work import Delivered, Work
 from amt_stream.frames import Fault
 from amt_stream.functional.threads import flushing_denormals
 
@@ -45,11 +47,9 @@ class IntoRing:
         except (TypeError, ValueError) as error:
             self._course.fail(error)
             raise
-        lost += self._broken_off.before(len(block))
-        late = self._arrivals.note(len(block) + lost)
-        late = late and not source.state  # else it is the source that judges what stood still
+        lost, flags = self._noted(block, lost, flags)
         if source.live:
-            ring.write(block, lost, flags | (Fault.OVERLOAD if late else 0))
+            ring.write(block, lost, flags)
             return
         piece = max(1, ring.capacity // 4)
         for at in range(0, len(block), piece):
@@ -57,6 +57,21 @@ class IntoRing:
             while ring.room < len(part) and not self._course.is_over:
                 time.sleep(0.001)
             ring.write(part, lost if at == 0 else 0, flags)
+
+    def held(self, intake: Intake, tell: Callable[[str, str], None]) -> Iterator[Delivered]:
+        """What an intake has kept, as `Intake.held`; later sound comes here [engine-thread]."""
+        for block, lost, flags, came_at in intake.held(self, tell):
+            yield (block, *self._noted(block, lost, flags, came_at))
+
+    def _noted(
+        self, block: Block, lost: int, flags: int, came_at: float | None = None
+    ) -> tuple[int, int]:
+        """What is missing before a block, and its faults."""
+        lost += self._broken_off.before(len(block), came_at)
+        late = self._arrivals.note(len(block) + lost, came_at) and self._source.live
+        # Else it is the source that judges what stood still.
+        late = late and not self._source.state
+        return lost, flags | (Fault.OVERLOAD if late else 0)
 
 
 class InCallback:
@@ -99,8 +114,7 @@ class InCallback:
         late = self._arrivals.note(len(block) + lost) and self._source.live
         if backlog.skip(len(block) + lost):
             return
-        if backlog.skipped:
-            lost, flags, backlog.skipped = lost + backlog.skipped, flags | Fault.OVERLOAD, 0
+        lost, flags = backlog.taken_up(lost, flags)
         flags |= Fault.OVERLOAD if late or backlog.overran else 0
         self._work.begin()
         self._work.measure(block, lost, flags)

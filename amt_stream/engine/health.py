@@ -146,9 +146,12 @@ class Arrivals:
         self._usual_until = -math.inf
         self._window_end = begin / fs + WINDOW_S
 
-    def note(self, samples: int) -> bool:
-        """Count a block that has just come; True if it is late [audio-thread]."""
-        now = since_boot_s()
+    def note(self, samples: int, came_at: float | None = None) -> bool:
+        """Count a block; True if it is late [audio-thread].
+
+        came_at: when it came, by `since_boot_s`; it has just come where that is None
+        """
+        now = since_boot_s() if came_at is None else came_at
         self.samples += samples
         audio_s = self.samples / self.fs
         delay = now - audio_s

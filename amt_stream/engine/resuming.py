@@ -81,11 +81,16 @@ class BrokenOff:
         self._fs, self._since = fs, since
         self._why = ""
 
-    def before(self, count: int) -> int:
-        """Samples that nobody heard before the first block, of `count` samples [audio-thread]."""
+    def before(self, count: int, came_at: float | None = None) -> int:
+        """Samples that nobody heard before the first block, of `count` samples [audio-thread].
+
+        came_at: when that came, as of `Arrivals.note`
+        """
         if self._since is None:
             return 0
-        missing, self._why = self._since.samples_until(Moment(count / self._fs), self._fs)
+        waited_s = 0.0 if came_at is None else since_boot_s() - came_at
+        began = Moment(waited_s + count / self._fs)
+        missing, self._why = self._since.samples_until(began, self._fs)
         self._since = None
         return missing
 

@@ -87,7 +87,8 @@ class Engine:
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
     correction: of the microphone, or of that of each ear, in place of what calibrations have: its
         response is taken off the sound before any model hears it, whatever unit that takes
-    source: one, or several that are heard together (`Together`), each a row by itself
+    source: one, or several that are heard together (`Together`), each a row by itself; or an
+        `Intake`, whose live source is heard from when that has begun
     rows: several microphones, each heard by itself through the same model in one step: how many
         there are, which share the channels of the source evenly, or the channels of each, as
         [(1, 2), (3, 4)], or a `Row` that says more. Each has a calibration, gain, faults, gaps and
@@ -112,7 +113,7 @@ class Engine:
 
     def __init__(
         self,
-        source: Source | Sequence[Source],
+        source: Source | Sequence[Source] | Intake,
         model: Stage | Mapping[str, Stage],
         sinks: Sequence[Sink | RowSink] = (),
         *,
@@ -133,9 +134,11 @@ class Engine:
         if run_in not in ("engine", "callback"):
             raise ValueError(f"run_in is {run_in!r}: give 'engine' or 'callback'")
         _refuse_no_time(history_s=history_s, ring_s=ring_s, sink_slack_s=sink_slack_s)
-        if isinstance(source, Sequence) and not isinstance(source, str):  # type: ignore[unreachable]
-            source = Together(source)
-        refuse_no_source(source)
+        self._intake = _intake_of(source)
+        source = self._intake.source
+        self._keeps = source.live and run_in == "engine"
+        if self._intake.has_begun and not self._keeps:
+            raise ValueError(f"run_in is {run_in!r}, and {source.name} has begun: give 'engine'")
         if rows is None and channels is None and isinstance(source, Together):
             rows = source.rows
         refuse_no_rungs(ladder)
@@ -172,6 +175,7 @@ class Engine:
         self._build_outlets(sink_slack_s)
         self._build_work(ladder, SampleRing(source.fs, source.channels, ring_s))
         self._watched_at = 0.0
+        self._is_warm = False
 
     def _add_model(
         self,
@@ -275,7 +279,7 @@ class Engine:
         """The way of the sound from the source through the models."""
         source, arrivals, outlets = self.source, self._arrivals, self._outlets
         in_callback = self._run_in == "callback"
-        backlog = Backlog(source, ring)
+        backlog = Backlog(self._intake, ring)
         # Where readings of each row were last reset, as long as it is not undone.
         self._cleared: dict[str, int] = {}
         self._clearing = threading.Lock()
@@ -299,7 +303,7 @@ class Engine:
         self._model_lock = threading.Lock()
         way = (source, backlog, arrivals, self._broken_off, self._course)
         deliver = InCallback(*way, self._work, self._model_lock) if in_callback else IntoRing(*way)
-        self._intake = Intake(source, deliver)
+        self._deliver = deliver
         self._ending = Ending(source, self._intake, outlets, thread, self._model_lock, self._course)
         self._checkup = Checkup(
             source,
@@ -319,19 +323,24 @@ class Engine:
             self._tell_once_done("compute", self._place.note)
 
     def start(self) -> Self:
-        """Warm the model, then start the source; what cannot start raises here [main-thread].
+        """Start the source and warm the model; what cannot start raises here [main-thread].
 
-        Stopped meanwhile by another thread, it returns, and nothing runs.
+        What a live source delivers meanwhile is worked off then. Stopped meanwhile by another
+        thread, it returns, and nothing runs.
         """
-        course = self._course
+        course, intake = self._course, self._intake
+        self.source.run_in = self._run_in
+        if not self._keeps:
+            intake.pass_to(self._deliver, self._telling.by_source)
         self._ending.begin()
         try:
+            if self._keeps:
+                intake.begin()
             while not (course.ready.wait(WATCH_S) or course.stopping.is_set()):
                 pass
-            if course.error is not None:
+            if course.error is not None and not self._is_warm:
                 raise course.error
-            self.source.run_in, self.source.tell = self._run_in, self._telling.by_source
-            self._intake.start(given_up=course.stopping.is_set)
+            intake.start(given_up=course.stopping.is_set)
             keep_nothing_running(self._intake.threads)
         except BaseException:
             self.stop()
@@ -704,9 +713,12 @@ class Engine:
             with torch.inference_mode():
                 for measurement in self._measurements.values():
                     measurement.ready.warm()
+                self._is_warm = True
                 course.ready.set()
-                if self._run_in == "engine":
-                    self._work.drain(self._watch_in_time)
+                if isinstance(self._deliver, IntoRing):
+                    tell = self._telling.by_source
+                    held = self._deliver.held(self._intake, tell) if self._keeps else ()
+                    self._work.drain(self._watch_in_time, held)
                 else:
                     while not (course.stopping.is_set() or course.ended.wait(WATCH_S)):
                         self._watch()
@@ -787,6 +799,15 @@ class Engine:
 
 def _told_so(kind: str, text: str) -> str:
     return sentence(f"{kind} {brief(text)!r}")
+
+
+def _intake_of(source: Source | Sequence[Source] | Intake) -> Intake:
+    if isinstance(source, Intake):
+        return source
+    if isinstance(source, Sequence) and not isinstance(source, str):  # type: ignore[unreachable]
+        source = Together(source)
+    refuse_no_source(source)
+    return Intake(source)
 
 
 def _of_row(model: str, row: str) -> str:

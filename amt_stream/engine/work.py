@@ -1,7 +1,7 @@
 """The models of an engine, run on what arrives."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from amt_stream.frames import Chunk
 
 IDLE_S = 0.02
 """So often at least it looks for what else there is to do, and for its end."""
+
+Delivered = tuple[Block, int, int]
+"""A block, how many samples are missing before it, and the bits of its faults."""
 
 
 class Work:
@@ -50,12 +53,20 @@ class Work:
         self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._samples = 0
 
-    def drain(self, watch: Callable[[], None]) -> None:
+    def drain(self, watch: Callable[[], None], held: Iterable[Delivered] = ()) -> None:
         """Work off what comes into the ring, until its end or the engine's [engine-thread].
 
         watch: called in between
+        held: what comes before that
         """
+        self.begin()
         ring, course = self._backlog.ring, self._course
+        for block, lost, flags in held:
+            watch()
+            if course.stopping.is_set():
+                return
+            if not (self._ladder.exhausted and self._backlog.leave_out(block, lost)):
+                self.measure(block, *self._backlog.taken_up(lost, flags))
         buffer = np.zeros((0, self._source.channels), np.float32)
         while not course.stopping.is_set():
             self._telling.pass_on()
@@ -75,7 +86,8 @@ class Work:
                 buffer = np.zeros((wanted, self._source.channels), np.float32)
             left_out, why = self._backlog.drop(buffer) if self._ladder.exhausted else (0, 0)
             count, lost, flags = ring.read(buffer[:wanted])
-            self.measure(buffer[:count], left_out + lost, why | flags)
+            lost, flags = self._backlog.taken_up(left_out + lost, why | flags)
+            self.measure(buffer[:count], lost, flags)
 
     def begin(self) -> None:
         """What this thread did until now was no work of models [engine-thread]."""
