@@ -4,8 +4,17 @@ The public names and their types stand in `__init__.pyi`, one line each. A name 
 is first used, so that `import amt_stream` stays free of torch.
 """
 
+from typing import Any
+
 import lazy_loader
+
+from amt_stream.importing import uncollected
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    with uncollected():
+        return _imported(name)

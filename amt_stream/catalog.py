@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from amt_stream.contract import InputUnit
+from amt_stream.importing import uncollected
 from amt_stream.refusal import Refusal
 
 GROUP = "amt_stream.models"
@@ -380,7 +381,8 @@ def _resolved(owner: str, place: str, words: str | None) -> Any:
 
 def _module(owner: str, place: str, home: str) -> Any:
     try:
-        return importlib.import_module(home)
+        with uncollected():
+            return importlib.import_module(home)
     except ModuleNotFoundError as error:
         # Of a module that is there and lacks something it imports, that is the news.
         if error.name is None or not (home == error.name or home.startswith(f"{error.name}.")):

@@ -23,6 +23,7 @@ from amt_stream.correction import Correction, read_correction
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
 from amt_stream.frames import Frames
+from amt_stream.importing import uncollected
 from amt_stream.jobs import each
 from amt_stream.limits import Limit
 from amt_stream.norms import limits_of
@@ -334,7 +335,8 @@ def measure(
         return list(each(partial(_measured_or_why, wanted=wanted), x, jobs))
     if jobs != 1:
         raise ValueError(f"jobs is {jobs}: it is for a list of several paths")
-    from amt_stream.functional.threads import flushing_denormals
+    with uncollected():
+        from amt_stream.functional.threads import flushing_denormals
 
     with flushing_denormals():
         return _measured(x, fs, wanted)
@@ -388,7 +390,8 @@ def _measured_or_why(path: str | Path, wanted: _Wanted) -> Measured | Exception:
 
 
 def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
-    from amt_stream.analysis import analyze
+    with uncollected():
+        from amt_stream.analysis import analyze
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))

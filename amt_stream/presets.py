@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import catalog
 from amt_stream.catalog import Entry, View
 from amt_stream.engine.pace import RUNGS
+from amt_stream.importing import uncollected
 from amt_stream.limits import Limit, LimitError, refuse_twice
 from amt_stream.norms import LimitTables, limits_in
 from amt_stream.plain import NAME_RULE, brief, fits_tables
@@ -411,7 +412,8 @@ class Preset:
         Raises PresetError for stages of a chain that cannot be made, or do not fit together, at
         this rate, ValueError for a model that there is not, at this rate or in this field.
         """
-        from amt_stream.engine.place import place_of
+        with uncollected():
+            from amt_stream.engine.place import place_of
 
         place = place_of(self.compute)
         if self.stages:

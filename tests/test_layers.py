@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RANK = ["plain", "refusal", "processes"]
+RANK = ["plain", "refusal", "processes", "importing", "compiling"]
 RANK += ["limits", "triggers", "formats", "files", "settings", "norms", "clock"]
 RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "design", "functional"]
 RANK += ["checkpoints", "hooks", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]

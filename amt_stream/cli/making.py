@@ -20,6 +20,7 @@ from amt_stream.engine.course import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.events import SoundKeeper
 from amt_stream.frames import Event
+from amt_stream.importing import import_ahead
 from amt_stream.presets import Preset
 from amt_stream.resumable import SavedState
 from amt_stream.rows import AnyRows
@@ -40,6 +41,7 @@ def metered_input(args: argparse.Namespace, preset: Preset, **how: Any) -> Input
 
     how: further arguments of `open_input`
     """
+    import_ahead("torch", "numba")
     return _input_or_demo(args, preset, how).with_uncertainty(args).with_correction(args)
 
 

@@ -12,6 +12,7 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.serialize import dumps
 
+from amt_stream.compiling import compiling
 from amt_stream.plain import plain
 
 CHECKED = "-checked"
@@ -49,13 +50,17 @@ class KernelCache(FunctionCache):
         self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base + CHECKED, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = None
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception as error:
             _say(f"a compiled kernel cannot be read, and is compiled anew: {error}")
-            return None
+        if found is None:
+            compiling.begins()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        compiling.ends()
         try:
             super().save_overload(sig, data)
         except Exception as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.calibration import Calibration, utc_now
+from amt_stream.compiling import compiling
 from amt_stream.engine.course import EngineEnded
 from amt_stream.events import SoundKeeper, keeper_in, tables_of_files
 from amt_stream.presets import Preset, load_preset
@@ -134,6 +135,7 @@ class Station:
         elif self._state not in (*RUNNING, "starting"):
             found.append(f"nothing is measured: {self._state}")
         found += [self._error] if self._error else []
+        found += [compiling.note] if self._state == "starting" and compiling.note else []
         if self._engine is not None and health is not None and self._state in RUNNING:
             found += [health.note] if health.note else []
             if health.device_state != "running":

@@ -33,6 +33,7 @@ from amt_monitor.top_bar import TopBar, clock, plain_label
 from amt_monitor.tray import Tray
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_stream.calibration import in_words, reminder_of
+from amt_stream.compiling import compiling
 from amt_stream.contract import takes_pascal
 from amt_stream.plain import plain
 
@@ -43,10 +44,7 @@ if TYPE_CHECKING:
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
 LOST, FAILED = 3, 1
 UNDONE = "Readings were reset. For 10 s, Undo or Ctrl+Z counts them again."
-STARTING = (
-    "The models are being made ready.\n"
-    "The first time after an installation they are compiled, which takes about a minute."
-)
+STARTING = "The models are being made ready."
 
 TOO_SLOW = "; measure with fewer models, or close other programs"
 """What to do where the engine's own remedies are told."""
@@ -473,7 +471,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self.bar.elapsed.setText(clock(measurement.measured_s))
         if engine is None:
             self.status.setText(measurement.state)
-            self.waiting.setText(STARTING if measurement.busy else "Nothing is measured.")
+            starting = "\n".join(filter(None, (STARTING, compiling.note)))
+            self.waiting.setText(starting if measurement.busy else "Nothing is measured.")
             return
         made_of = measurement.made_of
         if measurement.measuring and made_of.device is None and made_of.file is None:

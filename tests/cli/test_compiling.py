@@ -1,32 +1,77 @@
-"""What is said of a start that compiles."""
+"""What is said of a start that compiles, and the sound that comes meanwhile."""
 
+import contextlib
+import os
+import sqlite3
+import subprocess
 import sys
+import time
+from datetime import datetime
 
-import numba
+import numpy as np
 import pytest
-from numba.core.event import _registered, install_listener
+import soundfile
 
-from amt_stream.cli.compiling import WORDS, Compiling, say_when_compiling
+from amt_stream.cli.compiling import say_when_compiling
+from amt_stream.compiling import WORDS, Compiling, compiling
 
 
 @pytest.mark.parametrize(("patience_s", "times"), [(0.0, 1), (1e-9, 1), (1000.0, 0)])
-def test_it_is_said_once_where_it_takes_its_time(capsys, patience_s, times):
-    with install_listener("numba:compile", Compiling(patience_s)):
-        for _ in range(3):
-            assert numba.njit(lambda x: x + 1)(1) == 2
-    assert capsys.readouterr().err == f"amt-stream: {WORDS}\n" * times
+def test_it_is_said_once_where_it_takes_its_time(patience_s, times):
+    said, one = [], Compiling(patience_s)
+    one.have_said(said.append)
+    assert not one.note
+    for _ in range(3):
+        one.begins()
+        one.begins()  # one that it calls
+        time.sleep(0.001)
+        one.ends()
+        assert one.note == (WORDS if times else "")
+        one.ends()
+    assert said == [WORDS] * times
 
 
-@pytest.mark.parametrize("seen", [True, False])
-def test_a_command_that_makes_models_says_so_on_a_terminal(said, monkeypatch, seen):
+def test_a_command_that_makes_models_has_it_said(said, monkeypatch):
+    told = []
+    monkeypatch.setattr(compiling, "have_said", told.append)
     say_when_compiling.cache_clear()
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: seen)
-    listeners = [*_registered["numba:compile"]]
-    asked = ("meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv")
     try:
+        asked = ("meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv")
         assert said(*asked, "--model", "spl")[0] == 0
-        new = [one for one in _registered["numba:compile"] if one not in listeners]
-        assert [type(one) for one in new] == [Compiling] * seen
+        assert [one.__name__ for one in told] == ["say"]
     finally:
-        _registered["numba:compile"][:] = listeners
         say_when_compiling.cache_clear()
+
+
+def test_a_microphone_is_heard_while_its_models_are_compiled(playing, tmp_path):
+    """The first start of all: it says what takes so long, and nothing is missing."""
+    sound = tmp_path / "noise.wav"
+    rng = np.random.default_rng(5)
+    played = (0.1 * rng.standard_normal((60 * 48000, 2))).astype(np.float32)
+    soundfile.write(sound, played, 48000, subtype="FLOAT")
+    log, empty = tmp_path / "log", tmp_path / "kernels"
+    meter = ["meter", "-d", "virtual_mic", "--quiet", "--log", str(log), "--log-sound", "wav"]
+    with playing(sound):
+        time.sleep(0.5)
+        began = time.time()
+        done = subprocess.run(
+            [sys.executable, "-m", "amt_stream", *meter, "--model", "spl", "--duration", "2"],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(empty)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        took_s = time.time() - began
+    assert done.stderr.count(WORDS) == 1
+    assert "0 samples lost" in done.stderr
+    with contextlib.closing(sqlite3.connect(log / "rows.sqlite")) as rows:
+        utc, sample = zip(*rows.execute("SELECT utc, sample FROM rows"), strict=True)
+    # It heard from its first seconds on, and was compiling when what it heard was over.
+    first_s = datetime.fromisoformat(utc[0]).timestamp() - began
+    assert 0 < first_s + 2 < took_s
+    assert [*sample] == [*range(0, 96_001, sample[1])]
+    (path,) = log.glob("*.wav")
+    heard, _ = soundfile.read(path, dtype="float32")
+    assert len(heard) >= 96_000
+    (at,) = np.flatnonzero((played == heard[0]).all(-1))
+    np.testing.assert_array_equal(heard, played[at : at + len(heard)])

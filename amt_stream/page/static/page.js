@@ -185,7 +185,7 @@ connection.addEventListener("state", ({ detail: state }) => {
   const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
   const load = health ? [`load ${Math.round(100 * health.load)} %`] : [];
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
-  at("note").textContent = [state.error, ...(waiting ? state.why : []), health ? health.note : "", ...load, ...lost, ...logs].filter(Boolean).join(" · ");
+  at("note").textContent = [state.error, ...(waiting || state.state === "starting" ? state.why : []), health ? health.note : "", ...load, ...lost, ...logs].filter(Boolean).join(" · ");
 });
 
 connection.addEventListener("event", ({ detail: event }) => {
