@@ -8,10 +8,12 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 from torch.utils.hooks import BackwardHook
 
-EVERYWHERE = (torch_module._global_forward_pre_hooks, torch_module._global_forward_hooks)
-"""Forward hooks of all modules there are; torch changes these dicts in place."""
+# Hooks of all modules there are; torch changes these dicts in place.
+_BEFORE, _AFTER = torch_module._global_forward_pre_hooks, torch_module._global_forward_hooks
+_BACK, _BACK_PRE = torch_module._global_backward_hooks, torch_module._global_backward_pre_hooks
 
-_BACKWARD = (torch_module._global_backward_pre_hooks, torch_module._global_backward_hooks)
+EVERYWHERE = (_BEFORE, _AFTER)
+"""Forward hooks of all modules."""
 
 
 def hooked(module: nn.Module) -> bool:
@@ -21,17 +23,17 @@ def hooked(module: nn.Module) -> bool:
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks
-        or EVERYWHERE[0]
-        or EVERYWHERE[1]
-        or _BACKWARD[0]
-        or _BACKWARD[1]
+        or _BEFORE
+        or _AFTER
+        or _BACK
+        or _BACK_PRE
     )
 
 
 def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> Any:
     """`step(x)` with the hooks of `module` before and after it, as torch runs them."""
-    before = {**EVERYWHERE[0], **module._forward_pre_hooks}
-    after = {**EVERYWHERE[1], **module._forward_hooks}
+    before = {**_BEFORE, **module._forward_pre_hooks}
+    after = {**_AFTER, **module._forward_hooks}
     named = {*torch_module._global_forward_hooks_with_kwargs, *module._forward_hooks_with_kwargs}
     args: tuple[Any, ...] = (x,)
     kwargs: dict[str, Any] = {}
