@@ -5,6 +5,7 @@ from . import calibrator as calibrator
 from . import catalog as catalog
 from . import checkpoints as checkpoints
 from . import cli as cli
+from . import clock as clock
 from . import common as common
 from . import comparing as comparing
 from . import compose as compose

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import reduce
 from math import ceil, lcm
 from numbers import Integral
-from typing import Any, Never
+from typing import Any, Generic, Never
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from amt_stream.streaming import (
     Stage,
     State,
     Stream,
+    Y_co,
     joined,
     map_fields,
     output,
@@ -386,7 +387,7 @@ class Delay(Stage):
         return y, {"past": joined.narrow(self.time_dim, length, self.samples)}
 
 
-class Rebuffer(nn.Module):
+class Rebuffer(nn.Module, Generic[Y_co]):
     """The door of a `Stream`: takes chunks of any length, calls it with whole blocks.
 
     `push` feeds the stream exactly `blocks` blocks at a time and keeps the remainder in buffers, so
@@ -396,7 +397,7 @@ class Rebuffer(nn.Module):
     held: Tensor
     count: Tensor
 
-    def __init__(self, live: Stream, blocks: int = 1) -> None:
+    def __init__(self, live: Stream[Y_co], blocks: int = 1) -> None:
         super().__init__()
         if not isinstance(live, Stream):
             raise TypeError(
@@ -411,7 +412,7 @@ class Rebuffer(nn.Module):
             self.register_buffer("held", live.stage.state_like("", shape).to(live.heard_on))
             self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
-    def push(self, chunk: Tensor) -> Any:
+    def push(self, chunk: Tensor) -> Y_co | None:
         """Joined output of the blocks that `chunk` completes, or None where it completes none."""
         stage, dim = self.live.stage, self.live.stage.time_dim
         x = stage.converted(chunk)
@@ -437,7 +438,7 @@ class Rebuffer(nn.Module):
         with one_thread(x):
             return joined(*outputs, dims=stage.out_time_dim)
 
-    def flush(self) -> Any:
+    def flush(self) -> Y_co | None:
         """What is still inside: output after `latency` of zeros, the last block filled with zeros.
 
         An input of n samples has then given ceil((n + latency) * ratio) outputs in all. Reset

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import torch
@@ -25,13 +25,20 @@ Sizes = int | tuple[int, ...] | range | None
 """Lengths that an axis may have: one, some, a range without end, or None for any."""
 
 
-Output = TypeVar("Output", bound=type)
+Kind = TypeVar("Kind", bound=type)
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
+
+    Y_co = _TypeVar("Y_co", covariant=True, default=Any)
+else:
+    Y_co = TypeVar("Y_co", covariant=True)
 
 # Whether for any device: asked once a block, and sooner told than for one.
 _autocast = torch._C._is_any_autocast_enabled
 
 
-def output(kind: Output, name: str = "") -> Output:
+def output(kind: Kind, name: str = "") -> Kind:
     """Decorator of a NamedTuple that a stage gives: `torch.export.save` then knows it by name."""
     _register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
     return kind
@@ -426,7 +433,7 @@ class Pointwise(Stage):
     def initial_state(self, shape: Shape) -> State:
         return {}
 
-    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         return self.transform(x), state
 
     def forward(self, x: Tensor) -> Any:
@@ -463,7 +470,19 @@ def refuse_no_stage(taker: str, given: Any) -> None:
     raise TypeError(f"{taker} takes a Stage, given {type(given).__name__}: {remedy}")
 
 
-class Stream(Checkpointed):
+class Step(Protocol[Y_co]):
+    """Type of `step` where outputs are of one type: `step: Step[T]` in a class that inherits it."""
+
+    def __call__(self, x: Tensor, state: State) -> tuple[Y_co, State]: ...
+
+
+class Gives(Protocol[Y_co]):
+    """A stage whose outputs are of one type, as a type checker knows it."""
+
+    def step(self, x: Tensor, state: State, /) -> tuple[Y_co, State]: ...
+
+
+class Stream(Checkpointed, Generic[Y_co]):
     """A running stage: `live = Stream(stage, shape); y = live(block)`.
 
     `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
@@ -475,7 +494,13 @@ class Stream(Checkpointed):
 
     _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes
 
-    def __init__(self, stage: Stage, shape: Sequence[int]) -> None:
+    stage: Stage
+
+    if TYPE_CHECKING:  # what torch's own `__call__` gives, it does not say
+
+        def __call__(self, block: Tensor) -> Y_co: ...
+
+    def __init__(self, stage: Gives[Y_co], shape: Sequence[int]) -> None:
         super().__init__()
         refuse_no_stage("Stream", stage)
         if not isinstance(shape, Sequence):
@@ -483,7 +508,7 @@ class Stream(Checkpointed):
                 f"Stream of {type(stage).__name__} takes a shape without time, given {shape!r}: "
                 "give a sequence, such as (1, 2)"
             )
-        self.stage = stage
+        self.stage = stage = cast(Stage, stage)
         self.shape = tuple(shape)
         stage.check_shape(self.shape)
         # A tensor made in inference mode could never be saved for backward or updated outside it.

@@ -26,6 +26,21 @@ REFUSED = {  # what a program may get wrong: the sort of error that mypy has to 
     'sone_to_phon("loud")': "type-var",
     "f2erb(1000.0).item()": "attr-defined",  # a float in, a float out
     'measure("x.wav", modles="spl")': "call-overload",
+    "Stream(Moore2016(), (1, 2))(block).loudness": "attr-defined",
+    "Rebuffer(Stream(Moore2016(), (1, 2))).push(block).ltl": "union-attr",  # it may be None
+    'for row in measure("x.wav").rows: row["ltl_phon"].items()': "union-attr",
+    "RowSink(lambda row: row.ltl_phon)": "attr-defined",
+}
+SEEN = {  # what a type checker says of what a stream and rows give
+    "Stream(Moore2016(), (1, 2))(block).ltl": "torch._tensor.Tensor",
+    "Moore2016()(block).stl": "torch._tensor.Tensor",
+    "Stream(Glasberg2002(), (1, 2))(block).ltl": "torch._tensor.Tensor",
+    "Stream(ZwickerTimeVarying(), (2,))(block).n": "torch._tensor.Tensor",
+    "Stream(ModulationSpectrum(16000), (2,))(block).rms": "torch._tensor.Tensor",
+    "Stream(Dau1997(16000), (2,))(block)": "torch._tensor.Tensor",
+    "Stream(Gain(2.0), (2,))(block)": "torch._tensor.Tensor",
+    "Stream(SoundLevel(48000), (2,))(block).power": "torch._tensor.Tensor",
+    'next(iter(measure("x.wav").rows))': "dict[str, str | float | None]",
 }
 
 STRICT = [  # what `mypy --strict` adds; said file by file, all others are as `make lint` left them
@@ -94,13 +109,17 @@ def test_a_type_checker_sees_the_names(tmp_path):
     public = [(package, name) for package in PACKAGES for name in stub(package)]
     lines = [f"from {package} import {name} as n{i}" for i, (package, name) in enumerate(public)]
     lines += [f"reveal_type(n{i})" for i in range(len(public))]
-    (tmp_path / "every_name.py").write_text("\n".join(lines))
     head = [
         "from amt_stream import Calibration, Engine, Moore2016, SignalSource, Stream",
-        "from amt_stream import f2erb, measure",
-        "from amt_stream.engine import Tone",
+        "from amt_stream import Dau1997, Gain, Glasberg2002, ModulationSpectrum, SoundLevel",
+        "from amt_stream import Rebuffer, ZwickerTimeVarying, f2erb, measure",
+        "from amt_stream.engine import RowSink, Tone",
         "from amt_stream.scales import sone_to_phon",
+        "from torch import Tensor",
+        "block = Tensor()",
     ]
+    lines += [*head, *(f"reveal_type({text})" for text in SEEN)]
+    (tmp_path / "every_name.py").write_text("\n".join(lines))
     (tmp_path / "wrong.py").write_text("\n".join([*head, *REFUSED]))
     files = [*EXAMPLES, tmp_path / "every_name.py", tmp_path / "wrong.py"]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -119,8 +138,12 @@ def test_a_type_checker_sees_the_names(tmp_path):
     )
     told = done.stdout.splitlines()
     revealed = [line for line in told if "note: Revealed type is" in line]
-    untyped = [public[i] for i, line in enumerate(revealed) if line.endswith('is "Any"')]
-    assert (len(revealed), untyped) == (len(public), []), done.stdout + done.stderr
+    seen = [line.split('"')[1] for line in revealed[len(public) :]]
+    assert seen == list(SEEN.values()), done.stdout
+    untyped = [
+        public[i] for i, line in enumerate(revealed[: len(public)]) if line.endswith('is "Any"')
+    ]
+    assert (len(revealed), untyped) == (len(public) + len(SEEN), []), done.stdout + done.stderr
     errors = [line for line in told if re.match(r"[^:]+:\d+: error: ", line)]
     wrong = {int(line.split(":")[1]): line for line in errors if "wrong.py" in line}
     for number, (text, code) in enumerate(REFUSED.items(), start=len(head) + 1):

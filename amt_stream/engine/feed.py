@@ -21,7 +21,7 @@ from amt_stream.rows import (
     choose,
     columns_of,
 )
-from amt_stream.rows.block import ROW
+from amt_stream.rows.block import ROW, Cell
 from amt_stream.streaming import Stage
 
 WAIT_S = 0.1
@@ -206,7 +206,7 @@ class RowSink:
 
     def __init__(
         self,
-        function: Callable[[dict[str, Any]], Any],
+        function: Callable[[dict[str, Cell]], object],
         step_ms: int = 100,
         columns: Sequence[str] | None = None,
         limits: Sequence[Limit] = (),

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from amt_stream.compose import Chain
 from amt_stream.stages.modulation import ModulationFilterbank
-from amt_stream.streaming import Stage
+from amt_stream.streaming import Stage, Step
 
 Arguments = Mapping[str, Any] | None
 """Arguments of a stage that replace those which a model gives it."""
@@ -21,6 +21,8 @@ class AuditoryModel(Chain):
     documents, and with `return_stages` also a dict of what the stages on the way gave. A stream
     gives no such dict: `register_forward_hook` on a stage shows each of its blocks.
     """
+
+    step: Step[Tensor]
 
     _shown: ClassVar[dict[str, str]]
     """Key in that dict of each stage that is in it."""

@@ -1,5 +1,6 @@
 """Time-varying loudness after Glasberg & Moore (2002), calibrated with ANSI S3.4-2007."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ from amt_stream.scales import sone_to_phon
 from amt_stream.stages.ear import Field, Phase, ear_gain_db
 from amt_stream.stages.excitation import Accuracy, Excitation
 from amt_stream.stages.integration import FRAME_RATE, LONG_TERM_2002
-from amt_stream.stages.loudness import MonauralLoudness
+from amt_stream.stages.loudness import Glasberg2002Output, MonauralLoudness
 from amt_stream.stages.spectrum import FS, RunningSpectrum
+from amt_stream.streaming import Step
 
 CALIBRATION_DB = 3.41
 """With it 1 kHz at 40 dB in the free field reads 0.997 sone, as in ANSI S3.4-2007, Table 7."""
@@ -48,6 +50,9 @@ class Glasberg2002(FusedChain):
     >>> silence.stl_ears.shape
     torch.Size([1, 2, 100])
     """
+
+    step: Step[Glasberg2002Output]
+    __call__: Callable[..., Glasberg2002Output]
 
     fused = ByComponents
     frame_rate = FRAME_RATE

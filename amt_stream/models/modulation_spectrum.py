@@ -1,5 +1,6 @@
 """How strongly sound is modulated, by auditory band and modulation frequency, while it runs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,7 +10,13 @@ from amt_stream.compose import Chain
 from amt_stream.models.dau1997 import Dau1997
 from amt_stream.models.king2019 import King2019
 from amt_stream.stages.gain import Gain
-from amt_stream.stages.modulation_spectrum import FRAME_MS, TIME_CONSTANT, ModulationRms
+from amt_stream.stages.modulation_spectrum import (
+    FRAME_MS,
+    TIME_CONSTANT,
+    ModulationRms,
+    ModulationSpectrumOutput,
+)
+from amt_stream.streaming import Step
 
 MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 
@@ -36,6 +43,9 @@ class ModulationSpectrum(Chain):
     >>> spectrum(torch.zeros(1, 2, 16000)).rms.shape
     torch.Size([1, 2, 50, 31, 5])
     """
+
+    step: Step[ModulationSpectrumOutput]
+    __call__: Callable[..., ModulationSpectrumOutput]
 
     input_unit = "pascal"
 

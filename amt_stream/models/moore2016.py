@@ -1,14 +1,17 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
+from collections.abc import Callable
+
 from amt_stream.models.by_components import ByComponents
 from amt_stream.models.front_end import front_end
 from amt_stream.models.fused import FusedChain
 from amt_stream.stages.ear import Field, Phase
 from amt_stream.stages.excitation import Accuracy, Excitation
 from amt_stream.stages.integration import FRAME_RATE
-from amt_stream.stages.loudness import BinauralLoudness
+from amt_stream.stages.loudness import BinauralLoudness, Moore2016Output
 from amt_stream.stages.specific_loudness import Constants
 from amt_stream.stages.spectrum import FS, RunningSpectrum
+from amt_stream.streaming import Step
 
 
 class Moore2016(FusedChain):
@@ -40,6 +43,9 @@ class Moore2016(FusedChain):
     >>> silence.ltl.shape
     torch.Size([1, 100])
     """
+
+    step: Step[Moore2016Output]
+    __call__: Callable[..., Moore2016Output]
 
     fused = ByComponents
     frame_rate = FRAME_RATE

@@ -1,5 +1,6 @@
 """Loudness after Zwicker (ISO 532-1:2017): over time, and of a stationary sound."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,10 @@ from amt_stream.stages.zwicker import (
     ThirdOctaveLevels,
     ZwickerField,
     ZwickerLoudness,
+    ZwickerOutput,
     levels,
 )
-from amt_stream.streaming import Stage
+from amt_stream.streaming import Stage, Step
 
 
 class ZwickerTimeVarying(FusedChain):
@@ -41,6 +43,9 @@ class ZwickerTimeVarying(FusedChain):
     >>> loudness(torch.zeros(2, 4800)).n.shape
     torch.Size([2, 50])
     """
+
+    step: Step[ZwickerOutput]
+    __call__: Callable[..., ZwickerOutput]
 
     fused = ByBands
     frame_rate = 500

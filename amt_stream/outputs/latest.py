@@ -59,8 +59,9 @@ class LatestReadings:
             self.measured_s += len(rows) * self.rows.step_ms / 1000
         self._keep(rows)
         (self.row,) = rows.where(slice(-1, None))
-        if self.row["time_s"] >= self._summed_s + SUMMARY_S:
-            self._sum_up(self.row["time_s"])
+        time_s = float(rows["time_s"][-1])
+        if time_s >= self._summed_s + SUMMARY_S:
+            self._sum_up(time_s)
 
     def event(self, event: Event) -> None:
         """Be told of a gap, or of what to count."""

@@ -12,6 +12,9 @@ from amt_stream.limits import STATE
 from amt_stream.plain import brief
 from amt_stream.rows.words import FAULT_NAMES
 
+Cell = str | float | None
+"""What stands in a row: a number, True or False, text; None where there is nothing."""
+
 BEFORE = ("time_s", "utc", "sample")
 """Columns before the readings: the row's time, when that was, the sample of input it stands at."""
 
@@ -80,10 +83,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self._columns["time_s"])
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[dict[str, Cell]]:
         return (dict(zip(self.columns, row, strict=True)) for row in self.tuples())
 
-    def tuples(self) -> Iterator[tuple[Any, ...]]:
+    def tuples(self) -> Iterator[tuple[Cell, ...]]:
         """Each row as a tuple, its values as in a dict."""
         return zip(*(told(name, v) for name, v in self._columns.items()), strict=True)
 

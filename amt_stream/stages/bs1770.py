@@ -37,9 +37,9 @@ class BS1770Output(NamedTuple):
     true_peak, sample_peak: largest magnitude (..., channel, frame), as a fraction of full scale
     """
 
-    energy: Any
-    true_peak: Any
-    sample_peak: Any
+    energy: Tensor
+    true_peak: Tensor
+    sample_peak: Tensor
 
 
 class BS1770(Stage):
@@ -64,7 +64,7 @@ class BS1770(Stage):
     torch.Size([2, 10])
     """
 
-    out_time_dim = BS1770Output(-1, -1, -1)
+    out_time_dim = BS1770Output(-1, -1, -1)  # type: ignore[arg-type]
     keeps_double = ("sections", "weights", "filters")
     input_unit = "full scale"
     frame_rate = FRAME_RATE
@@ -127,4 +127,4 @@ class BS1770(Stage):
         return BS1770Output(energy, true_peak, sample_peak), after
 
     def out_shape(self, shape: Shape) -> Any:
-        return BS1770Output(shape[:-1], shape, shape)
+        return BS1770Output(shape[:-1], shape, shape)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ TIME_CONSTANT = 0.2
 class ModulationSpectrumOutput(NamedTuple):
     """`rms` (..., frame, band, modulation) in the units of what was measured."""
 
-    rms: Any
+    rms: Tensor
 
 
 class ModulationRms(Stage):
@@ -33,7 +33,7 @@ class ModulationRms(Stage):
     Raises ValueError where a frame would be shorter than a sample or nothing would be smoothed.
     """
 
-    out_time_dim = ModulationSpectrumOutput(-3)
+    out_time_dim = ModulationSpectrumOutput(-3)  # type: ignore[arg-type]
     fs: int
 
     def __init__(
@@ -79,4 +79,4 @@ class ModulationRms(Stage):
         return ModulationSpectrumOutput(rms), {"first": first, "second": second}
 
     def out_shape(self, shape: Shape) -> Any:
-        return ModulationSpectrumOutput(shape)
+        return ModulationSpectrumOutput(shape)  # type: ignore[arg-type]

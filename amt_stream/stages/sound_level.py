@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -49,12 +49,12 @@ class SoundLevelOutput(NamedTuple):
     peak: frequency-weighted peak in pascal, between samples too (..., weighted, frame)
     """
 
-    mean_square: Any
-    power: Any
-    highest: Any
-    lowest: Any
-    impulse: Any
-    peak: Any
+    mean_square: Tensor
+    power: Tensor
+    highest: Tensor
+    lowest: Tensor
+    impulse: Tensor
+    peak: Tensor
 
 
 class SoundLevel(Stage):
@@ -80,7 +80,7 @@ class SoundLevel(Stage):
     torch.Size([2, 9, 10])
     """
 
-    out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1, -1)
+    out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1, -1)  # type: ignore[arg-type]
     keeps_double = ("coefficients", "past")
     input_unit = "pascal"
     frame_rate = FRAME_RATE
@@ -126,7 +126,7 @@ class SoundLevel(Stage):
 
     def out_shape(self, shape: Shape) -> SoundLevelOutput:
         weighted, timed = (*shape, WEIGHTINGS), (*shape, LEVELS)
-        return SoundLevelOutput(weighted, timed, timed, timed, weighted, weighted)
+        return SoundLevelOutput(weighted, timed, timed, timed, weighted, weighted)  # type: ignore[arg-type]
 
 
 def frequency_weightings(fs: int) -> tuple[np.ndarray, np.ndarray, float]:
