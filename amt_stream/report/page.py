@@ -1,9 +1,10 @@
 """The page itself: HTML of plain tables, which browsers and Qt's documents lay out alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from html import escape
 from itertools import zip_longest
+from typing import Any, cast
 
 from amt_stream.calibration import utc_now
 from amt_stream.clock import DAY_S
@@ -269,7 +270,7 @@ def _intervals(table: IntervalTable, clock: Clock) -> str:
         for _, sign, unit in known
     )
     lines = []
-    for row in table.rows:
+    for row in cast(Iterable[dict[str, Any]], table.rows):  # whose columns are known here
         cells = "".join(
             f'<td class="number">{_e(reading_text(name, row[name]))}</td>' for name, *_ in known
         )
