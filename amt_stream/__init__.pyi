@@ -32,6 +32,7 @@ from . import models as models
 from . import norms as norms
 from . import outputs as outputs
 from . import page as page
+from . import parts as parts
 from . import plain as plain
 from . import pointwise as pointwise
 from . import presets as presets

@@ -43,6 +43,7 @@ CLI_RANK += [
     "bench",
     "replay",
     "verify",
+    "mark",
     "report",
     "compare",
     "lden",

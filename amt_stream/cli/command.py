@@ -161,6 +161,13 @@ COMMANDS = {
         "amt_stream.cli.lden:run_lden",
         options.lden_options,
     ),
+    "mark": Command(
+        "put a mark into a log that is being written",
+        "Put a mark with a text of yours into the log of a meter that runs, such as one that shows "
+        "nothing (--quiet). The mark stands at the moment when it is typed, within a second.",
+        "amt_stream.cli.mark:run_mark",
+        options.mark_options,
+    ),
     "verify": Command(
         "say whether a session is as it was written",
         "Compare what a session's folder holds with the hashes that were written beside it: says "

@@ -173,7 +173,7 @@ def make_engine(
             log.close()
         raise Mistake(error) from error
     for sink in sinks:
-        if isinstance(sink, SoundKeeper):
+        if isinstance(sink, SoundKeeper | SessionLog):
             sink.tell = partial(_tell_in_time, engine)
     return engine
 

@@ -747,6 +747,12 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def mark_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `mark`."""
+    parser.add_argument("session", metavar="LOG", help="the folder that --log named")
+    parser.add_argument("text", metavar="TEXT", help="what happened, such as 'door slams'")
+
+
 def verify_options(parser: argparse.ArgumentParser) -> None:
     """Those of `verify`."""
     parser.add_argument("session", metavar="SESSION", help="the folder that --log named")

@@ -148,6 +148,7 @@ class TerminalMeter(Generic[Shown]):
         self._paused = self._stopped = self._quit = self._listed = False
         self._frozen: Shown | None = None
         self._note: str | None = None
+        self._unnamed = ""
         self._marked: Frames | None = None
         self._keeper = keeper_in(engine.sinks)
         self._told = ""
@@ -210,7 +211,7 @@ class TerminalMeter(Generic[Shown]):
         """Keep this moment, and ask for a note of it: keys go to it until it is entered."""
         self._marked = self._engine.history.latest
         count = sum(event.kind == "mark" for event in self._engine.events) + 1
-        self._note = f"mark {count}"
+        self._note, self._unnamed = "", f"mark {count}"
 
     def log(self) -> None:
         """Log from here on, or no more."""
@@ -346,11 +347,12 @@ class TerminalMeter(Generic[Shown]):
 
     def _write_note(self, key: str, note: str) -> None:
         if key in "\r\n":
+            text = note or self._unnamed
             if self._marked is None:
-                self._engine.mark(note)
+                self._engine.mark(text)
             else:
-                self._engine.tell_event(self._marked.moment("mark", note))
-            self._told = f"marked: {note}"
+                self._engine.tell_event(self._marked.moment("mark", text))
+            self._told = f"marked: {text}"
         if key in ("\r", "\n", ESCAPE):
             self._note = None
         elif key in "\b\x7f":
@@ -382,7 +384,8 @@ class TerminalMeter(Generic[Shown]):
             lines = keys_screen()
         if self._note is not None:
             # On the last line of the screen, whatever is above it.
-            asked = f"{BOLD}note{PLAIN} {plain(self._note)}_   (enter keeps it, escape does not)"
+            text = plain(self._note) or f"{self._unnamed}, or type a note: "
+            asked = f"{BOLD}note{PLAIN} {text}_   (enter keeps it, escape does not)"
             lines = [*lines[: size.lines - 2], asked]
         lines = shortened(lines, size.columns, size.lines - 1)
         text = "".join(f"{fitted(line, size.columns)}{CLEAR_LINE}\r\n" for line in lines)

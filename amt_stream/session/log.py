@@ -29,6 +29,7 @@ from amt_stream.rows import AnyRows, Rows
 from amt_stream.session.database import Database
 from amt_stream.session.files import SessionError
 from amt_stream.session.folder import SUMMARY, Folder
+from amt_stream.session.marks import forget_marks, marks_in
 from amt_stream.session.parquet import ParquetParts
 from amt_stream.session.parts import MakeHeader, Store, TextParts, Told
 from amt_stream.session.reading import Session
@@ -103,6 +104,9 @@ class SessionLog:
         from there, and `engine_state` is what `Engine(resume=)` takes. Rows that the folder has
         from after it stay, and are not written again
 
+    tell: what is called with the marks of other processes (`marks.mark`), such as
+        `Engine.tell_event`, which tells all sinks; by default they are in this log alone
+
     A snapshot of engine and table replaces the one before about once a second, and at the end,
     when all that came before it is on the disk. A run without `resume` begins anew, and the
     snapshot of the one before is gone.
@@ -129,10 +133,13 @@ class SessionLog:
         self.done = threading.Event()
         self.dropped = 0
         self.engine_state: SavedState | None = None
+        self._heard: Frames | None = None
         self._saved: Saved | None = None
+        self.tell: Callable[[Event], None] = lambda event: self._put(Told(event))
         self._written_to, self._intervals_to_s = -1, -math.inf
         self._host = socket.gethostname()
         self.folder = Folder(path, private=self.keeps_sound)
+        forget_marks(self.path)
         self._store: Store
         try:
             if resume:
@@ -185,6 +192,7 @@ class SessionLog:
 
     def __call__(self, frames: Frames) -> None:
         """Keep the rows, and intervals, that these frames complete [sink-thread]."""
+        self._heard = frames
         self._keep(self.table.rows(frames))
         self._keep_intervals()
         if self.table.rows.covered:
@@ -351,6 +359,8 @@ class SessionLog:
                     self._changed.wait_for(lambda: self._ending, pause)
                     ending = self._ending
                 self._try(self._write)
+                if not ending:
+                    self._try(self._take_marks)
             self._try(self._sum_up)
             left = self._waiting.count + self._at_store
             if self._trouble and left:
@@ -365,6 +375,13 @@ class SessionLog:
                 self._closed = True
                 self._changed.notify_all()
             self.folder.close()
+
+    def _take_marks(self) -> None:
+        """Tell everybody of the marks that other processes have left in the folder."""
+        if self._heard is None:
+            return
+        for text in marks_in(self.path):
+            self.tell(self._heard.moment("mark", text))
 
     def _try(self, act: Callable[[], None]) -> None:
         """Do something that the disk may refuse, and say so; what is gone is made anew first."""

@@ -1,10 +1,12 @@
 """`meter --log` beside whatever else it shows, and `verify`."""
 
 import json
+import signal
+import time
 
 import pytest
 
-from amt_stream.session import Session
+from amt_stream.session import Session, verify
 
 WANTED = ["meter", "--source", "demo", "--fast", "--duration", "1", "--model", "spl"]
 
@@ -91,3 +93,24 @@ def test_no_demo_sound_is_logged_unasked(run, nothing_to_hear):
     done = run("meter", "--quiet", "--log", "night", "--no-wait", **nothing_to_hear)
     assert done.status != 0
     assert "demo" in done.lines[-1]
+
+
+def test_a_mark_goes_into_a_log_that_is_written(begin, run, tmp_path):
+    night = tmp_path / "night"
+    refused = run("mark", "night", "too early")
+    assert (refused.status, refused.lines) == (
+        1,
+        ["amt-stream: no meter writes night: a mark goes into a log that is written"],
+    )
+    call = ["meter", "--source", "demo", "--model", "spl", "--log", "night", "--quiet"]
+    with begin(*call) as meter:
+        give_up = time.monotonic() + 30
+        while not (night / "rows.sqlite").exists():
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        done = run("mark", "night", "door slams")
+        assert (done.status, done.lines) == (0, ["amt-stream: marked: door slams"])
+        meter.send_signal(signal.SIGINT)
+    assert [e.text for e in Session(night).events() if e.kind == "mark"] == ["door slams"]
+    assert verify(night).word == "intact"
+    assert not list(night.glob(".*"))
