@@ -82,6 +82,12 @@ def test_a_reset_is_undone_with_those_before_it(frames):
     assert again == told
 
 
+def test_a_reset_within_the_rise_is_undone(frames):
+    *_, told = rows_with(frames, [])
+    *_, again = rows_with(frames, [at("cleared", 0.3), at("restored", 0.9)])
+    assert again == told
+
+
 def test_what_is_too_long_ago_is_not_kept(frames):
     source = SignalSource(SOUND, FS, duration=14.0, paced=False)
     found = []
