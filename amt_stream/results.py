@@ -313,6 +313,11 @@ def read_results(
         raise ResultsError(
             f"{path} has a row for each cell of a spectrum: give results of a model with readings"
         )
+    interval = header.get("interval", {})
+    if isinstance(interval, dict) and interval and "columns" not in interval:
+        raise ResultsError(
+            f"{path} holds a table of intervals and no rows: give the log, or a file of rows"
+        )
     _refuse_row(path, header["source"].get("rows", {}), row)
     limited = {one["column"] for one in header.get("limits", ())}
     names = [
@@ -496,8 +501,13 @@ class _Log:
             yield from self._session.rows(run)
 
     def intervals(self) -> Iterator[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         for run in self._runs:
-            yield from self._session.intervals(run)
+            own = self._session.intervals(run)
+            if own and found:  # an interval that a run left off goes on in the run that resumes it
+                found = [one for one in found if one["end_s"] <= own[0]["time_s"]]
+            found += own
+        return iter(found)
 
     @property
     def summary(self) -> Mapping[str, Any]:

@@ -247,6 +247,9 @@ class Intervals(Resumable):
         long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
         short = end.time_s - begin.time_s < SHORT * long_s
         values = {name: value for one in told for name, value in one.items()}
+        # A model hears on after the end of the sound.
+        left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
+        values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))
         utc_s = None if self._elapsed else begin.utc_s
         row = {
             "time_s": round(begin.time_s, 6),

@@ -69,3 +69,12 @@ def test_a_row_an_hour_and_a_part_as_a_clock_tells_it(said, sound, tmp_path):
     assert said(*typed, "--from", "0m1s", "--to", "2s")[0] == 0
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()[1:-1]]
     assert (rows[0]["time_s"], rows[-1]["time_s"]) == (1.0, 2.0)
+
+
+def test_a_table_of_intervals_is_no_file_of_rows(said, sound):
+    typed = ["analyze", sound, "--model", "spl", "--interval", "2s", "--out", "table.csv"]
+    assert said(*typed)[0] == 0
+    for command in ("report", "lden"):
+        status, _, err = said(command, "table.csv")
+        assert status == 1
+        assert "holds a table of intervals and no rows" in err

@@ -7,8 +7,11 @@ import sqlite3
 import pytest
 
 from amt_stream.clock import Interval
+from amt_stream.frames import Snapshot
 from amt_stream.presets import Preset
+from amt_stream.results import read_results
 from amt_stream.session import Session, SessionLog, verify
+from amt_stream.session.snapshot import SNAPSHOT
 from amt_stream.table import Sound, Table
 from tests.session.conftest import FS, HOUR, LOUD
 
@@ -89,22 +92,27 @@ def test_intervals_as_text_say_what_they_are(night):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_log_that_was_broken_off_goes_on_with_its_intervals(at, tmp_path, format):
-    frames = at(lambda time_s: HOUR + time_s)
-    first = table_of()
-    with SessionLog(tmp_path / "night", first, format=format) as log:
-        for one in frames[:230]:
+@pytest.mark.parametrize("ends", ["in order", "at once"])
+def test_a_log_that_is_resumed_has_each_interval_once(at, tmp_path, format, ends, until):
+    """Whether the first run ended, with a partial interval, or wrote one after its snapshot."""
+    frames, folder = at(lambda time_s: HOUR + time_s), tmp_path / "night"
+    whole = table_of()
+    for one in frames:
+        whole.rows(one)
+    with SessionLog(folder, table_of(), format=format) as log:
+        for one in frames[:280]:
             log(one)
-        saved = first.rows.state_dict()
-        for one in frames[230:320]:
+        log.snapshot(Snapshot(280 * 480, HOUR + 2.8, {"x": 0}))
+        until((folder / SNAPSHOT).exists)
+        for one in frames[280:330]:
             log(one)
-    # Closed by hand, the last one is partial.
-    assert [row["end_s"] for row in Session(tmp_path / "night").intervals()] == [1, 2, 3]
-    again = table_of()
-    again.rows.load_state_dict(saved)
-    with SessionLog(tmp_path / "more", again, format=format) as log:
-        log._intervals_to_s = Session(tmp_path / "night").last_interval_s(1)
-        for one in frames[230:]:
+        if ends == "in order":
+            log.ended(3.3)
+    with SessionLog(folder, table_of(), format=format, resume=True) as log:
+        for one in frames[280:]:
             log(one)
         log.ended(5.0)
-    assert [row["end_s"] for row in Session(tmp_path / "more").intervals()] == [4, 5]
+    table = read_results(folder).intervals
+    assert table["end_s"].tolist() == [1, 2, 3, 4, 5]
+    assert [*table] == [*whole.rows.intervals_ended(5.0)]
+    assert verify(folder).word == "intact"
