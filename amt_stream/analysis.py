@@ -1,9 +1,10 @@
 """Frames of whole sounds, of files in little memory however long they are."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ from amt_stream.streaming import Stage
 
 BLOCK_MS = 100.0
 
+Measured = TypeVar("Measured", bound=Measurement)
+
 
 class InvalidSample(SourceError):
     """A sound holds something that is no sound: NaN, infinity, or a number beyond reason."""
@@ -42,6 +45,8 @@ class Recording:
     """
 
     cut_off = ""
+    begin = 0
+    """The first sample that is read."""
     _remedy = "repair the file, or have such samples read as 0 (--replace-invalid)"
 
     def __init__(
@@ -67,10 +72,19 @@ class Recording:
         for block in self._blocks():
             yield np.where(_valid(block), block, np.float32(0.0))
 
+    def between(self, begin: int, stop: int) -> Self:
+        """Samples [begin, stop) of this one, which are not looked at again."""
+        part = copy(self)
+        part.begin, part.samples = self.begin + begin, stop - begin
+        return part
+
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         """The same as it is, invalid samples included, as many as there were at first."""
         left = self.samples
-        for block in self._read(FileSource(self.path, paced=False)):
+        file = FileSource(self.path, paced=False)
+        if self.begin:
+            file.seek(self.begin)
+        for block in self._read(file):
             yield block[:left]
             left -= len(block)
             if left <= 0:
@@ -144,6 +158,11 @@ class ArrayRecording(Recording):
         self._choose(channels, self._x.shape[1], most)
         self._check(self._blocks(), replace_invalid)
 
+    def between(self, begin: int, stop: int) -> Self:
+        part = super().between(begin, stop)
+        part._x, part.begin = self._x[begin:stop], 0
+        return part
+
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         for at in range(0, len(self._x), self.fs):
             yield as_block(self._x[at : at + self.fs, self._pick], len(self.channels))
@@ -206,19 +225,42 @@ def analyze(
     first sample was, where that is known.
     """
     models = model if isinstance(model, Mapping) else {"": model}
-    heard = len(recording.channels)
     arrived: list[Frames] = []
-    measurements = [
-        Measurement(
+    measurements: list[Measurement] = measurements_of(
+        recording, models, calibration, arrived.append, began_utc_s
+    )
+    yield from frames_of(recording, measurements, arrived, tail)
+
+
+def measurements_of(
+    recording: Recording,
+    models: Mapping[str, Stage],
+    calibration: Calibration | Sequence[Calibration],
+    emit: Callable[[Frames], None],
+    began_utc_s: float = math.nan,
+    begin: int = 0,
+    kind: type[Measured] = Measurement,  # type: ignore[assignment]
+) -> list[Measured]:
+    """A measurement of each model on a recording, from the sample `begin` on."""
+    heard = len(recording.channels)
+    return [
+        kind(
             _ready(one, recording.fs, heard),
             [Listener(slice(0, heard), heard, calibration)],
-            emit=arrived.append,
+            emit=emit,
             epoch=lambda audio_s: began_utc_s,
             model_changed=lambda ready: None,
             name=name,
+            begin=begin,
         )
         for name, one in models.items()
     ]
+
+
+def frames_of(
+    recording: Recording, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
+) -> Iterator[Frames]:
+    """What measurements that emit to `arrived` make of a recording; `tail` as of `analyze`."""
     for block in recording.blocks():
         with torch.inference_mode():
             for measurement in measurements:

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -26,15 +26,23 @@ class WorkerLost(RuntimeError):
         )
 
 
-def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) -> Iterator[Found]:
+def refuse_jobs(jobs: Any) -> None:
+    """Raise ValueError for what is no number of processes."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
+
+
+def each(
+    function: Callable[[Item], Found], items: Sequence[Item], jobs: int, ahead: int = 0
+) -> Generator[Found]:
     """What `function` gives for each item, in their order, by so many processes at once.
 
-    With one job everything happens here. What is given and what comes back is pickled. Raises
-    WorkerLost.
+    With one job everything happens here. What is given and what comes back is pickled. `ahead` is
+    how many items more wait for a process that is done. Raises WorkerLost.
     """
     held: dict[int, Found] = {}
     told = 0
-    for place, found in as_done(function, items, jobs):
+    for place, found in as_done(function, items, jobs, ahead):
         if isinstance(found, WorkerLost):
             raise found
         held[place] = found
@@ -44,15 +52,14 @@ def each(function: Callable[[Item], Found], items: Sequence[Item], jobs: int) ->
 
 
 def as_done(
-    function: Callable[[Item], Found], items: Sequence[Item], jobs: int
+    function: Callable[[Item], Found], items: Sequence[Item], jobs: int, ahead: int = 0
 ) -> Iterator[tuple[int, Found | WorkerLost]]:
     """The same as soon as each is done, with its place; WorkerLost stands for what cannot be had.
 
     Where a process is lost, others take its place, and do again what was not done: one by one, so
     that no item is blamed for what another does to its process.
     """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
+    refuse_jobs(jobs)
     if min(jobs, len(items)) <= 1:
         from amt_stream.functional.threads import flushing_denormals
 
@@ -65,7 +72,7 @@ def as_done(
     running: dict[Future[Found], int] = {}
     try:
         while left or running:
-            while left and len(running) < jobs:
+            while left and len(running) < jobs + ahead:
                 alone = tries[left[-1]] > 0
                 if alone and running:
                     break

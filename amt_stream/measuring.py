@@ -293,8 +293,8 @@ def measure(
     zone: whose clock `began` and the intervals are by, such as "Europe/Berlin"; by default that of
         this computer
     device: "cpu", or "cuda", where there is one; else a RuntimeWarning says that it is the CPU
-    jobs: so many processes at once, for several paths. A script that asks for more than one guards
-        what it does with `if __name__ == "__main__":`
+    jobs: so many processes at once, for several paths or the parts of a long sound. A script that
+        asks for more than one guards what it does with `if __name__ == "__main__":`
 
     Raises SourceError for what is no sound, and ValueError for what models and rows have not.
 
@@ -333,13 +333,11 @@ def measure(
         if fs is not None:
             raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")
         return list(each(partial(_measured_or_why, wanted=wanted), x, jobs))
-    if jobs != 1:
-        raise ValueError(f"jobs is {jobs}: it is for a list of several paths")
     with uncollected():
         from amt_stream.functional.threads import flushing_denormals
 
     with flushing_denormals():
-        return _measured(x, fs, wanted)
+        return _measured(x, fs, wanted, jobs)
 
 
 @dataclass(frozen=True)
@@ -389,9 +387,9 @@ def _measured_or_why(path: str | Path, wanted: _Wanted) -> Measured | Exception:
         return error
 
 
-def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
+def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measured:
     with uncollected():
-        from amt_stream.analysis import analyze
+        from amt_stream.split import analyze_split
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))
@@ -424,7 +422,8 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted) -> Measured:
         for name, entry in asked.items()
     }
     parts = []
-    for frames in analyze(recording, models, calibrations, wanted.began_utc_s, tail=True):
+    began = wanted.began_utc_s
+    for frames in analyze_split(recording, models, calibrations, began, preset, jobs, takes):
         for track in tracks.values():
             track.add(frames)
         parts.append(told(frames))

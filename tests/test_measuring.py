@@ -347,7 +347,7 @@ SILENCE = np.zeros(4800)
             ValueError,
             "target_lufs is nan: give a loudness in LUFS",
         ),
-        ({"x": SILENCE, "fs": FS, "jobs": 2}, ValueError, "jobs is 2: it is for a list"),
+        ({"x": SILENCE, "fs": FS, "jobs": 0}, ValueError, "jobs is 0: give a whole number"),
         (
             {"x": SILENCE, "fs": FS, "models": "bs1770", "calibration": "pascal"},
             ValueError,

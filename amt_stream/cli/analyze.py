@@ -227,7 +227,8 @@ def _outcome(args: argparse.Namespace, preset: Preset, heard: Heard | None, task
         ending.begin()  # in a process of --jobs, which has drafts too
     notes: list[str] = []
     try:
-        summary = _analyze(args, preset, task, heard or (lambda part: None), notes.append)
+        jobs = 1 if heard is None else args.jobs
+        summary = _analyze(args, preset, task, heard or (lambda part: None), notes.append, jobs)
     except (SourceError, Mistake) as error:
         return Outcome(None, str(error), tuple(notes))
     return Outcome(summary, "", tuple(notes))
@@ -255,9 +256,11 @@ def _analyze(
     task: Task,
     heard: Heard,
     note: Callable[[str], None],
+    jobs: int,
 ) -> dict[str, Any]:
-    """Write the rows of a file; gives its summary."""
-    from amt_stream.analysis import Recording, analyze
+    """Write the rows of a file, by so many processes at once; gives its summary."""
+    from amt_stream.analysis import Recording
+    from amt_stream.split import analyze_split
 
     file, target = task.file, task.target
     recording = Recording(file, task.channels, args.replace_invalid, preset.most_channels)
@@ -288,7 +291,7 @@ def _analyze(
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             writer = WRITERS[args.format](stream, header)
-        for frames in analyze(recording, models, calibrations, began, tail=True):
+        for frames in analyze_split(recording, models, calibrations, began, preset, jobs):
             rows = table.rows(frames)
             if in_intervals:
                 rows = table.rows.intervals_ended()

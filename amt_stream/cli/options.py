@@ -671,7 +671,8 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         type=number(1, 1024, "processes", whole=True),
         default=1,
         metavar="N",
-        help="analyze so many files at once (default: 1)",
+        help="use so many processes: for as many files at once, or for the parts of a long one "
+        "(default: 1)",
     )
     parser.add_argument(
         "--ray",

@@ -496,13 +496,15 @@ class Measurement(Resumable):
             if listener.starts_anew and self.wanted == self.ready.block:
                 listener.starts_anew = False
                 self._silence(row)
-        if n == self.ready.block:
-            y = self.ready.stream(self._tensor)
-        else:
-            y = self.ready.door.push(self._tensor[..., :n])  # it copies what it keeps
-        if y is not None:
+        if (y := self._run(n)) is not None:
             self._take_level()
             self._emit(y)
+
+    def _run(self, n: int) -> Any:
+        """What the model gives of the next samples, once a block is whole."""
+        if n == self.ready.block:
+            return self.ready.stream(self._tensor)
+        return self.ready.door.push(self._tensor[..., :n])  # it copies what it keeps
 
     def _pass_by(self, n: int) -> None:
         """As `_push`, without the model."""

@@ -1,0 +1,85 @@
+"""A long sound in several processes: the numbers of one piece."""
+
+import time
+
+import numpy as np
+import pytest
+import soundfile
+
+from amt_stream import measure, split
+
+FS = 48000
+
+
+def swelling(seconds, channels=2):
+    random = np.random.default_rng(7)
+    t = np.arange(round(seconds * FS)) / FS
+    swell = 0.5 + 0.4 * np.sin(2 * np.pi * 0.7 * t)[:, None]
+    return (0.05 * swell * random.standard_normal((len(t), channels))).astype(np.float32)
+
+
+def test_parts_are_bitwise_one_piece(monkeypatch, tmp_path):
+    """Of noise, to which parts run in; in silence after it long-term loudness still falls."""
+    monkeypatch.setattr(split, "RUN_IN", 0.8)
+    monkeypatch.setattr(split, "LEAST_RUN_IN_S", 0.1)
+    monkeypatch.setattr(split, "WORTH", 0.2)
+    mended = []
+    of_parts = split._Parts.__next__
+
+    def counted(parts):
+        given = of_parts(parts)
+        mended.append(parts.mended)
+        return given
+
+    monkeypatch.setattr(split._Parts, "__next__", counted)
+    x = swelling(18.0137)
+    x[round(9.4 * FS) :] = 0.0
+    soundfile.write(tmp_path / "x.wav", x, FS, "FLOAT")
+    given = {"models": "moore2016", "calibration": 100.0, "settings": {"accuracy": "coarse"}}
+    alone = measure(tmp_path / "x.wav", **given)
+    together = measure(tmp_path / "x.wav", **given, jobs=2)
+    assert len(mended) > 3
+    assert 0 < mended[-1] < len(mended)
+    assert list(together.rows) == list(alone.rows)
+    assert together.summary | {"date": ""} == alone.summary | {"date": ""}
+
+
+@pytest.mark.parametrize(
+    "models",
+    ["zwicker,bs1770", pytest.param("spl,gm2002,third_octave,spectrum", marks=pytest.mark.soak)],
+)
+def test_parts_of_other_models_agree_to_the_last_digits(monkeypatch, models):
+    monkeypatch.setattr(split, "WORTH", 0.3)
+    seconds = 20.5 if "bs1770" in models else 120.5
+    x = swelling(seconds, 1)
+    alone = measure(x, FS, models, calibration=100.0, step_ms=100)
+    together = measure(x, FS, models, calibration=100.0, step_ms=100, jobs=2)
+    assert len(together) == len(alone) == 10 * seconds + 1
+    for name in alone.columns:
+        if alone[name].dtype == np.float64:
+            np.testing.assert_allclose(together[name], alone[name], rtol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(together[name], alone[name], err_msg=name)
+
+
+def test_a_short_sound_is_one_piece(monkeypatch):
+    monkeypatch.setattr(split, "each", None)
+    assert len(measure(swelling(1.0), FS, calibration=100.0, jobs=2)) == 1001
+
+
+@pytest.mark.soak
+def test_an_hour_is_much_faster_by_two_processes(tmp_path, record):
+    part = swelling(60.0)
+    with soundfile.SoundFile(tmp_path / "hour.wav", "w", FS, 2, "PCM_16") as file:
+        for _ in range(60):
+            file.write(part)
+    took = []
+    for jobs in (1, 2):
+        began = time.monotonic()
+        found = measure(tmp_path / "hour.wav", calibration=100.0, step_ms=100, jobs=jobs)
+        took.append(time.monotonic() - began)
+        if jobs == 1:
+            alone = list(found.rows)
+    assert list(found.rows) == alone
+    record("an hour of moore2016 by two processes", f"{took[0] / took[1]:.2f} x faster")
+    assert took[0] > 1.8 * took[1]
