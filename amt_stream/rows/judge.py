@@ -105,7 +105,7 @@ class Judge(Resumable):
 
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
-    kept += ("_was_whole", "_from_s", "_paused", "_pauses")
+    kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses")
     growing: ClassVar[tuple[str, ...]] = ("_pauses",)
 
     def __init__(
@@ -120,6 +120,7 @@ class Judge(Resumable):
         self._heard_s = 0.0
         # Whether rows count, and from when on they do or do not: each a time, and 1 for a pause.
         self._paused, self._pauses = False, np.zeros((0, 2))
+        self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
         self.reset()
 
     def pause(self, paused: bool, time_s: float = -math.inf) -> None:
@@ -127,12 +128,10 @@ class Judge(Resumable):
         self._pauses = np.append(self._pauses, [[time_s, paused]], axis=0)
 
     def reset(self, time_s: float = -math.inf) -> None:
-        """Forget what was counted up to that time, and the state."""
-        self._from_s = time_s
+        """Forget what was counted up to that time, and for the rows after it the state."""
+        self._from_s, self._begins = time_s, True
         self._was_whole, self._sure_at = False, math.nan
-        self._level, self._last = GREEN, UNKNOWN
-        self._calm_s, self._calm_level = math.nan, GREEN
-        self._times = 0
+        self._last, self._times = UNKNOWN, 0
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
 
@@ -148,7 +147,11 @@ class Judge(Resumable):
         """The state of a row, as its place in STATES."""
         while len(self._pauses) and self._pauses[0, 0] < time_s - SAME_TIME_S:
             self._paused, self._pauses = bool(self._pauses[0, 1]), self._pauses[1:]
-        counts = bool(not self._paused and time_s > self._from_s + SAME_TIME_S)
+        after = bool(time_s > self._from_s + SAME_TIME_S)
+        counts = after and not self._paused
+        if after and self._begins:
+            self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
+            self._begins = False
         if not (calibrated and math.isfinite(value)):
             told = UNKNOWN if calibrated else UNCALIBRATED
         else:
@@ -160,13 +163,13 @@ class Judge(Resumable):
             if counts:
                 self._compare(time_s, signed, sure)
         self._row_s = time_s
-        self._last = told
+        self._last = told if after else self._last
         self._rows[told] += counts
         return told
 
     def _hear(self, time_s: float) -> None:
         """A value is there: the window goes on, or begins anew."""
-        if not time_s - self._known_s < max(self._window_s, self._step_s):
+        if not time_s - self._known_s < max(self._window_s, self._step_s) - SAME_TIME_S:
             # It has the time since the row before, which has no value, if there is one.
             before_s = time_s if math.isnan(self._row_s) else self._row_s
             self._began_s = max(before_s, time_s - self._step_s)

@@ -1,0 +1,357 @@
+"""Random measurements with limits, gaps, pauses, resets and kills, heard by everything that tells.
+
+`disagreements` measures one, and gives in words where the window, the terminal, the wire, the log,
+its report, the log when it was broken off, and a plain calculation over its rows tell another
+thing of a limit, a maximum or an equivalent level.
+"""
+
+import argparse
+import math
+import random
+import re
+import shutil
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from amt_monitor.limit_words import state_of, state_words
+from amt_stream.calibration import Calibration
+from amt_stream.cli.limits import EXCEEDED, judged
+from amt_stream.cli.readings_terminal import limit_words
+from amt_stream.engine import Engine, PushSource
+from amt_stream.limits import Limit
+from amt_stream.outputs import FollowedReadings, LatestReadings
+from amt_stream.presets import Preset
+from amt_stream.report.content import limit_lines, readings
+from amt_stream.report.page import report_page
+from amt_stream.report.times import Clock
+from amt_stream.results import read_results
+from amt_stream.service.publisher import Publisher
+from amt_stream.session import Session, SessionLog
+from amt_stream.table import Sound, Table
+
+FS = 48000
+BLOCK = 960
+COLUMNS = {
+    "laf_db": 0.0,
+    "lafmax_db": 0.0,
+    "laeq_db": 0.0,
+    "lcpeak_db": 0.0,
+    "l10_3s_db": 3.0,
+    "laeq_1s_db": 1.0,
+    "laeq_2s_db": 2.0,
+    "laeq_5s_db": 5.0,
+    "laeq_1min_db": 60.0,
+    "lzeq_3s_db": 3.0,
+}
+"""What has limits, and how long its window is."""
+
+FROM_ROWS = ("broken off", "judged from the rows")
+GROWING = ("lafmax_db", "laeq_db", "lcpeak_db")
+"""What goes on from reset to reset."""
+
+TOLD = ("laeq_db", "lafmax_db", "lcpeak_db", "lasmax_db", "lae_db")
+"""Maxima and equivalent levels that are compared."""
+
+
+@dataclass
+class Measured:
+    """What each of those who heard a measurement has in the end."""
+
+    folder: object
+    limits: list
+    window: FollowedReadings
+    terminal: LatestReadings
+    wire: list
+    tables: dict
+    seconds: float
+
+
+def random_limits(rng):
+    found = []
+    for column in rng.sample(list(COLUMNS), rng.randrange(2, 5)):
+        below = rng.random() < 0.15
+        threshold = round(rng.uniform(50.0, 85.0), 1)
+        warn = threshold + rng.choice((-5, -1, -0.1)) * (-1 if below else 1)
+        found.append(
+            Limit(
+                column,
+                threshold,
+                below=below,
+                amber=rng.choice((None, round(warn, 1))),
+                hysteresis=rng.choice((0.0, 0.5, 3.0)),
+                hold_s=rng.choice((0.0, 0.5, 2.3)),
+                at_end=rng.random() < 0.2,
+            )
+        )
+    return found
+
+
+def random_blocks(rng, seconds):
+    """Noise whose level jumps, and some of which is clipped: blocks of 20 ms."""
+    noise = np.random.default_rng(rng.randrange(1 << 30))
+    blocks, until, gain = round(seconds * FS / BLOCK), 0, 0.0
+    for number in range(blocks):
+        if number >= until:
+            until = number + rng.randrange(2, 60)
+            gain = rng.choice((0.0, 10 ** rng.uniform(-4.0, -1.0)))
+            clips = rng.random() < 0.05
+        block = gain * noise.standard_normal((BLOCK, 1))
+        if clips:
+            block[::7] = 1.5
+        yield block.astype(np.float32)
+
+
+def measure(seed, folder):
+    """One measurement, and what everybody was told of it."""
+    rng = random.Random(seed)
+    step_ms = rng.choice((50, 100, 125, 200, 500, 1000))
+    seconds = rng.choice((0.6, 3.0, 5.0, 8.0, 12.0))
+    limits = random_limits(rng)
+    uncalibrated = rng.random() < 0.1
+    calibration = Calibration(100.0, source="test", calibrated=not uncalibrated)
+    preset = Preset(("spl",), limits=tuple(limits))
+    models = preset.models(FS, 1)
+    sound = Sound("noise", FS, (1,), [calibration], None)
+    columns = ",".join(["laf_db", *TOLD])
+    who = ("log", "window", "terminal", "wire")
+    tables = {one: Table(preset, models, sound, step_ms, columns=columns) for one in who}
+    window = FollowedReadings(tables["window"].rows)
+    terminal = LatestReadings(tables["terminal"].rows)
+    messages = []
+    wire = Publisher(tables["wire"], messages.extend, "here")
+    format = rng.choice(("sqlite", "csv", "jsonl"))
+    log = SessionLog(folder, tables["log"], format=format)
+    source = PushSource(FS, 1, live=False)
+    sinks = [log, window, terminal, wire]
+    made = Engine(source, models, sinks, calibration=calibration, run_in="callback", ladder=())
+    paused, quiet = False, rng.random() < 0.25
+    with log, made as engine, source:
+        for block in random_blocks(rng, seconds):
+            act = 1.0 if quiet else rng.random()
+            if act < 0.01:
+                paused = not paused
+                (engine.pause if paused else engine.unpause)()
+            elif act < 0.02:
+                engine.clear()
+            elif act < 0.03 and engine.can_undo_clear():
+                engine.undo_clear()
+            elif act < 0.035:
+                engine.mark("here")
+            lost = 0 if quiet or rng.random() > 0.01 else rng.choice((7, 4800, 60000, 200000))
+            source.push(block, lost=lost)
+        source.close()
+        assert engine.wait(60), engine.error
+    told = {one.kind: one.content for one in messages if one.kind != "row"}
+    rows = [one.content for one in messages if one.kind == "row"]
+    return Measured(folder, limits, window, terminal, [rows, told], tables, seconds)
+
+
+def broken_off(measured, to):
+    """The same log as a kill leaves it: without its summary, its last part not closed."""
+    shutil.copytree(measured.folder, to)
+    (to / "summary.json").unlink()
+    chain = (to / "chain.jsonl").read_text().splitlines()
+    (to / "chain.jsonl").write_text("".join(f"{line}\n" for line in chain[:-1]))
+    return to
+
+
+def plain_resets(events):
+    """When pauses begin and end, when readings were reset for good, and which time was undone."""
+    turns, resets, chain, undone = [], [], [], []
+    for event in events:
+        if event.kind in ("paused", "continued"):
+            turns.append((event.time_s, event.kind == "paused"))
+        elif event.kind == "cleared":
+            chain = [*chain, event.time_s] if chain and event.time_s <= chain[-1] + 10 else []
+            chain = chain or [event.time_s]
+            resets.append(event.time_s)
+        elif event.kind == "restored":
+            resets = [one for one in resets if one not in chain]
+            undone += [(min(chain), event.time_s)]
+            chain = []
+    return turns, resets, undone
+
+
+def plainly(limit, rows, events, step_s):
+    """How a limit was kept, row by row, by the words of docs/rows.md."""
+    window, sign = COLUMNS[limit.column], -1 if limit.below else 1
+    adds_up = "eq" in limit.column and window and not limit.below
+    turns, resets, _ = plain_resets(events)
+    top, warn = (
+        sign * limit.threshold,
+        sign * (limit.threshold if limit.amber is None else limit.amber),
+    )
+    level, calm, began, heard_at, before, after_reset = 0, [], None, None, None, None
+    counted, times, states = [], 0, []
+    for row in rows:
+        at, value, said = row["time_s"], row[limit.column], row[limit.state]
+        last = max((one for one in resets if one < at - 1e-6), default=None)
+        if last != after_reset:  # what was counted is forgotten, and the state
+            after_reset, counted, times, level, calm = last, [], 0, 0, []
+        on = not next((off for when, off in reversed(turns) if when < at - 1e-6), False)
+        if value is None or said == "uncalibrated":
+            states.append("uncalibrated" if said == "uncalibrated" else "unknown")
+            if on:
+                counted.append((at, None, None, False, states[-1]))
+            before = at
+            continue
+        if heard_at is None or round(at - heard_at, 6) >= max(window, step_s):
+            began = at if before is None else max(before, at - step_s)
+        heard_at = before = at
+        heard = at - began
+        whole = round(heard, 6) >= window
+        sure = sign * value
+        if not whole:
+            sure = sure + 10 * math.log10(heard / window) if adds_up and heard > 0 else -math.inf
+
+        def rank(back, sure=sure, value=value):
+            return 2 if sure > top - back else 1 if sign * value > warn - back else 0
+
+        if rank(0.0) >= level:
+            times += on and rank(0.0) == 2 != level
+            level, calm = rank(0.0), []
+        elif rank(limit.hysteresis) >= level:
+            calm = []
+        else:
+            calm.append((at, rank(limit.hysteresis)))
+            if at - calm[0][0] >= limit.hold_s - 1e-6:
+                level, calm = max(one for _, one in calm), []
+        clipped = "clip" in row["fault"].split() and level < 2
+        states.append("unknown" if clipped else ("green", "amber", "red")[level])
+        if on:
+            counted.append((at, value, sure, whole, states[-1]))
+    return states, summed(limit, counted, times, sign, top, step_s, window, heard_at, began)
+
+
+def summed(limit, counted, times, sign, top, step_s, window, heard_at, began):
+    """What a summary tells of rows that counted."""
+    known = [one for one in counted if one[1] is not None]
+    wholes = [k for k, one in enumerate(known) if one[3]]
+    worst = worst_s = None
+    if known:
+        worst, worst_s = known[-1][1], known[-1][0]
+    if wholes and not limit.at_end:
+        sure = [one for k, one in enumerate(known) if one[3] or (one[2] > top and k > wholes[0])]
+        top_one = max(sure, key=lambda one: one[2])
+        worst, worst_s = sign * top_one[2], top_one[0]
+    seconds = {name: step_s * sum(one[4] == name for one in counted) for name in ("red", "green")}
+    judged = [one for one in counted if one[4] in ("red", "amber", "green")]
+    exceeded = seconds["red"] > 0 if judged else None
+    whole = bool(wholes) or not window
+    return {
+        "exceeded": exceeded,
+        "times": times,
+        "red_s": seconds["red"],
+        "green_s": seconds["green"],
+        "worst": worst,
+        "worst_s": worst_s,
+        "whole": whole,
+    }
+
+
+def verdict_of(limit, told):
+    if told["exceeded"] is None:
+        return "not known"
+    if told["exceeded"]:
+        return "exceeded"
+    if told["whole"]:
+        return "kept"
+    beyond = limit.is_beyond(told["worst"])
+    return ("below so far" if limit.below else "above so far") if beyond else "kept so far"
+
+
+def same(one, other):
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=2e-3)
+    return one == other
+
+
+def disagreements(seed, folder):
+    """Where two of those who tell of the measurement do not tell the same, in words."""
+    made = measure(seed, folder / "night")
+    session = Session(made.folder)
+    rows, events = list(session.rows()), session.events()
+    found = []
+
+    def compare(what, one, other):
+        if not same(one, other):
+            found.append(f"seed {seed}: {what}: {one!r} against {other!r}")
+
+    wired, told = made.wire
+    at_window = [row for rows_ in made.window.take() for row in rows_]
+    for who, heard in (("wire", wired), ("window", at_window)):
+        compare(f"rows of the {who}", len(heard), len(rows))
+        for row, other in zip(rows, heard, strict=False):
+            for limit in made.limits:
+                compare(f"{limit.state} at {row['time_s']}", row[limit.state], other[limit.state])
+    if not rows:
+        return found
+    step_s = made.tables["log"].rows.step_ms / 1000
+    results = read_results(made.folder)
+    ends = read_results(broken_off(made, folder / "killed"))
+    page = re.sub(r"<[^>]+>", "\n", report_page(results))
+    summaries = {
+        "summary": results.summary["limits"],
+        "broken off": ends.limits,
+        "judged from the rows": replace(results, summary={}).limits,
+        "wire": told["summary"]["limits"],
+        "window": [one.to_dict() for one in made.window.stood()],
+        "terminal": [one.to_dict() for one in made.terminal.stood()],
+    }
+    lines = limit_lines(results, Clock(results.start_utc, results.zone, results.duration_s))
+    for at, limit in enumerate(made.limits):
+        states, plain = plainly(limit, rows, events, step_s)
+        undone = plain_resets(events)[2]
+        for row, state in zip(rows, states, strict=True):
+            if any(begin < row["time_s"] - 1e-6 <= end for begin, end in undone):
+                continue  # it was told as after the reset, which has never been
+            compare(f"{limit.words} at {row['time_s']}", row[limit.state], state)
+        if limit.at_end:
+            last = made.window.stood()[at].state
+            red, known = last == "red", last in ("red", "amber", "green")
+            plain["exceeded"] = red if known else None
+        plain["verdict"] = verdict_of(limit, plain)
+        if undone and limit.column in GROWING:
+            plain = summaries["summary"][at]  # its values of that time are in no row
+        for who, all_of in summaries.items():
+            if plain is summaries["summary"][at] and who in FROM_ROWS:
+                continue
+            for key, value in plain.items():
+                compare(f"{limit.words}, {who}, {key}", all_of[at][key], value)
+        compare(f"{limit.words}, report", lines[at].verdict, plain["verdict"])
+        if f"\n{plain['verdict']}\n" not in page.replace("&#9632; ", "").replace(
+            "&#9679; ", ""
+        ).replace("&#9650; ", ""):
+            found.append(f"seed {seed}: {limit.words}: no {plain['verdict']} on the page")
+        if plain["worst"] is not None and f"{plain['worst']:.1f} " not in lines[at].worst:
+            found.append(f"seed {seed}: {limit.words}: worst {lines[at].worst} of {plain['worst']}")
+        # What is seen of the last row.
+        last = made.window.row
+        compare("state in the window", state_of(limit, last), last[limit.state])
+        early = last[limit.state] == "amber" and limit.is_beyond(last[limit.column])
+        compare("said in the window", "so far" in state_words(limit, last), early)
+        compare("said at the terminal", "so far" in limit_words(limit, made.terminal.row), early)
+    args = argparse.Namespace(fail_above=True)
+    told_limits = [("", one) for one in summaries["terminal"]]
+    status = 4 if any(one["exceeded"] for _, one in told_limits) else None
+    compare("status", judged(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
+    lost = any(one.kind == "gap" for one in events)
+    whole = not lost and math.isclose(rows[-1]["time_s"], made.seconds)
+    values(results, ends, made, compare, whole)
+    return found
+
+
+def values(results, ends, made, compare, whole):
+    """Maxima and equivalent levels: in the summaries, the last rows and the report."""
+    summary, last = results.summary, results.last
+    shown = {one.name: one.number for group in readings(results, 999).values() for one in group}
+    for name in TOLD:
+        compare(f"{name} on the wire", made.wire[1]["summary"][name], summary[name])
+        compare(f"{name} in the window", made.window.row[name], last[name])
+        compare(f"{name} at the terminal", made.terminal.row[name], last[name])
+        compare(f"{name} of a log that broke off", ends.last[name], last[name])
+        if summary[name] is not None:
+            compare(f"{name} in the report", shown.get(name), summary[name])
+        if whole:
+            compare(f"{name} in the last row", last[name], summary[name])
