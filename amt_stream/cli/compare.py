@@ -82,6 +82,7 @@ def lines(found: "Comparison") -> list[str]:
         *aligned,
         "",
         f"{found.why}{place} (k = 2)",
+        found.repeats,
         *map(plain, found.notes),
         *_interval_lines(found),
     ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from amt_stream.calibration import Calibration
 from amt_stream.clock import Moment
+from amt_stream.comparing.repeatability import repeatability
 from amt_stream.measuring import Measured, measure
 from amt_stream.parts import IntervalTable, cut, intervals_of, part_of
 from amt_stream.plain import brief
@@ -49,6 +50,9 @@ class Difference:
 
     uncertainty: in `unit`; None where nobody knows it
     times: b / a of the same loudness in sone, where there is one
+    repeatability: the share of the uncertainty that the spread of parts of both gives; None where
+        it is not in it, as of a maximum or of too few parts. A reading of full scale is of the
+        programme itself, and has none
     """
 
     name: str
@@ -59,6 +63,7 @@ class Difference:
     b: float
     uncertainty: float | None
     times: float | None = None
+    repeatability: float | None = None
 
     @property
     def difference(self) -> float:
@@ -70,6 +75,11 @@ class Difference:
         return None if self.uncertainty is None else abs(self.difference) > self.uncertainty
 
     @property
+    def repeats(self) -> bool:
+        """Whether the uncertainty includes repeatability, or there is none to include."""
+        return self.unit in FULL_SCALE or self.repeatability is not None
+
+    @property
     def verdict(self) -> str:
         """Which one is louder, in words; nothing where nobody knows, or it is no loudness."""
         if self.sure is None or self.unit not in ("dB", "phon", "LUFS"):
@@ -77,12 +87,14 @@ class Difference:
         if not self.sure:
             return "no sure difference"
         louder = f"{'B' if self.difference > 0 else 'A'} is louder"
+        if not self.repeats:
+            return f"{louder} here, repeatability not known"
         return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
 
     def to_dict(self) -> dict[str, Any]:
         """As data for JSON."""
-        keys = ("name", "unit", "a", "b", "difference", "uncertainty", "sure", "times")
-        return {key: getattr(self, key) for key in keys}
+        keys = ("name", "unit", "a", "b", "difference", "uncertainty", "repeatability", "sure")
+        return {key: getattr(self, key) for key in (*keys, "times")}
 
 
 @dataclass(frozen=True)
@@ -203,8 +215,26 @@ class Comparison:
             times = _ratio(*(None if r is None else r.number for r in loud)) if loud else None
             unsure = self._uncertainty(name, one.unit, one.in_pascal, np.array(a), np.array(b))
             doubt = None if unsure is None else float(unsure)
-            found.append(Difference(name, one.symbol, one.words, one.unit, a, b, doubt, times))
+            spread = self._repeatability(name, one.unit)
+            if doubt is not None and spread is not None:
+                doubt = math.hypot(doubt, spread)
+            about = name, one.symbol, one.words, one.unit
+            found.append(Difference(*about, a, b, doubt, times, spread))
         return found
+
+    def _repeatability(self, name: str, unit: str) -> float | None:
+        """Of the difference: both measurements are of sounds of their own."""
+        if unit in FULL_SCALE:
+            return None
+        spreads = [repeatability(results, name) for results in (self.a, self.b)]
+        return None if None in spreads else math.hypot(*(s for s in spreads if s is not None))
+
+    @property
+    def repeats(self) -> str:
+        """What the uncertainties say of repeatability, in a sentence."""
+        without = [one.symbol for one in self.differences if not one.repeats]
+        words = "+- includes repeatability, from the spread of parts of each measurement"
+        return f"{words}, but not of {', '.join(without)}" if without else words
 
     @property
     def names(self) -> list[str]:
@@ -263,6 +293,7 @@ class Comparison:
             "common_calibration": self.common,
             "same_place": self.same_place,
             "why": self.why,
+            "repeatability": self.repeats,
             "notes": self.notes,
             "uncertainty_k": 2,
             "readings": [one.to_dict() for one in self.differences],

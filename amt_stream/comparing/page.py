@@ -51,7 +51,7 @@ def _differences(found: Comparison) -> str:
     notes = [f"{found.why} (k = 2)"]
     if found.same_place:
         notes.append("the microphone stood at one place, with spectra alike: its error cancels")
-    told = escaped("; ".join([*notes, *found.notes]))
+    told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
     return (
         f'<h2>B against A</h2><table class="lines tight"><tr>{head}</tr>{rows}</table>'
         f"<p>{told}.</p>\n"

@@ -154,8 +154,9 @@ class CompareWindow(QtWidgets.QDialog):
         self.found = Comparison(
             self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
         )
+        notes = map(plain, self.found.notes)
         self.why.setText(
-            begun("; ".join([f"{self.found.why} (k = 2)", *map(plain, self.found.notes)]))
+            begun("; ".join([f"{self.found.why} (k = 2)", self.found.repeats, *notes]))
         )
         rows = self.found.differences
         self.table.setRowCount(len(rows))

@@ -106,7 +106,7 @@ def measure(seed, folder):
     """One measurement, and what everybody was told of it."""
     rng = random.Random(seed)
     step_ms = rng.choice((50, 100, 125, 200, 500, 1000))
-    seconds = rng.choice((0.6, 3.0, 5.0, 8.0, 12.0))
+    wanted_s = seconds = rng.choice((0.6, 3.0, 5.0, 8.0, 12.0))
     limits = random_limits(rng)
     uncalibrated = rng.random() < 0.1
     calibration = Calibration(100.0, source="test", calibrated=not uncalibrated)
@@ -127,7 +127,7 @@ def measure(seed, folder):
     made = Engine(source, models, sinks, calibration=calibration, run_in="callback", ladder=())
     paused, quiet = False, rng.random() < 0.25
     with log, made as engine, source:
-        for block in random_blocks(rng, seconds):
+        for block in random_blocks(rng, wanted_s):
             act = 1.0 if quiet else rng.random()
             if act < 0.01:
                 paused = not paused
@@ -140,6 +140,7 @@ def measure(seed, folder):
                 engine.mark("here")
             lost = 0 if quiet or rng.random() > 0.01 else rng.choice((7, 4800, 60000, 200000))
             source.push(block, lost=lost)
+            seconds += lost / FS
         source.close()
         assert engine.wait(60), engine.error
     told = {one.kind: one.content for one in messages if one.kind != "row"}
@@ -221,6 +222,8 @@ def plainly(limit, rows, events, step_s):
         states.append("unknown" if clipped else ("green", "amber", "red")[level])
         if on:
             counted.append((at, value, sure, whole, states[-1]))
+    if any(one >= rows[-1]["time_s"] - 1e-6 for one in resets):
+        counted, times = [], 0  # no row has come since
     return states, summed(limit, counted, times, sign, top, step_s, window, heard_at, began)
 
 
@@ -287,6 +290,7 @@ def disagreements(seed, folder):
                 compare(f"{limit.state} at {row['time_s']}", row[limit.state], other[limit.state])
     if not rows:
         return found
+    to_the_end = math.isclose(rows[-1]["time_s"], made.seconds)
     step_s = made.tables["log"].rows.step_ms / 1000
     results = read_results(made.folder)
     ends = read_results(broken_off(made, folder / "killed"))
@@ -304,6 +308,8 @@ def disagreements(seed, folder):
         states, plain = plainly(limit, rows, events, step_s)
         undone = plain_resets(events)[2]
         for row, state in zip(rows, states, strict=True):
+            if undone and limit.column in GROWING:
+                break  # its values of that time are in no row
             if any(begin < row["time_s"] - 1e-6 <= end for begin, end in undone):
                 continue  # it was told as after the reset, which has never been
             compare(f"{limit.words} at {row['time_s']}", row[limit.state], state)
@@ -312,8 +318,10 @@ def disagreements(seed, folder):
             red, known = last == "red", last in ("red", "amber", "green")
             plain["exceeded"] = red if known else None
         plain["verdict"] = verdict_of(limit, plain)
-        if undone and limit.column in GROWING:
-            plain = summaries["summary"][at]  # its values of that time are in no row
+        if limit.column in GROWING and (undone or not to_the_end):
+            plain = summaries["summary"][
+                at
+            ]  # its values of that time, or of the end, are in no row
         for who, all_of in summaries.items():
             if plain is summaries["summary"][at] and who in FROM_ROWS:
                 continue
@@ -336,13 +344,11 @@ def disagreements(seed, folder):
     told_limits = [("", one) for one in summaries["terminal"]]
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None
     compare("status", judged(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
-    lost = any(one.kind == "gap" for one in events)
-    whole = not lost and math.isclose(rows[-1]["time_s"], made.seconds)
-    values(results, ends, made, compare, whole)
+    values(results, ends, made, compare, to_the_end)
     return found
 
 
-def values(results, ends, made, compare, whole):
+def values(results, ends, made, compare, to_the_end):
     """Maxima and equivalent levels: in the summaries, the last rows and the report."""
     summary, last = results.summary, results.last
     shown = {one.name: one.number for group in readings(results, 999).values() for one in group}
@@ -353,5 +359,5 @@ def values(results, ends, made, compare, whole):
         compare(f"{name} of a log that broke off", ends.last[name], last[name])
         if summary[name] is not None:
             compare(f"{name} in the report", shown.get(name), summary[name])
-        if whole:
+        if to_the_end:
             compare(f"{name} in the last row", last[name], summary[name])
