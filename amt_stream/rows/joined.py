@@ -458,7 +458,8 @@ class _Judged(Judge):
         """Judge what was told of the whole sound, where more counts than at the last row."""
         value, track = told.get(self.limit.column), tracks[self._place]
         if value is not None and not self._window_s:
-            self.update([(end_s, value, track.calibrated, False)])
+            (read,) = in_seven_digits(np.array([value])).tolist()
+            self.update_end(end_s, read, track.calibrated)
 
 
 class _Track(Resumable):

@@ -143,6 +143,16 @@ class Judge(Resumable):
         """
         return [STATES[self._take(*row)] for row in rows]
 
+    def update_end(self, time_s: float, value: float, calibrated: bool) -> None:
+        """Take what a column is at the end of the sound, which may be where the last row stands.
+
+        Then it is no row more, unless the state is another one.
+        """
+        told, rows, again = self._last, [*self._rows], time_s <= self._row_s + SAME_TIME_S
+        self._take(time_s, value, calibrated, False)
+        if again and self._last == told:
+            self._rows = rows
+
     def _take(self, time_s: float, value: float, calibrated: bool, clipped: bool) -> int:
         """The state of a row, as its place in STATES."""
         while len(self._pauses) and self._pauses[0, 0] < time_s - SAME_TIME_S:

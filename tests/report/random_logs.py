@@ -319,9 +319,7 @@ def disagreements(seed, folder):
             plain["exceeded"] = red if known else None
         plain["verdict"] = verdict_of(limit, plain)
         if limit.column in GROWING and (undone or not to_the_end):
-            plain = summaries["summary"][
-                at
-            ]  # its values of that time, or of the end, are in no row
+            plain = summaries["summary"][at]  # what it was then, or at the end, is in no row
         for who, all_of in summaries.items():
             if plain is summaries["summary"][at] and who in FROM_ROWS:
                 continue
