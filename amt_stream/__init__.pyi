@@ -8,10 +8,12 @@ from . import cli as cli
 from . import clock as clock
 from . import common as common
 from . import comparing as comparing
+from . import compiling as compiling
 from . import compose as compose
 from . import contract as contract
 from . import correction as correction
 from . import data as data
+from . import day_levels as day_levels
 from . import design as design
 from . import engine as engine
 from . import events as events
@@ -21,6 +23,7 @@ from . import frames as frames
 from . import functional as functional
 from . import hooks as hooks
 from . import hosted as hosted
+from . import importing as importing
 from . import jobs as jobs
 from . import kept as kept
 from . import limits as limits
