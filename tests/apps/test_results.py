@@ -194,7 +194,7 @@ def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tm
     assert row[5:] == ["0.57", "no sure difference"]
     window.place.click()
     (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
-    assert row[5:] == ["0.00", "A is louder"]
+    assert row[5:] == ["0.00", "A is louder here, repeatability not known"]
     window.choice.setCurrentIndex(window.choice.findData("laf_db"))
     window.choice.activated.emit(window.choice.currentIndex())
     assert len(window._difference.y) > 10
