@@ -49,6 +49,11 @@ class KernelCache(FunctionCache):
         stamp = self._impl.locator.get_source_stamp(), _stamps(Path(function.__code__.co_filename))
         self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base + CHECKED, stamp)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it was compiled before, for anything."""
+        return bool(self._cache_file._load_index())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
         try:

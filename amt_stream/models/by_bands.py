@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from amt_stream.functional import zwicker_loudness
 from amt_stream.functional.zwicker import POINTS, STEP, Cores
 from amt_stream.functional.zwicker_loudness import AT, CALLED, EVERY, to_loudness, to_powers
 from amt_stream.models.fused import Fused, Room
@@ -15,6 +16,8 @@ from amt_stream.streaming import Shape, State
 class ByBands(Fused):
     """`ThirdOctaveLevels`, `CoreLoudness` and `ZwickerLoudness`, with a resampler before them."""
 
+    home = zwicker_loudness.__name__
+    kernels = ("to_powers", "to_loudness")
     rows = AT
 
     def make(self, made: Room) -> None:

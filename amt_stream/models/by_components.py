@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from amt_stream.functional import component_loudness
 from amt_stream.functional.component_loudness import AT, CALLED, to_density, to_loudness
 from amt_stream.functional.excitation import Filters
 from amt_stream.functional.group_skirts import SILENCE, Groups
@@ -27,6 +28,8 @@ PASTS = {
 class ByComponents(Fused):
     """`front_end`, `Excitation` and its loudness."""
 
+    home = component_loudness.__name__
+    kernels = ("to_density", "to_loudness")
     rows = AT
     axes = 2
 

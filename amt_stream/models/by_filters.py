@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from amt_stream.functional import sound_to_modulation
 from amt_stream.functional.modulation import OnePoles
 from amt_stream.functional.sound_to_modulation import AT, CALLED, ORDER, to_modulation
 from amt_stream.models.fused import Fused, Room
@@ -17,6 +18,8 @@ class ByFilters(Fused):
     None of them learns, the first is of order 4, and no low-pass stands before the last.
     """
 
+    home = sound_to_modulation.__name__
+    kernels = ("to_modulation",)
     rows = AT
 
     def make(self, made: Room) -> None:

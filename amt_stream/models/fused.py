@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.compose import Chain
+from amt_stream.functional.ahead import compile_kernel, compiled_ahead
 from amt_stream.functional.by_address import WIDTH, Called
 from amt_stream.functional.dispatch import compilable, compiled
 from amt_stream.functional.threads import SMALL
@@ -38,9 +39,10 @@ class FusedChain(Chain):
             return super().step(x, state)
         fused = _FUSED.get(self)
         if fused is None or not fused.as_made():
+            new = self.fused(self.stages(), self.block_size)
             # This block by the stages, which refuse tables that do not fit.
             y = super().step(x, state)
-            _FUSED[self] = self.fused(self.stages(), self.block_size)
+            _FUSED[self] = new
             return y
         if fused.takes(x, state):
             after = {
@@ -119,10 +121,14 @@ class Room:
 class Fused:
     """What a `FusedChain` runs, on the tables that its stages have now.
 
+    home: the module of its kernels
+    kernels: those that take the plan, by their names there
     rows: of the plan, by their names
     axes: of the input at least
     """
 
+    home: ClassVar[str]
+    kernels: ClassVar[tuple[str, ...]]
     rows: Any
     axes = 1
 
@@ -150,7 +156,9 @@ class Fused:
             self.rooms: list[Room] = []
             # The part of a plan that does not change.
             self.made = Room(self.rows, ())
+            self.called: dict[str, Called] = {}
             self.make(self.made)
+            self._compile()
 
     def make(self, made: Room) -> None:
         """Put kernels, tables and numbers."""
@@ -259,9 +267,17 @@ class Fused:
         return y
 
     def call(self, made: Room, called: Mapping[str, Called], *names: str) -> None:
-        """Put the kernels of these names, compiled."""
-        for name in names:
-            made.plan[getattr(self.rows, name), 0] = called[name].address(self.like.dtype)
+        """Have the kernels of these names put, compiled."""
+        self.called |= {name: called[name] for name in names}
+
+    def _compile(self) -> None:
+        names = (*self.called, *(f".{name}" for name in self.kernels))
+        dtype = self.like.dtype
+        with compiled_ahead(self.home, names, dtype):
+            for name in names:
+                compile_kernel(self.home, name, dtype)
+        for name, one in self.called.items():
+            self.made.plan[getattr(self.rows, name), 0] = one.address(dtype)
 
     def put_tables(self, made: Room, stage: Stage, *names: str) -> None:
         """Put tables of a stage in the rows of their names."""
