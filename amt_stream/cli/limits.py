@@ -103,9 +103,9 @@ def _words(limit: Mapping[str, Any]) -> str:
         if limit["verdict"] in (KEPT, KEPT_SO_FAR):
             return ""
         return f"{name}: {column} is {value} so far, {window_words(limit)}"
-    worst = f"{value} at worst, at {limit['worst_s']:g} s"
     if limit.get("at_end"):
         return f"{name}: {column} ended at {value}, {side} {limit[side]:g}"
+    worst = f"{value} at worst, at {limit['worst_s']:g} s"
     if not limit["whole"]:
         worst = f"{value} so far, {window_words(limit)}"
     return f"{name}: {column} was {side} {limit[side]:g} for {limit['red_s']:g} s, {worst}"
