@@ -299,9 +299,10 @@ class SoundLevelMeter(Meter):
 
         shares: (n,) how much of the energy of each counts; where none does, the peak does
 
-        They count in maxima, and their energy in equivalent levels and exposure; of their time only
-        the `part` of the first counts that is still sound. Of a sound shorter than a frame that is
-        the only one, and stands for all of it in percentiles and minima.
+        They count in maxima, and their energy in equivalent levels and exposure; of their time, and
+        in the mean of I, which holds, only the `part` of the first counts that is still sound. Of a
+        sound shorter than a frame that is the only one, and stands for all of it in percentiles and
+        minima.
         """
         if self.paused or not peak.shape[-1]:
             return
@@ -316,9 +317,11 @@ class SoundLevelMeter(Meter):
         settled = known & (np.rint(since_s / FRAME_S) >= FORGOTTEN[:, None])
         tops = np.where(settled, highest, 0.0).max(1)
         np.maximum(so_far.highest[:, 0], tops, out=so_far.highest[:, 0])
+        held = settled[len(LEVELS) - len(WEIGHTINGS) :, 0]
+        so_far.impulse[:2, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
         if not self._taken and known[0]:
-            so_far.lowest[: len(LEVELS), 0] = lowest[:, 0]
-            so_far.aside[:, 0], so_far.impulse[2] = impulse[:, 0], 1.0
+            # Of a rise what it has reached: it begins from nothing.
+            so_far.lowest[len(LEVELS) :, 0] = power[:, 0]
             for level, percentiles in {LEVELS[0]: self.percentiles, **self.others}.items():
                 now = level_db(power[LEVELS.index(level), :1])
                 percentiles.add(now, now, (), 0)

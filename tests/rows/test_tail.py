@@ -160,3 +160,23 @@ def test_a_peak_in_the_last_samples_passes_no_limit(tmp_path, forks):
         stdin=x.astype("<f4").tobytes(),
     )
     assert done.returncode == 4, done.stderr
+
+
+@pytest.mark.parametrize("level", ["laf", "lcs", "lai"])
+def test_a_minimum_does_not_jump_where_the_sound_fills_its_first_frame(level):
+    noise = np.random.default_rng(4).standard_normal(480) * 0.05
+    minima = [
+        measure(noise[:count], FS, "spl", calibration=100.0).summary[f"{level}min_db"]
+        for count in (479, 480)
+    ]
+    assert minima[0] == pytest.approx(minima[1], abs=0.1)
+
+
+@pytest.mark.parametrize("seconds", [0.197, 0.904, 1.0063])
+def test_an_impulse_in_the_last_partial_frame_counts_in_its_mean(seconds):
+    x = burst(seconds, seconds - 0.003, lasts_s=0.003)
+    told = [
+        measure(y, FS, "spl", calibration=100.0, columns=["laieq_db"]).summary["laieq_db"]
+        for y in (x, np.append(x, np.zeros(96)))
+    ]
+    assert told[0] == pytest.approx(told[1], abs=3.0)
