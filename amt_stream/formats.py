@@ -1,5 +1,6 @@
 """Formats of what is written: their names alone, so that a command line knows them at once."""
 
+from pathlib import Path
 from typing import Literal
 
 LogFormat = Literal["sqlite", "csv", "jsonl", "parquet"]
@@ -19,3 +20,8 @@ SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
 
 WHOLE_COMMENT = b"amts"
 """Chunk of a WAV file with a comment that is too long for libsndfile."""
+
+
+def header_path(rows: Path) -> Path:
+    """Where the header of a CSV file is that does not begin with it."""
+    return rows.with_name(f"{rows.name}.header.json")

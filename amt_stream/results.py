@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from amt_stream.files import NotThatFile, require_file, why
+from amt_stream.files import NotThatFile, require_file, small_text, why
+from amt_stream.formats import header_path
 from amt_stream.frames import COUNTING, Event, Fault, undone_with
 from amt_stream.limits import KEYS as LIMIT_KEYS
 from amt_stream.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
@@ -571,7 +572,16 @@ class _File:
             while (line := file.readline(LONGEST_LINE)).startswith("# "):
                 key, _, value = line[2:].partition(": ")
                 found.update(json_object(f'{{"{key}": {value}}}'))
-        return found
+        return found or self._beside_csv()
+
+    def _beside_csv(self) -> Mapping[str, Any]:
+        """Of a file that begins with the names of its columns."""
+        beside = header_path(self._path)
+        try:
+            header = json_object(small_text(beside)).get("header", {})
+        except (NotThatFile, UnicodeDecodeError):
+            return {}
+        return header if isinstance(header, dict) else {}
 
     def _of_jsonl(self) -> Mapping[str, Any]:
         with self._path.open("rb") as file:

@@ -21,12 +21,13 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import EACH, chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import part_of, settings_of, sorted_out
-from amt_stream.cli.table import interval_of, table_of
+from amt_stream.cli.table import interval_of, refuse_not_csv, table_of, writer_of
 from amt_stream.cli.targets import planned, row_format, told_in_file
 from amt_stream.engine.sources import SourceError
+from amt_stream.formats import header_path
 from amt_stream.jobs import WorkerLost, as_done, on_ray
 from amt_stream.manifest import Manifest, ManifestError
-from amt_stream.outputs import WRITERS, Writer
+from amt_stream.outputs import Writer
 from amt_stream.presets import DEVICES, Preset
 from amt_stream.rows import Rows, header_of_intervals
 from amt_stream.table import Sound
@@ -49,6 +50,13 @@ def run_analyze(args: argparse.Namespace) -> int:
     """
     args.format_typed = args.format is not None
     args.format = row_format(args)
+    rows_are_written = not args.summary or (args.out is not None and not told_in_file(args))
+    refuse_not_csv(args, args.format if rows_are_written else None)
+    if args.local_time and args.began is None:
+        raise WrongUsage(
+            "--local-time needs to know when the recording began: add --began, as "
+            "2026-11-20T22:00:00"
+        )
     if args.ray is not None:
         _require_ray(args)
     levels = Levels(args)
@@ -290,7 +298,10 @@ def _analyze(
         writer: Writer | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
-            writer = WRITERS[args.format](stream, header)
+            beside = sys.stderr
+            if args.no_header and target != "-":
+                beside = stack.enter_context(atomic_text_file(header_path(target)))
+            writer = writer_of(args, stream, header, beside)
         for frames in analyze_split(recording, models, calibrations, began, preset, jobs):
             rows = table.rows(frames)
             if in_intervals:

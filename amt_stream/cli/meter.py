@@ -24,12 +24,12 @@ from amt_stream.cli.making import (
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import choose_rows, chosen_preset
 from amt_stream.cli.output import OutputFailed
-from amt_stream.cli.table import interval_of
+from amt_stream.cli.table import interval_of, refuse_not_csv, writer_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import show_window
 from amt_stream.engine.sources import FileSource, SourceError
-from amt_stream.outputs import FORMATS, LatestReadings, LiveRows, Writer
+from amt_stream.outputs import LatestReadings, LiveRows, Writer
 from amt_stream.presets import Preset
 from amt_stream.rows import AnyRows, header_of_intervals
 from amt_stream.session import SessionLog
@@ -48,6 +48,7 @@ def run_meter(args: argparse.Namespace) -> int:
         raise WrongUsage(
             f"--terminal shows the meter and --format {args.format} writes rows: leave one out"
         )
+    refuse_not_csv(args, args.format)
     refuse_log_options(args)
     refuse_event_options(args)
     preset = chosen_preset(args)
@@ -89,7 +90,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
             header = table.header(host=socket.gethostname())
             if table.rows.intervals is not None:
                 header = header_of_intervals(header)
-            return FORMATS[args.format](sys.stdout, header)
+            return writer_of(args, sys.stdout, header, sys.stderr)
 
         rows = LiveRows(sys.stdout, begin, table.rows)
         log = open_logs(args, preset, given, models, args.blocksize)

@@ -259,6 +259,7 @@ def meter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=ROW_FORMATS, help="write rows of numbers and show nothing"
     )
+    _csv(parser, "to standard error")
     parser.add_argument("--quiet", action="store_true", help="show nothing: the log is enough")
     _fail_above(parser)
     _rows(parser)
@@ -466,7 +467,7 @@ def _live(parser: argparse.ArgumentParser) -> None:
         "of the rows that --format writes, write instead, and beside the rows of a log keep, a "
         "table with the statistics of each interval",
     )
-    _zone(parser, "intervals", "this computer's")
+    _zone(parser, "intervals and --local-time", "this computer's")
     parser.add_argument(
         "--log-format",
         choices=LOG_FORMATS,
@@ -647,6 +648,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         help="of rows (default: that of the ending of --out, else csv); parquet needs the extra "
         "`data`",
     )
+    _csv(parser, "to FILE.csv.header.json beside each file, or to standard error")
     parser.add_argument(
         "--step-ms",
         type=number(1, LONGEST_STEP_MS, "ms", whole=True),
@@ -722,7 +724,7 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
         help="when the recording began, as 2026-11-20T22:00:00, by the clock of --zone or with an "
         "offset such as +01:00",
     )
-    _zone(parser, "intervals and --began", "this computer's")
+    _zone(parser, "intervals, --local-time and --began", "this computer's")
     _fail_above(parser)
     _rows(parser)
     _model(parser)
@@ -1083,6 +1085,22 @@ def _rows(parser: argparse.ArgumentParser) -> None:
         "--dual-mono",
         action="store_true",
         help=f"of {_takers('dual_mono')}: one channel counts as two, 3.01 LU more",
+    )
+
+
+def _csv(parser: argparse.ArgumentParser, where: str) -> None:
+    """What makes CSV a table that a spreadsheet opens."""
+    parser.add_argument(
+        "--no-header",
+        action="store_true",
+        help="CSV begins with the names of its columns, as a spreadsheet wants it; what else is "
+        f"told of the rows goes {where}, as a line of JSON",
+    )
+    parser.add_argument(
+        "--local-time",
+        action="store_true",
+        help="CSV has a column local_time beside utc, by the clock of --zone, as a spreadsheet "
+        "reads a date: 2026-11-22 14:00:00.250",
     )
 
 

@@ -11,6 +11,7 @@ from amt_stream import __version__
 from amt_stream.cli.batch import Task
 from amt_stream.cli.files import identities, kind_of, not_to_write
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.targets import written
 from amt_stream.manifest import Manifest, Part
 from amt_stream.presets import Preset
 
@@ -21,6 +22,8 @@ def settings_of(args: argparse.Namespace, preset: Preset) -> dict[str, Any]:
         "version": __version__,
         "model": preset.tables["model"],
         "format": args.format,
+        "no_header": args.no_header,
+        "local_time": args.local_time,
         "step_ms": args.step_ms or preset.row_step_ms,
         "columns": args.columns,
         "from_s": args.from_s,
@@ -60,10 +63,15 @@ def sorted_out(
             assert isinstance(task.target, Path)
             known = manifest.known(part_of(task, manifest.folder))
             ours = args.resume and known is not None
-            if known is not None and args.resume and _is_done(known, task):
-                _require_same(known, task, settings)
-                done[place] = known.summary or {}
-            elif refusal := not_to_write(task.target, args.force or ours, sounds):
+            files = written(task.target, args)
+            refusals = (not_to_write(path, args.force or ours, sounds) for path in files)
+            part = known if known is not None and args.resume and _is_done(known, task) else None
+            if part is not None:
+                _require_same(part, task, settings)
+            # Rows whose header beside them is gone are measured again.
+            if part is not None and all(map(kind_of, files)):
+                done[place] = part.summary or {}
+            elif refusal := next(filter(None, refusals), ""):
                 more = "" if known is None or args.force else ", or --resume to go on"
                 refusal = f"{refusal}{more} ({task.file} was not read)"
                 task = replace(task, refusal=refusal)

@@ -11,7 +11,7 @@ from amt_stream.cli.batch import Task
 from amt_stream.cli.files import identities, kind_of, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import EACH
-from amt_stream.formats import FILE_FORMATS
+from amt_stream.formats import FILE_FORMATS, header_path
 
 _ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 
@@ -106,4 +106,10 @@ def _require_ending(out: Path, args: argparse.Namespace) -> None:
 def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
     """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
     sounds = identities(task.file for task in tasks if not task.refusal)
-    return not_to_write(target, args.force, sounds)
+    refusals = (not_to_write(path, args.force, sounds) for path in written(target, args))
+    return next(filter(None, refusals), "")
+
+
+def written(target: Path, args: argparse.Namespace) -> tuple[Path, ...]:
+    """All files that are written for one of rows."""
+    return (target, header_path(target)) if args.no_header else (target,)

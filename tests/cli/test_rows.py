@@ -1,8 +1,12 @@
 """Rows as a program reads them: the same of both commands, and what their schema says."""
 
+import csv
 import io
 import json
+import re
+from datetime import datetime, timedelta
 from importlib import resources
+from zoneinfo import ZoneInfo
 
 import jsonschema
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 from amt_stream import catalog
 from amt_stream.cli.command import build_parser, run_chosen
 from amt_stream.cli.messages import Mistake
+from amt_stream.results import read_results
 
 FS = 48000
 METERS = catalog.side_by_side()
@@ -302,3 +307,110 @@ def test_the_level_of_the_last_seconds_is_the_plain_one(printed, sound_file):
         for name, start in (("lzeq_3s_db", max(0, stop - 24000)), ("lzeq_db", 0)):
             expected = 100 + 10 * np.log10(2 * (power[stop] - power[start]) / (stop - start))
             assert getattr(row, name) == pytest.approx(expected, abs=0.01)
+
+
+def as_a_spreadsheet(text):
+    """Cells by column, of text whose first line is the names and whose rows are all as long."""
+    names, *rows = csv.reader(io.StringIO(text))
+    assert names[:2] == ["time_s", "utc"]
+    assert {len(row) for row in rows} == {len(names)}
+    return dict(zip(names, zip(*rows, strict=True), strict=True))
+
+
+def read_header(text):
+    """The header of one line of JSON."""
+    (line,) = text.splitlines()
+    told = json.loads(line)
+    VALIDATOR.validate(told)
+    return told["header"]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kathmandu"])
+def test_a_spreadsheet_opens_rows_with_their_header_beside(printed, sound_file, tmp_path, zone):
+    """The hour that the clock shows twice, in a spreadsheet and beside it in UTC."""
+    sounds = tmp_path / "sounds"
+    rng = np.random.default_rng(4)
+    for name in ("sounds/a.wav", "sounds/b, again.wav"):
+        sound_file(0.01 * rng.standard_normal(3 * 8000), 8000, name)
+    began = "2026-10-25T00:59:58.750Z"
+    wanted = ["analyze", sounds, "--model", "spl", *LOUD, "--step-ms", 125, "--began", began]
+    folder, plain = tmp_path / "rows", tmp_path / "plain"
+    printed(*wanted, "--out", plain)
+    again = [*wanted, "--zone", zone, "--no-header", "--local-time", "--out", folder]
+    printed(*again)
+    assert len([*folder.glob("*.csv")]) == 2
+    for path in folder.glob("*.csv"):
+        cells = as_a_spreadsheet(path.read_text())
+        assert [*cells][1:3] == ["utc", "local_time"]
+        utc = [datetime.fromisoformat(text) for text in cells["utc"]]
+        local = [datetime.fromisoformat(text) for text in cells["local_time"]]
+        assert local == [one.astimezone(ZoneInfo(zone)).replace(tzinfo=None) for one in utc]
+        assert all(re.fullmatch(r"[\d-]{10} [\d:]{8}\.\d{3}", one) for one in cells["local_time"])
+        # Nothing is lost: the header beside it, and cell by cell the rest.
+        expected = (plain / path.name).read_text()
+        about = dict(line[2:].split(": ", 1) for line in expected.splitlines() if line[0] == "#")
+        header = read_header(path.with_name(f"{path.name}.header.json").read_text())
+        assert header == {key: json.loads(value) for key, value in about.items()}
+        bare = "".join(line for line in expected.splitlines(True) if line[0] != "#")
+        assert {**as_a_spreadsheet(bare), "local_time": cells["local_time"]} == cells
+        results = read_results(path)
+        assert (len(results.rows), results.header) == (25, header)
+    # A header that is lost is made again, with its rows.
+    lost = folder / "a.csv.header.json"
+    lost.unlink()
+    printed(*again, "--resume")
+    assert read_header(lost.read_text())["source"]["name"] == str(sounds / "a.wav")
+
+
+def test_a_spreadsheet_opens_intervals(printed, sound_file):
+    path = sound_file(0.01 * np.random.default_rng(5).standard_normal(4 * 8000), 8000)
+    wanted = ["analyze", path, "--model", "spl", *LOUD, "--interval", "2s", "--no-header"]
+    clock = ["--began", "2026-11-22T13:00:00Z", "--zone", "Europe/Berlin", "--local-time"]
+    cells = as_a_spreadsheet(printed(*wanted, *clock))
+    assert cells["local_time"] == ("2026-11-22 14:00:00.000", "2026-11-22 14:00:02.000")
+
+
+def test_live_rows_tell_their_header_on_standard_error(run, sound_file, tone):
+    path = sound_file(tone(60.0, 0.5))
+    wanted = ["meter", "--source", path, "--fast", "--model", "spl", *LOUD, "--format", "csv"]
+    done = run(*wanted, "--no-header", "--local-time", TZ="Asia/Kathmandu")
+    assert done.status == 0
+    cells = as_a_spreadsheet(done.out)
+    header = read_header(next(line for line in done.lines if line.startswith("{")))
+    assert header["source"]["name"] == path.name
+    for utc, local in zip(cells["utc"], cells["local_time"], strict=True):
+        ahead = datetime.fromisoformat(local) - datetime.fromisoformat(utc).replace(tzinfo=None)
+        assert ahead == timedelta(hours=5, minutes=45)
+
+
+@pytest.mark.parametrize("option", ["--no-header", "--local-time"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["analyze", "FILE", "--format", "jsonl"], "the format is jsonl"),
+        (["analyze", "FILE", "--out", "rows.parquet"], "the format is parquet"),
+        (["analyze", "FILE", "--summary"], "no rows are written"),
+        (["analyze", "FILE", "--summary", "--out", "told.json"], "no rows are written"),
+        (["meter", "--source", "FILE", "--format", "jsonl"], "the format is jsonl"),
+        (["meter", "--source", "FILE", "--terminal"], "no rows are written"),
+    ],
+)
+def test_what_is_of_csv_is_refused_elsewhere(refused, sound_file, tone, arguments, said, option):
+    path = sound_file(tone(60.0, 0.1))
+    given = [path if one == "FILE" else one for one in arguments]
+    assert refused(*given, option) == f"{option} is for rows as CSV, and {said}: leave it out"
+
+
+def test_local_time_of_a_file_needs_its_beginning(refused, sound_file, tone):
+    assert "add --began" in refused("analyze", sound_file(tone(60.0, 0.1)), "--local-time")
+
+
+def test_a_header_of_somebody_else_is_not_overwritten(printed, refused, sound_file, tone, tmp_path):
+    path, out = sound_file(tone(60.0, 0.1)), tmp_path / "rows.csv"
+    other = tmp_path / "rows.csv.header.json"
+    other.write_text("mine")
+    wanted = ["analyze", path, "--model", "spl", "--no-header", "--out", out]
+    assert f"{other} exists: say --force" in refused(*wanted)
+    assert (other.read_text(), out.exists()) == ("mine", False)
+    printed(*wanted, "--force")
+    assert read_header(other.read_text())["source"]["name"] == str(path)
