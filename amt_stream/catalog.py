@@ -5,7 +5,8 @@ imported when it is asked for. Commands, presets, rows, the self-test and the wi
 and have none of their own.
 
 Another package adds a model of its own by an entry point in the group `amt_stream.models` that
-names an `Entry`; a program adds one for itself with `add`.
+names an `Entry`; a program adds one for itself with `add`. `amt_stream.plugin` has the types of
+what an entry names, and how it is called.
 """
 
 import difflib

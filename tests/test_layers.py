@@ -14,18 +14,9 @@ RANK += ["contract", "catalog", "data", "resumable", "scales", "signals", "desig
 RANK += ["checkpoints", "hooks", "streaming", "hosted", "pointwise", "compose", "testing", "stages"]
 RANK += ["models", "common", "loss"]
 RANK += ["kept", "correction", "calibration", "calibrator", "metering", "frames", "rows", "engine"]
-RANK += ["analysis", "selftest", "outputs", "presets", "table", "jobs", "split", "measuring"]
-RANK += [
-    "session",
-    "results",
-    "parts",
-    "day_levels",
-    "report",
-    "comparing",
-    "manifest",
-    "bench",
-    "page",
-]
+RANK += ["analysis", "selftest", "plugin", "outputs", "presets", "table", "jobs", "split"]
+RANK += ["measuring", "session", "results", "parts", "day_levels", "report", "comparing"]
+RANK += ["manifest", "bench", "page"]
 RANK += ["events", "service", "cli"]
 # What stands in cli/, from the lowest up: no module imports one that stands with it or above it.
 CLI_RANK = [

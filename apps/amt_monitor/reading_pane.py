@@ -15,6 +15,7 @@ from amt_stream.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
+    from amt_stream.plugin import MakesPane
 
 BOUNDS = ("_low_", "_high_")
 """In names of readings that are shown as what a number may be off."""
@@ -103,6 +104,6 @@ def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
 def pane_of(model: str, names: Collection[str]) -> ReadingPane:
     """The pane of a model of the catalog, for the readings of these names."""
     entry = catalog.entry(model)
-    make = plain_pane if entry.pane is None else entry.load("pane")
+    make: MakesPane = plain_pane if entry.pane is None else entry.load("pane")
     pane: ReadingPane = make(entry, names)
     return pane

@@ -1,31 +1,48 @@
 """A meter of another package, installed beside ours, is offered wherever ours are.
 
-`toy_meter` touches nothing of this package: it has its own files and an entry point.
+It is the template that others copy: built and installed here as theirs will be.
 """
 
+import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.catalog import Entry, ReadingsTake, Takes
 from tests.cli.conftest import COMMAND, Done, Table
 
 ROOT = Path(__file__).parents[2]
-PATHS = (Path(__file__).parent, ROOT, ROOT / "apps")
+TEMPLATE = ROOT / "apps" / "plugin_template"
 LEVEL_DB = 80.0
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder into which a copy of the template is installed."""
+    copy, target = tmp_path_factory.mktemp("copy") / "mine", tmp_path_factory.mktemp("installed")
+    shutil.copytree(TEMPLATE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-q"]
+    done = subprocess.run(
+        [*pip, "--no-build-isolation", "--target", target, copy], check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return target
+
+
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, installed):
     """Run the command, or a program, where the package is installed."""
 
     def wait_for(*arguments, program=COMMAND, **settings):
-        path = os.pathsep.join(map(str, PATHS))
+        path = os.pathsep.join(map(str, (installed, ROOT, ROOT / "apps")))
         process = subprocess.run(
             [*program, *map(str, arguments)],
             check=False,
@@ -114,3 +131,24 @@ def test_the_window_shows_it(run):
     shown = dict(line.split(" ", 1) for line in done.out.splitlines())
     assert "Toy &amp; Sons" in shown["toy_title"]
     assert 30 < float(shown["toy_db"]) <= float(shown["toymax_db"]) < 100
+
+
+def test_the_program_of_the_page_runs(tmp_path, run):
+    """`FieldReadings` and `catalog.add`, as the page shows them."""
+    page = (ROOT / "docs" / "plugin.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    path = tmp_path / "rms.py"
+    path.write_text(program, encoding="utf-8")
+    done = run(path, program=[sys.executable])
+    assert done.status == 0, done.err
+    assert float(done.out) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_the_page_names_every_field_of_an_entry():
+    page = (ROOT / "docs" / "plugin.md").read_text(encoding="utf-8")
+    table = page.partition("\n## Entry\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(field.name for field in dataclasses.fields(Entry))
+    for kind in (Takes, ReadingsTake):
+        assert [word for word in get_args(kind) if f"`{word}`" not in table] == []

@@ -1,4 +1,4 @@
-"""Its self-test."""
+"""Its self-test: `amt-stream selftest --model toy` plays these sounds to the model."""
 
 import numpy as np
 
@@ -14,4 +14,6 @@ LEVEL = published(
     0.1,
     "the definition of a pascal",
 )
+
+# The options are arguments of the model.
 CHECKS = (Trial("toy", in_pascal(1000, 1.0, 0.5, channels=1), (LEVEL,), {"fs": 48000}),)

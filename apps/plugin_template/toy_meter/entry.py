@@ -1,4 +1,4 @@
-"""A meter of another package: the words of its entry, without torch."""
+"""The entry: the meter in words. It is imported for every `--help`, so it imports nothing heavy."""
 
 from amt_stream.catalog import Entry
 
@@ -8,6 +8,8 @@ ENTRY = Entry(
     method="mean square over 10 ms: no method that anybody published",
     model="toy_meter.model:MeanSquare",
     readings="toy_meter.readings:MeanSquareReadings",
+    # The first word has to be the default of the model: it is not passed where nobody chooses.
     settings={"field": ("free", "diffuse")},
     checks="toy_meter.checks",
+    # No `pane`: the window makes a plain one, with the first reading large and the others small.
 )
