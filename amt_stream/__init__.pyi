@@ -37,6 +37,7 @@ from . import outputs as outputs
 from . import page as page
 from . import parts as parts
 from . import plain as plain
+from . import plugin as plugin
 from . import pointwise as pointwise
 from . import presets as presets
 from . import processes as processes
@@ -69,8 +70,12 @@ from .engine import Engine as Engine
 from .engine import FileSource as FileSource
 from .engine import MicrophoneSource as MicrophoneSource
 from .engine import PushSource as PushSource
+from .engine import RowSink as RowSink
 from .engine import SignalSource as SignalSource
 from .engine import StdinSource as StdinSource
+from .engine import Tone as Tone
+from .engine import am_tone_source as am_tone_source
+from .engine import demo_source as demo_source
 from .hosted import HostedStream as HostedStream
 from .loss import LoudnessLoss as LoudnessLoss
 from .measuring import Measured as Measured

@@ -26,6 +26,9 @@ REFUSED = {  # what a program may get wrong: the sort of error that mypy has to 
     'sone_to_phon("loud")': "type-var",
     "f2erb(1000.0).item()": "attr-defined",  # a float in, a float out
     'measure("x.wav", modles="spl")': "call-overload",
+    "model: plugin.MakesModel = FieldReadings": "assignment",
+    "readings: plugin.MakesReadings = Moore2016": "assignment",
+    "pane: plugin.MakesPane = Calibration": "assignment",
     "Stream(Moore2016(), (1, 2))(block).loudness": "attr-defined",
     "Rebuffer(Stream(Moore2016(), (1, 2))).push(block).ltl": "union-attr",  # it may be None
     'for row in measure("x.wav").rows: row["ltl_phon"].items()': "union-attr",
@@ -112,8 +115,9 @@ def test_a_type_checker_sees_the_names(tmp_path):
     head = [
         "from amt_stream import Calibration, Engine, Moore2016, SignalSource, Stream",
         "from amt_stream import Dau1997, Gain, Glasberg2002, ModulationSpectrum, SoundLevel",
-        "from amt_stream import Rebuffer, ZwickerTimeVarying, f2erb, measure",
+        "from amt_stream import Rebuffer, ZwickerTimeVarying, f2erb, measure, plugin",
         "from amt_stream.engine import RowSink, Tone",
+        "from amt_stream.rows import FieldReadings",
         "from amt_stream.scales import sone_to_phon",
         "from torch import Tensor",
         "block = Tensor()",

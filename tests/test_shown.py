@@ -34,6 +34,8 @@ BLOCKS = {(page, code.partition("\n")[0]): (kind, code) for page, kind, code in 
 QUIET = "--source tone.wav --fast --quiet --model spl"
 ADDED = {  # to a line that is typed, where it would hear a microphone, or open a port that is taken
     "amt-stream analyze 'archive/**/*.wav'": "",
+    "amt-stream analyze tone.wav": "",
+    "amt-stream meter --model spl --format csv": "--source tone.wav --fast",
     "amt-stream meter --event": "--source tone.wav --fast --format csv --full-scale-db 100",
     "amt-stream serve --web --event": "--web 0 --source tone.wav --fast --full-scale-db 100",
     "amt-stream meter --log night --log-sound": f"{QUIET} --duration 1",
@@ -49,6 +51,7 @@ ADDED = {  # to a line that is typed, where it would hear a microphone, or open 
 LINES = [  # blocks of lines that are typed
     ("archives.md", "amt-stream analyze 'archive/**/*.wav' --model spl --calibrations levels.csv"),
     ("events.md", "amt-stream meter --event"),
+    ("rows.md", "amt-stream analyze tone.wav --model spl --no-header"),
     ("README.md", "amt-stream meter --log night --log-sound"),
     ("README.md", "amt-stream serve --web"),
 ]
@@ -56,6 +59,7 @@ LINES = [  # blocks of lines that are typed
 PYTHON = [  # blocks that run here, after what makes the things that they name
     ("archives.md", "import pandas"),
     ("calibration.md", "from amt_stream import measure"),
+    ("embedding.md", "# Noise that is to be 1 sone loud."),
     ("events.md", "import json, soundfile"),
     ("sessions.md", "from amt_stream.session import"),
     ("sessions.md", "from amt_stream.report import"),
@@ -81,6 +85,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("embedding.md", '<script type="module"'): "tests/service/test_page.py",
     ("embedding.md", "trigger:"): "Home Assistant's own; tests/service/test_mqtt.py has the sensor",
     ("embedding.md", "import rclpy"): "no ROS among the tests; tests/service/test_embedding.py",
+    ("plugin.md", "from fractions import Fraction"): "tests/plugin/test_plugin.py",
     ("gpu.md", "live = Stream("): "needs a GPU; tests/cuda/checks.py",
     ("gpu.md", "live = HostedStream("): "needs a GPU; tests/cuda/checks.py",
 }
@@ -210,6 +215,7 @@ def a_response(forks, folder):
 
 
 GIVEN = {
+    "# Noise that is to be 1 sone loud.": lambda forks, folder: {},
     "import pandas": parts,
     "from amt_stream import measure": a_response,
     "import json, soundfile": kept_sound,
@@ -223,6 +229,9 @@ def test_python_runs(forks, folder, page, beginning):
     names = GIVEN[beginning](forks, folder)
     exec(compile(block(page, beginning), page, "exec"), names)
     match names:
+        case {"sound": sound, "distance": distance}:
+            assert distance > 0
+            assert 0 < sound.grad.abs().max() < np.inf
         case {"rows": rows}:
             assert len(rows) == 201
         case {"measured": measured, "response": response}:
