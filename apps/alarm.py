@@ -5,8 +5,7 @@ python apps/alarm.py        twenty seconds of the built-in demo sound, as fast a
 
 from typing import Any
 
-from amt_stream.engine import Engine, RowSink, demo_source
-from amt_stream.stages import SoundLevel
+from amt_stream import Engine, RowSink, SoundLevel, demo_source
 
 LIMIT_DB = 58.0
 

@@ -6,8 +6,7 @@ python apps/notebook.py        the same without a notebook: a tone of 60 dB SPL,
 import asyncio
 from typing import Any
 
-from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.models import Moore2016
+from amt_stream import Engine, Moore2016, SignalSource, Tone
 
 
 def words(row: dict[str, Any]) -> str:

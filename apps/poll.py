@@ -5,8 +5,7 @@ python apps/poll.py        a tone that goes up and down, for two seconds
 
 import time
 
-from amt_stream.engine import Engine, am_tone_source
-from amt_stream.models import Moore2016
+from amt_stream import Engine, Moore2016, am_tone_source
 
 
 def main() -> None:

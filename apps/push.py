@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, PushSource
-from amt_stream.models import Moore2016
+from amt_stream import Calibration, Engine, Moore2016, PushSource
 
 FS, BLOCK = 48000, 960
 CALIBRATION = Calibration(100.0, source="known to the program")

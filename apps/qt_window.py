@@ -7,8 +7,7 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_stream.engine import Engine, RowSink, am_tone_source
-from amt_stream.models import Moore2016
+from amt_stream import Engine, Moore2016, RowSink, am_tone_source
 
 
 class Bridge(QtCore.QObject):

@@ -5,8 +5,7 @@ python apps/rows_async.py        a tone of 60 dB SPL, for two seconds
 
 import asyncio
 
-from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.models import Moore2016
+from amt_stream import Engine, Moore2016, SignalSource, Tone
 
 
 async def listen(engine: Engine) -> None:

@@ -92,6 +92,15 @@ def test_every_module_of_the_package_is_reached_by_its_name():
     assert modules == {name for name, home in stub("amt_stream").items() if home == "amt_stream"}
 
 
+@pytest.mark.parametrize(
+    "name", ["alarm", "fit_gain", "notebook", "poll", "push", "qt_window", "rows_async"]
+)
+def test_a_first_program_takes_all_names_from_one_door(name):
+    program = ast.parse((ROOT / "apps" / f"{name}.py").read_text(encoding="utf-8"))
+    homes = {n.module for n in ast.walk(program) if isinstance(n, ast.ImportFrom)}
+    assert {home for home in homes if home and home.startswith("amt_stream")} == {"amt_stream"}
+
+
 def test_a_submodule_is_an_attribute_from_the_start():
     program = "import amt_stream; print(amt_stream.metering.Maximum, amt_stream.selftest.run)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)

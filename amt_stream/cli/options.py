@@ -467,7 +467,7 @@ def _live(parser: argparse.ArgumentParser) -> None:
         "of the rows that --format writes, write instead, and beside the rows of a log keep, a "
         "table with the statistics of each interval",
     )
-    _zone(parser, "intervals and --local-time", "this computer's")
+    _zone(parser, "intervals", "this computer's")
     parser.add_argument(
         "--log-format",
         choices=LOG_FORMATS,
