@@ -52,6 +52,7 @@ from . import service as service
 from . import session as session
 from . import settings as settings
 from . import signals as signals
+from . import split as split
 from . import stages as stages
 from . import streaming as streaming
 from . import table as table
