@@ -1,6 +1,7 @@
 """`--interval` of `analyze`, `meter` and their logs, as somebody types it."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -43,6 +44,24 @@ def test_meter_writes_intervals_and_a_log_keeps_them(run, sound, tmp_path):
     assert done.rows["laeq_db"].tolist() == [row["laeq_db"] for row in kept]
     assert len(kept) == 7
     assert len([*Session(tmp_path / "night").rows()]) == 64
+
+
+def test_report_and_compare_take_parts_of_a_log(run, sound, tmp_path):
+    typed = ["meter", "--source", sound, "--fast", "--model", "spl", "--full-scale-db", "100"]
+    assert run(*typed, "--interval", "1s", "--log", "night", "--quiet").status == 0
+    done = run("report", "night", "--from", "2", "--to", "5", "--interval", "1s")
+    assert done.status == 0, done.err
+    page = (tmp_path / "night-report.html").read_text()
+    assert "Intervals" in page
+    own = [row["laeq_db"] for row in Session(tmp_path / "night").intervals()][2:5]
+    mean = 10 * math.log10(sum(10 ** (level / 10) for level in own) / 3)
+    assert f"{mean:.1f}" in page
+    done = run("compare", "night", "night", "--from", "2", "--to", "5", "--json")
+    assert done.status == 0, done.err
+    done = run("report", "night", "--from", "1h", "--force")
+    assert (done.status, len(done.lines)) == (1, 1)
+    done = run("compare", "night", "night", "--interval", "1s")
+    assert done.status == 0, done.err
 
 
 @pytest.mark.parametrize(
