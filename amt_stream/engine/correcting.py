@@ -58,7 +58,10 @@ class Corrected:
     def fill(self, rows: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
         """What follows from the sound before, into all of `rows` (row, time)."""
         nothing = np.zeros((rows.shape[1], self._wide), np.float32)
-        self(nothing, scale, NO_LIMIT, rows, np.zeros(len(rows)))
+        # A part of a longer buffer is not contiguous, as `let_in` was compiled for.
+        held = np.empty(rows.shape, rows.dtype)
+        self(nothing, scale, NO_LIMIT, held, np.zeros(len(rows)))
+        rows[:] = held
 
     def reset(self) -> None:
         """Back to silence."""
