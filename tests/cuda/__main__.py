@@ -40,7 +40,9 @@ def triton():
 
 def main():
     if not torch.cuda.is_available():
-        print("nothing was checked: no CUDA device")
+        same = RESULTS.exists() and source_hash() in RESULTS.read_text(encoding="utf-8")
+        of = "this source" if same else "another source"
+        print(f"nothing was checked: no CUDA device; the last run was of {of}")
         return NOTHING
     refuse_short_products()
     about = (

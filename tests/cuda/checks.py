@@ -27,7 +27,7 @@ SINGLE, DOUBLE = 1e-5, 1e-9
 TURNS = 500
 """Blocks at their real pace, of which times are told."""
 
-LISTENERS = 1000
+LISTENERS = 64, 250, 1000
 
 MODELS: dict[str, tuple[Callable[[], Stage], tuple[int, ...]]] = {
     "Moore2016": (partial(Moore2016, FS), (1, 2)),
@@ -40,6 +40,9 @@ MODELS: dict[str, tuple[Callable[[], Stage], tuple[int, ...]]] = {
     "Paulick2024": (partial(amt.Paulick2024, FS), (1,)),
     "King2019": (partial(amt.King2019, FS), (1,)),
     "ModulationSpectrum": (partial(amt.ModulationSpectrum, FS), (1,)),
+    "ThirdOctaves": (partial(amt.ThirdOctaves, FS), (1, 2)),
+    "Octaves": (partial(amt.Octaves, FS), (1, 2)),
+    "NarrowBandSpectrum": (partial(amt.NarrowBandSpectrum, FS), (1, 2)),
 }
 
 
@@ -145,7 +148,7 @@ def of_model(name, turns=TURNS, device=None):
     return in_time(replace(row, holds=row.holds and captured), live, x, turns)
 
 
-def of_listeners(count=LISTENERS, turns=TURNS, device=None):
+def of_listeners(count, turns=TURNS, device=None):
     """So many listeners with two ears each at once; alike, they read alike."""
     x = noise(1, 2, BLOCK).repeat(count, 1, 1)
     live, captured = hosted(Moore2016(FS), x, device)
@@ -212,5 +215,5 @@ def rows() -> Iterator[Row]:
     """All of them."""
     yield from map(of_stage, CASES)
     yield from map(of_model, MODELS)
-    yield of_listeners()
+    yield from map(of_listeners, LISTENERS)
     yield from map(of_engine, ("engine", "callback"))

@@ -1,6 +1,7 @@
 """What `make cuda` would find is found, tried with the host in place of a GPU."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,8 +14,6 @@ from amt_stream.functional import dispatch
 from tests.cuda import checks
 from tests.cuda.results import RESULTS, ROOT, source_hash
 from tests.recorder import Recorder
-
-NOT_YET = "written for CUDA, not yet run on one"
 
 
 @pytest.fixture
@@ -32,7 +31,9 @@ def test_without_a_gpu_nothing_was_checked():
         cwd=ROOT,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
     )
-    assert (done.returncode, done.stdout) == (2, "nothing was checked: no CUDA device\n")
+    of = "this source" if source_hash() in RESULTS.read_text("utf-8") else "another source"
+    said = f"nothing was checked: no CUDA device; the last run was of {of}\n"
+    assert (done.returncode, done.stdout) == (2, said)
 
 
 @pytest.mark.parametrize("name", ["BS1770", "EarFilter", "Moore2016SpecificLoudness"])
@@ -85,13 +86,13 @@ def test_what_is_wrong_does_not_hold(gpu):
     assert not checks.in_time(row, live, x.float(), 2).holds
 
 
-def test_what_is_claimed_is_of_this_source():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    if RESULTS.exists():
-        assert f"Source: {source_hash()}\n" in RESULTS.read_text(encoding="utf-8")
-        assert NOT_YET not in text
-    else:
-        assert NOT_YET in text
+def test_what_is_claimed_was_run():
+    """Pages name the GPU and the day of the last run; of which source that was stands beside it."""
+    ran = re.search(r"^(\d{4}-\d\d-\d\d), (.+?), driver", RESULTS.read_text("utf-8"), re.M)
+    for name in ("README.md", "docs/gpu.md"):
+        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        assert f"ran on an {ran[2]} on {ran[1]}" in text, name
+    assert "NO |" not in RESULTS.read_text("utf-8")
 
 
 def test_any_change_of_what_runs_there_is_another_source(tmp_path):
