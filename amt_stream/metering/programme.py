@@ -154,7 +154,7 @@ class ProgrammeLoudness(Meter):
 
     kept: ClassVar[tuple[str, ...]] = ("paused", "_past", "_count", "_unmeasured", "_held")
     kept += ("momentary_lufs", "short_term_lufs", "_blocks", "_ranged", "_measured", "_excluded")
-    kept += ("max_momentary", "max_short_term", "true_peaks", "sample_peaks")
+    kept += ("max_momentary", "max_short_term", "true_peaks", "sample_peaks", "_unheard")
     growing = ("true_peaks", "sample_peaks")
 
     def __init__(
@@ -168,12 +168,17 @@ class ProgrammeLoudness(Meter):
         self.target_lufs, self.scale = target_lufs, scale
         # The frames before these, oldest first: unknown until the sound has lasted that long.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
-        self._count = 0
+        self._count = self._unheard = 0
         self.momentary_lufs = self.short_term_lufs = math.nan
         self.reset()
 
     def reset(self) -> None:
         """Forget what was integrated and held; a pause goes on."""
+        self.begin_part()
+        self._unheard = self._count
+
+    def begin_part(self) -> None:
+        """Forget the same; but maxima are of all windows that end from here on."""
         self._blocks, self._ranged = GatedEnergies(), GatedEnergies()
         self.max_momentary, self.max_short_term = Maximum(), Maximum()
         # Of each channel, once there were any.
@@ -181,7 +186,8 @@ class ProgrammeLoudness(Meter):
         self._measured = self._excluded = 0
         # Of a frame, of the sound in the one that its end lies in.
         self._part = 0.0
-        # Number of frames up to and with the last one that was not measured.
+        # Number of frames up to and with the last one that was not measured, of `_unheard`
+        # whatever part it was in.
         self._unmeasured = self._count
         self._held = {"integrated_lufs": math.nan, "lra_lu": math.nan}
 
@@ -223,19 +229,22 @@ class ProgrammeLoudness(Meter):
             self._measured += heard
             self._excluded += count - heard
         last: Any = self._unmeasured
+        unheard: Any = self._unheard
         if heard < count:
-            last = np.maximum.accumulate(np.where(measured, last, end))
-            self._unmeasured = int(last[-1])
-        whole = end - last >= MOMENTARY
+            last, unheard = (
+                np.maximum.accumulate(np.where(measured, v, end)) for v in (last, unheard)
+            )
+            self._unmeasured, self._unheard = int(last[-1]), int(unheard[-1])
+        whole, lasted = end - last >= MOMENTARY, end - unheard >= MOMENTARY
         told = {
             "momentary_lufs": levels[0],
             "short_term_lufs": levels[1],
             **self._renew(self._blocks, momentary, whole, on_grid, "integrated_lufs"),
-            **self._top(self.max_momentary, levels[0], whole, end, "max_momentary_lufs"),
+            **self._top(self.max_momentary, levels[0], lasted, end, "max_momentary_lufs"),
         }
-        whole = end - last >= SHORT_TERM
+        whole, lasted = end - last >= SHORT_TERM, end - unheard >= SHORT_TERM
         told |= self._renew(self._ranged, short_term, whole, on_grid, "lra_lu")
-        told |= self._top(self.max_short_term, levels[1], whole, end, "max_short_term_lufs")
+        told |= self._top(self.max_short_term, levels[1], lasted, end, "max_short_term_lufs")
         if heard < count:
             true_peak, sample_peak = (
                 np.where(measured, v, np.nan) for v in (true_peak, sample_peak)
@@ -268,7 +277,7 @@ class ProgrammeLoudness(Meter):
             return
         energies = np.concatenate([self._past, np.where(valid, energy, np.nan)])
         end = np.arange(self._count + 1, self._count + count + 1)
-        lasted = self._count - self._unmeasured
+        lasted = self._count - self._unheard
         for highest, window, over in (
             (self.max_momentary, MOMENTARY, OVER_MOMENTARY),
             (self.max_short_term, SHORT_TERM, OVER_SHORT_TERM),
@@ -290,7 +299,7 @@ class ProgrammeLoudness(Meter):
         unknown = np.full(min(count, len(self._past)), np.nan)
         self._past = np.concatenate([self._past, unknown])[len(unknown) :]
         self._count += count
-        self._unmeasured = self._count
+        self._unmeasured = self._unheard = self._count
         self._excluded += 0 if self.paused else count
 
     def _renew(

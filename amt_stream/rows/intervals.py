@@ -233,7 +233,7 @@ class Intervals(Resumable):
             told |= {name: summary.get(name) for name in own}
             if model == self._timed:
                 told |= {**readings.counted_s(), "paused_s": track.paused_s}
-            readings.reset()
+            readings.begin_interval()
         track.paused_s, track.fault, track.calibrated, track.empty = 0.0, 0, True, True
         track.told.append(told)
         while all(one.told for one in self._tracks.values()):

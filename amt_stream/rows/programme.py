@@ -89,6 +89,9 @@ class ProgrammeReadings(Readings):
     def reset(self) -> None:
         self._meter.reset()
 
+    def begin_interval(self) -> None:
+        self._meter.begin_part()
+
     def take(self, frames: Frames) -> NDArray[np.float64]:
         given = frames.values
         self._meter.paused = self.paused

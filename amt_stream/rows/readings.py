@@ -157,6 +157,10 @@ class Readings(Resumable, ABC):
     def reset(self) -> None:
         """Forget what was counted."""
 
+    def begin_interval(self) -> None:
+        """Forget what was counted, of a sound that is measured on: its windows reach back."""
+        self.reset()
+
     def stacked(self, columns: Sequence[NDArray[Any]], frames: Frames) -> NDArray[np.float64]:
         """Columns (n,) of these frames side by side, none of them included."""
         found = np.empty((len(frames), len(columns)))

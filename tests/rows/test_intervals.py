@@ -210,3 +210,16 @@ def test_measure_gives_a_table_of_every_model():
     assert energy_mean(m.intervals) == pytest.approx(m.summary["laeq_db"], abs=1e-4)
     assert measure(x, FS, "spl").intervals is None
     assert m.header["interval"]["clock"] == "elapsed time"
+
+
+@pytest.mark.parametrize("interval", [1, 2])
+def test_loudness_of_a_window_counts_where_it_ends(interval):
+    x = 1e-3 * np.random.default_rng(0).standard_normal(round(6.0115 * FS))
+    loud = slice(round(1.85 * FS), round(2.15 * FS))
+    x[loud] *= 100.0
+    for sound in (x, x[: loud.stop]):
+        found = measure(sound, FS, "bs1770", interval=interval)
+        highest = [f"max_{name}_lufs" for name in ("momentary", "short_term")]
+        for name in highest[: 1 if len(sound) < 3 * FS else 2]:
+            told = np.nanmax(found.intervals[name])
+            assert told == pytest.approx(found.summary[name], abs=1e-5)
