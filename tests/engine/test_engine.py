@@ -196,6 +196,7 @@ def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
     armed = threading.Event()
 
     def script(deliver):
+        until(lambda: engine._intake._deliver is not None)  # what comes before that is all kept
         for at in range(0, len(x), BLOCK):
             if at == 9600:
                 armed.set()
@@ -850,7 +851,7 @@ def test_memory_does_not_grow(scripted, power_meter, until, monkeypatch):
             deliver(block, lost=lost)
             expected += 480 // 48
             if i in (warm, warm + blocks):
-                until(partial(at_least, expected))
+                until(partial(at_least, expected), 60)  # traced, on a busy machine
                 sizes.append(memory_of_the_package())
 
     tracemalloc.start(8)
@@ -863,7 +864,7 @@ def test_memory_does_not_grow(scripted, power_meter, until, monkeypatch):
             sink_slack_s=0.1,
         )
         with engine:
-            assert engine.wait(60), engine.error
+            assert engine.wait(120), engine.error
     finally:
         tracemalloc.stop()
     assert engine.error is None
