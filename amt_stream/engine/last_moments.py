@@ -29,12 +29,17 @@ class LastMoments(Resumable):
         self._energy: NDArray[np.float64] = np.zeros((rows, 0))
         self._samples: NDArray[np.int64] = np.zeros(0, np.int64)
 
+    def change(self, ears: int) -> None:
+        """Go on with so many: a single channel is heard as one ear or as both."""
+        if ears != self._last.shape[1]:
+            self._last = np.repeat(self._last[:, :1], ears, axis=1)
+
     def hear(self, x: NDArray[np.float32], position: int) -> None:
         """Take sound (row, ear, time) from the sample `position` on."""
         self._last = np.append(self._last, x, axis=-1)[..., -2 * self._length :]
         first = -position % self._length
         starts = [*([0] if first else []), *range(first, x.shape[-1], self._length)]
-        power = np.einsum("ret,ret->rt", x, x, dtype=np.float64)
+        power = np.einsum("ret,ret->rt", x, x, dtype=np.float64) / x.shape[1]
         energy = np.add.reduceat(power, starts, axis=1)
         samples = np.diff([*starts, x.shape[-1]])
         if first and len(self._samples):

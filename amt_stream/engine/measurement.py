@@ -263,6 +263,7 @@ class Measurement(Resumable):
         self._index = int(self.position * ready.clock.ratio)
         self._input = np.zeros((*ready.shape, ready.block), np.float32)
         self._tensor = torch.from_numpy(self._input)
+        self._moments.change(ready.shape[1])
         self._heard = 0
         for listener, into in zip(self.listeners, self._input, strict=True):
             listener.enter(ready, into)
@@ -412,7 +413,8 @@ class Measurement(Resumable):
         wanted = self.wanted
         if wanted == self.ready.block:
             self.obey()
-            if self._next_model is not None:
+            # After the end there is nothing for another model to hear.
+            if self._next_model is not None and self._end is None:
                 self._change_model(self._next_model)
             wanted = self.wanted
         return min(samples, wanted)

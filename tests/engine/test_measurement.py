@@ -13,6 +13,7 @@ from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement, ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.frames import LATER, Fault
+from amt_stream.models import Moore2016, ZwickerTimeVarying
 
 FULL_SCALE = Calibration(130.0, source="test")
 
@@ -346,6 +347,39 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
     expected = np.append(reference(x), 0.0)
     assert sample[-1] == len(x)
     np.testing.assert_allclose(stl[known], expected[sample[known] // 48], rtol=1e-5)
+
+
+@pytest.mark.parametrize("ears", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("later", [0, 1, 4801])
+def test_a_model_of_ears_and_one_of_channels_end_the_same_sound(collector, ears, later):
+    """A steady tone is told as steady to its end, however little of it the last model heard."""
+    models = {1: ZwickerTimeVarying(48000), 2: Moore2016(48000)}
+    first, second = (ReadyModel(models[n], 48000, 10.0, heard=1) for n in ears)
+    measurement = Measurement(
+        first,
+        [Listener(slice(0, 1), 1, FULL_SCALE)],
+        emit=collector,
+        epoch=lambda audio_s: 1e9,
+        model_changed=lambda ready: None,
+    )
+    x = 0.1 * np.sin(2 * np.pi * 1000 * np.arange(48000 + later) / 48000, dtype=np.float32)[:, None]
+    measurement.take(x[:47520])
+    measurement.swap(second)
+    measurement.take(x[47520 : 48000 + later])
+    measurement.flush()
+    assert collector.all[-1].sample[-1] > 48000 + later - 96
+    assert all(frames.cut for frames in collector.all if frames.after_end)
+
+
+def test_a_model_that_comes_at_the_very_end_adds_no_sound(collector, power_meter, measure, noise):
+    """The model that heard the sound tells the rest of it."""
+    coarse = type(power_meter())(480)
+    measurement = measure(power_meter(delay=960))
+    measurement.take(noise(48000))
+    measurement.swap(ReadyModel(coarse, 48000, 10.0))
+    measurement.flush()
+    assert measurement.position <= 48000 + 3 * 480
+    assert collector.column("sample")[-1] == 48000
 
 
 def test_a_plain_tensor_serves_as_output(measure, collector, noise):
