@@ -14,6 +14,8 @@ SPAN = re.compile(
 )
 """A time that has passed, as 90, 15min, 1h30m."""
 
+FIRST_YEAR, LAST_YEAR = 1900, 2999
+
 SAME_S = 1e-5
 """Two times by the clock that differ by less are the same: a float has no more digits of UTC."""
 
@@ -213,13 +215,18 @@ def moment(text: str) -> Moment:
     """
     if SPAN.fullmatch(text):
         return Moment(text, after_s=span_s(text))
+    when = None
     try:
         if re.fullmatch(r"\d\d?:\d\d(:\d\d(\.\d+)?)?", text):
             return Moment(text, of_day=time.fromisoformat(f"0{text}" if text[1] == ":" else text))
         if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text):
-            return Moment(text, when=datetime.fromisoformat(text))
+            when = datetime.fromisoformat(text)
     except ValueError:
         pass
+    if when is not None and not FIRST_YEAR <= when.year <= LAST_YEAR:
+        raise NoSuchTime(f"{text!r}: give a year from {FIRST_YEAR} to {LAST_YEAR}")
+    if when is not None:
+        return Moment(text, when=when)
     raise NoSuchTime(
         f"{text!r} is no moment: give seconds or 1h30m since the start, 22:00, or 2026-11-20T22:00"
     )

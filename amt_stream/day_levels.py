@@ -46,7 +46,8 @@ class Hours:
 
     def __post_init__(self) -> None:
         order = [hour for hour in (self.day, self.evening, self.night) if hour is not None]
-        if not all(0 <= hour <= HOURS_OF_DAY for hour in order) or sorted(set(order)) != order:
+        in_order = sorted(set(order)) == order and order[-1] - order[0] < HOURS_OF_DAY
+        if not in_order or not 0 <= order[0] < order[-1] <= HOURS_OF_DAY:
             raise NoDayLevels(
                 f"the hours {','.join(map(str, order))} are none: give when day, evening and night "
                 "begin, as 7,19,23, or day and night alone, as 7,22"
@@ -216,6 +217,8 @@ def day_levels(
     length = np.concatenate([one.end_s - one.begin_s for one in pieces])
     first_of, place = _periods(end - length / 2, hours, by)
     there = measured > 0
+    if not there.any():
+        raise NoDayLevels("there is no level: nothing was measured, or only digital silence")
     days = [
         date.fromordinal(day)
         for day in range(int(first_of[there].min()), int(first_of[there].max()) + 1)
@@ -259,7 +262,7 @@ def _pieces(results: Results, hours: Hours, zone: tzinfo | None) -> Pieces:
     for found in (parts.pieces(), parts.pieces_of_rows()):
         if found is None:
             continue
-        if not np.isfinite(found.utc_s).all() or not len(found.utc_s):
+        if not np.isfinite(found.utc_s).all():
             raise NoDayLevels(
                 f"{results.name}: when it was measured is not known, so neither is what was day "
                 "and what night: measure the recording with --began"

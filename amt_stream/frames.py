@@ -56,6 +56,12 @@ class Event:
     text: str = ""
     row: str = ""
 
+    def __post_init__(self) -> None:
+        # Bytes of an argument or a file name that are not UTF-8: no log could be written with them.
+        for name in ("text", "row"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, given.encode(errors="backslashreplace").decode())
+
 
 UNDO_S = 10.0
 """So much sound after a reset of readings, it can be undone."""

@@ -12,7 +12,8 @@ MOST_PARTS = 16
 """Of a key with dots in it: the parser takes time and memory by the square of their number."""
 
 _LONG_KEY = re.compile(
-    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"""
+    r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    rf"{{{MOST_PARTS}}}"
 )
 
 

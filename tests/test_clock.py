@@ -110,6 +110,9 @@ def test_moments_that_cannot_be():
     for text in ("", "25:00", "22:0", "noon", "2026-11-31T22:00", "2026-11-20"):
         with pytest.raises(NoSuchTime, match="no moment"):
             moment(text)
+    for text in ("9999-12-31T23:59:58", "0001-01-01T00:00", "0001-01-01T00:00+14:00"):
+        with pytest.raises(NoSuchTime, match="give a year from 1900 to 2999"):
+            moment(text)
     with pytest.raises(NoSuchTime, match="there was no 02:30"):
         moment("2026-03-29T02:30").time_s(BEGAN, BERLIN)
     with pytest.raises(NoSuchTime, match="when the sound began is not known"):

@@ -264,6 +264,7 @@ def test_a_model_and_a_preset_of_it_give_rows_at_the_same_step(name):
         (GOOD + "#" * (1 << 20), "has more than 1048576 bytes"),
         (f"{GOOD}\n{'a.' * 40000}a = 1", "a key has more than 16 parts"),
         (GOOD + "x = {b = 1, " + '"a" . ' * 40000 + "a = 1}", "a key has more than 16 parts"),
+        (GOOD + r'"\"".' * 40000 + "a = 1", "a key has more than 16 parts"),
         (f"{GOOD}[{'a.' * 16}a]", "a key has more than 16 parts"),
         (f"{GOOD}[{'a.' * 15}a]", "is not a section"),
         (GOOD + "a" * 900000, "is not TOML"),

@@ -14,18 +14,23 @@ from amt_stream.session.files import SessionError, drafted, give_name, told
 PATIENCE_S = 5.0
 PREFIX, SUFFIX = ".mark-", ".json"
 LONGEST = 1 << 16
+LONGEST_TEXT = 5000
+"""Characters; in JSON each takes 12 bytes at most."""
 
 
 def mark(folder: str | Path, text: str) -> None:
     """Have the meter that writes a log put a mark into it, with this text, and wait until it has.
 
-    Raises SessionError where none writes it, and where it has not taken the mark after 5 s.
+    Raises SessionError where no meter writes the log, where the meter has not taken the mark after
+    5 s, and for a text that is empty or too long.
     """
     folder = Path(folder)
     if not is_locked(folder):
         raise SessionError(f"no meter writes {folder}: a mark goes into a log that is written")
     if not text.strip():
         raise SessionError("the mark has no text: say what happened")
+    if len(text) > LONGEST_TEXT:
+        raise SessionError(f"the mark has {len(text)} characters: give at most {LONGEST_TEXT}")
     data = json.dumps({"text": text}).encode()
     name = f"{time.time_ns()}-{os.getpid()}"
     path = folder / f"{PREFIX}{name}{SUFFIX}"

@@ -54,6 +54,7 @@ def _signed(head: str, utc: str) -> bytes:
 
 def _key(path: Path, kind: str) -> Any:
     try:
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ModuleNotFoundError as error:
@@ -70,6 +71,8 @@ def _key(path: Path, kind: str) -> Any:
             right = isinstance(key, ed25519.Ed25519PublicKey)
     except NotThatFile as error:
         raise SessionError(f"{path} {error}") from error
+    except UnsupportedAlgorithm:
+        right = False
     except (TypeError, ValueError) as error:  # a TypeError is of a key with a password
         raise SessionError(
             f"{path} holds no {kind} key in PEM without a password: {error}"

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from amt_stream.session import Session, verify
+from amt_stream.session import Session, SessionError, verify
+from amt_stream.session.marks import mark
 
 WANTED = ["meter", "--source", "demo", "--fast", "--duration", "1", "--model", "spl"]
 
@@ -110,7 +111,13 @@ def test_a_mark_goes_into_a_log_that_is_written(begin, run, tmp_path):
             time.sleep(0.05)
         done = run("mark", "night", "door slams")
         assert (done.status, done.lines) == (0, ["amt-stream: marked: door slams"])
+        mark(night, "Ger\udce4t")  # an argument in Latin-1
+        with pytest.raises(SessionError, match="70000 characters: give at most 5000"):
+            mark(night, "x" * 70000)
         meter.send_signal(signal.SIGINT)
-    assert [e.text for e in Session(night).events() if e.kind == "mark"] == ["door slams"]
+    assert [e.text for e in Session(night).events() if e.kind == "mark"] == [
+        "door slams",
+        r"Ger\udce4t",
+    ]
     assert verify(night).word == "intact"
     assert not list(night.glob(".*"))

@@ -211,5 +211,11 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
     ]
     with pytest.raises(NoDayLevels, match="no A-weighted equivalent level in steps"):
         day_levels([replace(coarse, header={**coarse.header, "columns": columns})], zone=BERLIN)
+    silent = made(short, utc_s, np.full(len(utc_s), np.nan), step_s=7200)
+    with pytest.raises(NoDayLevels, match="nothing was measured, or only digital silence"):
+        day_levels([silent], zone=BERLIN)
+    for text in ("0,24", "0,19,24", "24,7"):
+        with pytest.raises(NoDayLevels, match=r"the hours .* are none"):
+            hours_named(text)
     assert run_command(["lden", str(tmp_path)]) == 1
     assert "holds no log" in capsys.readouterr().err

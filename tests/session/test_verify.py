@@ -109,6 +109,15 @@ def test_an_end_that_was_taken_away_is_known_by_a_hash_that_was_noted(written, t
     assert verify(folder, head=first).proved.endswith("closed parts came later")
 
 
+UNSUPPORTED = """-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqBHM9VAYItBG0wawIBAQQgp1N0BeZ1F6gjV8AR
+M2aGMmDnMMH1kN2bXMFtFaxZ01ehRANCAARUvCl0/MDCX+Sq2gz5oHk5JyNkVhPt
+HMScJBP88C48gXLwrFboPnTz7sdBTuFmNtg1a40haVOCOSP44MnCUA6B
+-----END PRIVATE KEY-----
+"""
+"""A key on the curve SM2, which the library does not read, made for this test with OpenSSL."""
+
+
 @pytest.fixture
 def keys(tmp_path):
     """Files of a private and a public key."""
@@ -144,6 +153,10 @@ def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
     assert "is no signature by the key in" in said(*check, other)[1]
     assert "holds no public key in PEM" in said(*check, private)[1]
     assert "another kind: make one of Ed25519" in said("verify", str(folder), "--sign", curve)[1]
+    unsupported = tmp_path / "unsupported.pem"
+    unsupported.write_text(UNSUPPORTED)
+    said_of_it = said("verify", str(folder), "--sign", str(unsupported))[1]
+    assert "another kind: make one of Ed25519" in said_of_it
     without_end(folder)
     assert said(*check, public)[0] == 1
     signature = folder / "signature.json"
