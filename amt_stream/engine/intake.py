@@ -15,7 +15,10 @@ from amt_stream.frames import Fault
 
 WAIT_S = 0.2
 HELD_BYTES = 2**27
-"""The most sound that waits for its models: nearly 6 min of two channels at 48 kHz."""
+"""The most memory of sound that waits for its models: 5 min of two channels at 48 kHz."""
+
+BLOCK_BYTES = 400
+"""What a block takes besides its samples, however few they are."""
 
 log = logging.getLogger("amt_stream")
 
@@ -67,6 +70,7 @@ class Intake:
         self._lock = threading.Lock()
         self._keeping = threading.Lock()
         self._kept: deque[Held | Ended | Told] = deque()
+        self._bytes = 0
         self._left_out = 0
         self._failure: Exception | None = None
         self._deliver: Deliver | None = None
@@ -169,10 +173,11 @@ class Intake:
         self._left_out = 0
         if block is None:
             self._kept.append(Ended(lost, flags))
-        elif (self.samples + len(block)) * block[:1].nbytes > HELD_BYTES:
+        elif self._bytes + block.nbytes + BLOCK_BYTES > HELD_BYTES:
             self._left_out = lost + len(block)
         else:
             self._kept.append(Held(block, lost, flags, since_boot_s()))
+            self._bytes += block.nbytes + BLOCK_BYTES
             self.samples += len(block)
 
     def _told(self, kind: str, text: str) -> None:
@@ -190,7 +195,9 @@ class Intake:
         with self._keeping:
             if self._kept:
                 one = self._kept.popleft()
-                self.samples -= len(one.block) if isinstance(one, Held) else 0
+                if isinstance(one, Held):
+                    self._bytes -= one.block.nbytes + BLOCK_BYTES
+                    self.samples -= len(one.block)
                 return one
             if self._failure is not None:
                 raise self._failure

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_what_comes_while_a_model_warms_is_heard(scripted, warming, noise, until
 def test_sound_beyond_what_may_wait_is_counted_as_lost(
     scripted, warming, noise, until, monkeypatch
 ):
-    monkeypatch.setattr(intakes, "HELD_BYTES", 8 * 10_000)
+    monkeypatch.setattr(intakes, "HELD_BYTES", 80_000)
     x = noise(48_000)
     sink = Recording()
 
@@ -110,10 +111,36 @@ def test_sound_beyond_what_may_wait_is_counted_as_lost(
     assert sent.wait(20)
     go_on()
     assert engine.wait(20)
-    kept = 22 * 441
+    kept = 20 * 441
     assert (engine.health.samples, engine.health.lost_samples) == (kept, len(x) + 1 - kept)
     np.testing.assert_array_equal(np.concatenate([c.samples for c in sink.chunks]), x[:kept])
     assert [e.sample for e in engine.events if e.kind == "gap"] == [882, kept + 1]
+
+
+@pytest.mark.parametrize("samples", [0, 1, 7])
+def test_however_short_its_blocks_are_what_waits_is_bounded(scripted, until, monkeypatch, samples):
+    monkeypatch.setattr(intakes, "HELD_BYTES", 200_000)
+    block, sent = np.zeros((samples, 2), np.float32), threading.Event()
+
+    def script(deliver):
+        for _ in range(5000):
+            deliver(block, 1)
+        sent.set()
+
+    intake = Intake(scripted(script))
+    tracemalloc.start()
+    try:
+        intake.begin()
+        assert sent.wait(20)
+        assert tracemalloc.get_traced_memory()[0] < 300_000
+    finally:
+        tracemalloc.stop()
+    ends = []
+    until(lambda: intake._kept and not isinstance(intake._kept[-1], intakes.Held))
+    held = list(intake.held(lambda block, lost, flags: ends.append(lost), lambda *told: None))
+    assert sum(len(one.block) + one.lost for one in held) + sum(ends) == 5000 * (samples + 1)
+    intake.end()
+    until(lambda: intake.join(0.0))
 
 
 @pytest.mark.parametrize(
