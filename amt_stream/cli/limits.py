@@ -108,4 +108,4 @@ def _words(limit: Mapping[str, Any]) -> str:
     worst = f"{value} at worst, at {limit['worst_s']:g} s"
     if not limit["whole"]:
         worst = f"{value} so far, {window_words(limit)}"
-    return f"{name}: {column} was {side} {limit[side]:g} for {limit['red_s']:g} s, {worst}"
+    return f"{name}: red for {limit['red_s']:g} s, {column} {side} {limit[side]:g}: {worst}"

@@ -64,7 +64,7 @@ def test_rows_of_both_commands_have_the_same_states(printed, stepping):
     ("limit", "status", "words"),
     [
         ("laf_db>81", 0, ""),
-        ("laf_db>79", 4, "laf_79: laf_db was above 79 for 1.9 s, 80.0 at worst, at "),
+        ("laf_db>79", 4, "laf_79: red for 1.9 s, laf_db above 79: 80.0 at worst, at "),
         ("laeq_db>79,name=whole", 0, ""),
         ("laeq_1min_db>70", 0, "laeq_1min_db is 75.3 so far, in 6 s of a window of 60 s; projec"),
     ],
@@ -165,7 +165,7 @@ def test_each_channel_is_told_by_itself(said, sound_file, tone):
     ended, _, told = said("analyze", sound_file(both), *asked, "--fail-above")
     assert ended == 4
     (line,) = told.splitlines()
-    assert "sound.wav, channel 2: laf_70: laf_db was above 70 for " in line
+    assert "sound.wav, channel 2: laf_70: red for " in line
 
 
 def test_an_error_is_worse_than_a_limit():
