@@ -138,7 +138,10 @@ def test_a_recording_of_ours_that_no_longer_tells_it_is_an_error(said, tmp_path,
         file.comment, file.software = comment, "amt_stream"
         file.write(tones(1))
     sentence = "edited.wav was recorded by amt_stream, and its comment no longer says how it was"
-    for line in (("analyze", path, "--model", "spl"), ("meter", "--fast", "--source", path)):
+    for line in (
+        ("analyze", path, "--model", "spl"),
+        ("meter", "--fast", "--format", "csv", "--source", path),
+    ):
         status, _, err = said(*line)
         assert (status, err.count(sentence), "Traceback" in err) == (1, 1, False), err
     status, out, _ = said("analyze", path, "--model", "spl", "--summary", "--full-scale-db", "100")
