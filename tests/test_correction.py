@@ -151,13 +151,14 @@ def test_measuring_takes_a_file(umik):
 def test_a_recording_tells_it_and_a_header_that_it_was_there(umik):
     tone = Record("usb", 1, 94.0, -26.0, 1000.0, "2026-11-22T09:00:00Z", 0.25).calibration
     given = tone.with_correction(read_correction(umik))
-    software = "amt_stream 1.0"
-    session = json.dumps({"calibration": [asdict(given)]})
-    assert told_by(session, software, "x.flac")[None].correction == given.correction
-    event = json.dumps({"header": {"calibration": calibrations([given], [2])}})
-    told = told_by(event, software, "x.flac")[2]
-    assert told.correction is None
-    assert told.source.endswith("without umik.txt, with which it was heard")
+    comment = json.dumps({"calibration": [{"channel": 2, **asdict(given)}]})
+    told = told_by(comment, "amt_stream 1.0", "x.flac")[2]
+    assert told.correction == given.correction
+    (header,) = calibrations([given], [2])
+    assert (header["correction"]["name"], "frequencies_hz" in header["correction"]) == (
+        "umik.txt",
+        False,
+    )
     assert Calibration.from_dict(json.loads(json.dumps(asdict(given)))) == given
 
 

@@ -359,8 +359,9 @@ class SessionLog:
                     self._changed.wait_for(lambda: self._ending, pause)
                     ending = self._ending
                 self._try(self._write)
-                if not ending:
-                    self._try(self._take_marks)
+                if not (ending or self._trouble):
+                    with contextlib.suppress(OSError):
+                        self._take_marks()
             self._try(self._sum_up)
             left = self._waiting.count + self._at_store
             if self._trouble and left:

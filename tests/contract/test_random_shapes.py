@@ -63,7 +63,7 @@ of those finds its gradients too."""
 
 
 def public_functions():
-    run_by = ".dispatch", ".elementary", ".operators", ".tiles"
+    run_by = ".ahead", ".dispatch", ".elementary", ".operators", ".tiles"
     for found in pkgutil.iter_modules(functional.__path__, "amt_stream.functional."):
         if found.name.endswith(run_by):
             continue
