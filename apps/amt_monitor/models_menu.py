@@ -1,5 +1,6 @@
 """Which models measure, and how they are set."""
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -9,6 +10,7 @@ from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.measurement import has_ended
 from amt_stream import catalog
+from amt_stream.engine.course import EngineEnded
 from amt_stream.events import tables_of_files
 
 if TYPE_CHECKING:
@@ -103,7 +105,8 @@ def swap_models(engine: "Engine", setting: str, word: str) -> None:
         begin = engine.prepared(swapped)
         for table in tables_of_files(engine.sinks):
             table.swap({setting: word}, swapped)
-        begin()  # after the tables, whose headers its events call for
+        with contextlib.suppress(EngineEnded):  # which is told below
+            begin()  # after the tables, whose headers its events call for
     while any(engine.models[name].arguments()[setting] != word for name in swapped):
         if has_ended(engine):
             raise ValueError(f"{setting} is as it was: the measurement ended before it was {word}")
