@@ -149,6 +149,7 @@ class TerminalMeter(Generic[Shown]):
         self._frozen: Shown | None = None
         self._note: str | None = None
         self._unnamed = ""
+        self._marks = 0
         self._marked: Frames | None = None
         self._keeper = keeper_in(engine.sinks)
         self._told = ""
@@ -210,8 +211,8 @@ class TerminalMeter(Generic[Shown]):
     def mark(self) -> None:
         """Keep this moment, and ask for a note of it: keys go to it until it is entered."""
         self._marked = self._engine.history.latest
-        count = sum(event.kind == "mark" for event in self._engine.events) + 1
-        self._note, self._unnamed = "", f"mark {count}"
+        told = sum(event.kind == "mark" for event in self._engine.events)
+        self._note, self._unnamed = "", f"mark {max(told, self._marks) + 1}"
 
     def log(self) -> None:
         """Log from here on, or no more."""
@@ -352,6 +353,7 @@ class TerminalMeter(Generic[Shown]):
                 self._engine.mark(text)
             else:
                 self._engine.tell_event(self._marked.moment("mark", text))
+            self._marks += 1  # an event is told a moment later
             self._told = f"marked: {text}"
         if key in ("\r", "\n", ESCAPE):
             self._note = None
