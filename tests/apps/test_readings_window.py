@@ -255,7 +255,7 @@ def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readin
     assert label(window, "lcpeak_db").autoFillBackground()
     wait_until(qtbot, window, lambda: window.windowTitle().startswith("LAeq "))
     assert window.windowTitle().partition(" - ")[0].endswith(" dB, uncalibrated")
-    assert not programme.badge.text
+    wait_until(qtbot, window, lambda: not programme.badge.text)  # settled, and not uncalibrated
     assert not label(window, "momentary_lufs").autoFillBackground()
     window.docks["spl"].open_alone()
     wait_until(qtbot, window, lambda: level.badge.text == "uncalibrated")

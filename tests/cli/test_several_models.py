@@ -13,7 +13,7 @@ from amt_stream.cli.readings_terminal import NAME
 from amt_stream.metering.third_octave import band_name
 from amt_stream.presets import Preset
 from amt_stream.rows import JoinedRows, Rows, readings_of
-from amt_stream.stages import ThirdOctaves
+from amt_stream.stages import Octaves, ThirdOctaves
 
 METERS = catalog.side_by_side()
 ALL = ",".join(METERS)
@@ -25,6 +25,7 @@ COLUMNS = [
     *("momentary_lufs", "short_term_lufs"),
     *(f"{level}_db" for level in ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai")),
     *(f"lzf_{band_name(f)}_db" for f in ThirdOctaves().nominal),
+    *(f"octave_lzf_{band_name(f)}_db" for f in Octaves().nominal),
     *("spectrum_peak_hz", "spectrum_peak_db"),
 ]
 ACCUMULATING = [
