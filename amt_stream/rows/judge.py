@@ -105,7 +105,7 @@ class Judge(Resumable):
 
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
-    kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses")
+    kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped")
     growing: ClassVar[tuple[str, ...]] = ("_pauses",)
 
     def __init__(
@@ -121,6 +121,7 @@ class Judge(Resumable):
         # Whether rows count, and from when on they do or do not: each a time, and 1 for a pause.
         self._paused, self._pauses = False, np.zeros((0, 2))
         self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
+        self._clipped = False
         self.reset()
 
     def pause(self, paused: bool, time_s: float = -math.inf) -> None:
@@ -146,10 +147,10 @@ class Judge(Resumable):
     def update_end(self, time_s: float, value: float, calibrated: bool) -> None:
         """Take what a column is at the end of the sound, which may be where the last row stands.
 
-        Then it is no row more, unless the state is another one.
+        Then it is no row more, unless the state is another one, and clipped where that row was.
         """
         told, rows, again = self._last, [*self._rows], time_s <= self._row_s + SAME_TIME_S
-        self._take(time_s, value, calibrated, False)
+        self._take(time_s, value, calibrated, again and self._clipped)
         if again and self._last == told:
             self._rows = rows
 
@@ -172,7 +173,7 @@ class Judge(Resumable):
             told = UNKNOWN if clipped and self._level < RED else self._level
             if counts:
                 self._compare(time_s, signed, sure)
-        self._row_s = time_s
+        self._row_s, self._clipped = time_s, clipped
         self._last = told if after else self._last
         self._rows[told] += counts
         return told

@@ -126,6 +126,14 @@ def test_nothing_is_green_that_is_not_known():
     )
 
 
+def test_the_end_of_a_clipped_sound_is_no_row_more():
+    judge = Judge(Limit("laf_db", 80.0), 0.1)
+    judge.update([(0.1, 70.0, True, False), (0.2, 70.0, True, True)])
+    judge.update_end(0.2, 70.5, True)
+    told = judge.stood.to_dict()
+    assert (told["state"], told["green_s"], told["unknown_s"]) == ("unknown", 0.1, 0.1)
+
+
 def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
     """So much that silence for the rest of it leaves the level of the whole window above."""
     time_s = np.arange(1, 9001) / 10
