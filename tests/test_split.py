@@ -1,7 +1,5 @@
 """A long sound in several processes: the numbers of one piece."""
 
-import time
-
 import numpy as np
 import pytest
 import soundfile
@@ -65,21 +63,3 @@ def test_parts_of_other_models_agree_to_the_last_digits(monkeypatch, models):
 def test_a_short_sound_is_one_piece(monkeypatch):
     monkeypatch.setattr(split, "each", None)
     assert len(measure(swelling(1.0), FS, calibration=100.0, jobs=2)) == 1001
-
-
-@pytest.mark.soak
-def test_an_hour_is_much_faster_by_two_processes(tmp_path, record):
-    part = swelling(60.0)
-    with soundfile.SoundFile(tmp_path / "hour.wav", "w", FS, 2, "PCM_16") as file:
-        for _ in range(60):
-            file.write(part)
-    took = []
-    for jobs in (1, 2):
-        began = time.monotonic()
-        found = measure(tmp_path / "hour.wav", calibration=100.0, step_ms=100, jobs=jobs)
-        took.append(time.monotonic() - began)
-        if jobs == 1:
-            alone = list(found.rows)
-    assert list(found.rows) == alone
-    record("an hour of moore2016 by two processes", f"{took[0] / took[1]:.2f} x faster")
-    assert took[0] > 1.8 * took[1]
