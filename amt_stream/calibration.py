@@ -190,6 +190,11 @@ class Calibration:
 UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=False)
 
 
+def one_each(given: Sequence[Calibration], count: int) -> list[Calibration]:
+    """A calibration for each of `count` channels; a single one stands for all of them."""
+    return [*given] * (count if len(given) == 1 else 1)
+
+
 def in_words(calibrations: Sequence[Calibration]) -> str:
     """The calibrations of both ears in one line, each told once."""
     return "; ".join(dict.fromkeys(map(str, calibrations)))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from amt_stream import catalog, rows
-from amt_stream.calibration import Calibration
+from amt_stream.calibration import Calibration, one_each
 from amt_stream.clock import Interval, zone_text
 from amt_stream.frames import Event
 from amt_stream.presets import Preset
@@ -45,7 +45,7 @@ class Sound:
         """
         count = len(self.channels)
         columns = self.channels if self.picked or self.rows else range(1, count + 1)
-        each = [*self.calibration] * (count if len(self.calibration) == 1 else 1)
+        each = one_each(self.calibration, count)
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @classmethod

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from amt_stream.calibration import Calibration, uncalibrated
+from amt_stream.calibration import Calibration, one_each, uncalibrated
 from amt_stream.engine.sources import Source, SourceError, channel_slice
 from amt_stream.plain import NAME_RULE, fits_tables
 
@@ -79,8 +79,7 @@ def named_rows(
 
     Where one ear of a row is not calibrated, neither is the other.
     """
-    each = [*calibration] * len(channels) if len(calibration) == 1 else calibration
-    known = dict(zip(channels, each, strict=True))
+    known = dict(zip(channels, one_each(calibration, len(channels)), strict=True))
     rows = []
     for name, own in named:
         found = [known[channel] for channel in own]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream import __version__
-from amt_stream.calibration import COVERAGE, Calibration, rfc3339, utc_now
+from amt_stream.calibration import COVERAGE, Calibration, one_each, rfc3339, utc_now
 from amt_stream.rows.each import AnyRows, RowsOfEach
 from amt_stream.rows.joined import JoinedRows
 from amt_stream.rows.limited import states_of
@@ -92,7 +92,7 @@ def _told(table: JoinedRows) -> dict[str, Any]:
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[dict[str, Any]]:
     """The calibration of each channel in numbers; one that is given stands for all of them."""
-    each = list(given) * len(channels) if len(given) == 1 else given
+    each = one_each(given, len(channels))
     return [
         {
             "channel": channel,
