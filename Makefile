@@ -2,9 +2,9 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: meter test soak bench cuda frozen setup lint docs clean
+.PHONY: meter test check soak bench cuda frozen setup lint docs clean
 
-meter test soak bench cuda frozen setup:
+meter test check soak bench cuda frozen setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
 
 lint: setup

@@ -8,7 +8,7 @@ from typing import Any
 
 import lazy_loader
 
-from amt_stream.importing import uncollected
+from amt_stream.core.importing import uncollected
 
 __version__ = "0.1.0"
 

@@ -6,9 +6,9 @@ python apps/embed.py speech.wav     a sound file, played as if it came live
 
 import sys
 
+from amt_stream.dsp.models import Moore2016
+from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.engine import Engine, FileSource, Frames, SignalSource, Source, Tone
-from amt_stream.models import Moore2016
-from amt_stream.scales import sone_to_phon
 
 EVERY_MS = 200
 

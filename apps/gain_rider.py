@@ -16,10 +16,10 @@ from torch.optim import Adam, Optimizer
 from torchrl.data import LazyTensorStorage, MultiStep, ReplayBuffer
 from torchrl.envs import MultiStepTransform
 
+from amt_stream.dsp.models import Moore2016
+from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.engine import Engine, Frames, Noise, SignalSource
-from amt_stream.models import Moore2016
-from amt_stream.outputs import TransitionRecorder
-from amt_stream.scales import sone_to_phon
+from amt_stream.sessions.outputs import TransitionRecorder
 
 FS, STEP_MS, TARGET_PHON = 32000, 100, 70.0
 CHANGES_DB = (0.0, -4.0, -1.0, 1.0, 4.0)

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from amt_stream import Measured, measure
-from amt_stream.scales import erb_number_to_hz
+from amt_stream.dsp.scales import erb_number_to_hz
 
 FS = 48000
 

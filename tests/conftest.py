@@ -1,7 +1,9 @@
 """What tests start for themselves: a microphone and a screen. In CI no test may skip."""
 
 import contextlib
+import ctypes
 import gc
+import hashlib
 import os
 import shlex
 import shutil
@@ -14,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+os.environ["AMT_STREAM_THREAD_CHECK"] = "1"  # read when amt_stream.engine is imported
 
 from tests.cli.forks import Forks
 from tests.service.served import forks as forks_of_served
@@ -49,7 +53,12 @@ def pytest_configure(config):
 
         torch.set_num_threads(1)  # the workers share the cores
     elif config.getoption("numprocesses", None) and config.args_source.name == "TESTPATHS":
-        compile_kernels()  # worth its time for the whole suite
+        cache, now = getattr(config, "cache", None), state_of_sources()
+        compiled = cache.get(KERNELS, None) if cache else None
+        if not config.getoption("quick") and compiled != now:
+            compile_kernels()  # worth its time for the whole suite
+            if cache:
+                cache.set(KERNELS, now)
 
 
 IGNORED = "PYTEST_IGNORES"
@@ -69,6 +78,17 @@ def ignore_by_a_function():
     os.environ[IGNORED] = " ".join(names)
     for name in names:
         signal.signal(getattr(signal, name), lambda number, frame: None)
+
+
+KERNELS = "amt_stream/kernels"
+"""Where pytest's cache holds for which sources the kernels were compiled."""
+
+
+def state_of_sources() -> str:
+    """Of all files that kernels may stand in; numba looks at the time of a file as well."""
+    states = [(str(path), path.stat()) for path in sorted(ROOT.glob("amt_stream/**/*.py"))]
+    text = repr([(path, one.st_mtime_ns, one.st_size) for path, one in states])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 COMPILED = 3  # families of `tests/kernels/compiling.py`
@@ -100,6 +120,8 @@ def is_live(item) -> bool:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
     """Beside a test that waits for sound in its time, those that only calculate stand back."""
+    if memory.has_grown():
+        memory.give_back()
     if is_live(item) or not may_stand_back():
         return (yield)
     before = os.getpriority(os.PRIO_PROCESS, 0)
@@ -130,55 +152,86 @@ def may_stand_back() -> bool:
     return bool(allowed)
 
 
-# Files whose tests share what takes seconds to make: one worker runs all of a file.
-SHARING = {
-    "tests/apps/test_modulation_window.py",
-    "tests/apps/test_readings_window.py",
-    "tests/engine/test_loudness_live.py",
-    "tests/engine/test_program_end.py",
-    "tests/service/test_page.py",
-    "tests/service/test_together.py",
-    "tests/service/test_web.py",
-    "tests/session/test_resume.py",
-    "tests/test_bootstrap.py",
-    "tests/test_documents.py",
-    "tests/test_wheel.py",
-}
+# Files that take longest: each worker begins with one of them.
+LONGEST = [
+    "test_fake_device",
+    "test_gpu_kernels",
+    "test_signals",
+    "test_run",
+    "test_torch",
+    "test_module_contract",
+    "test_engine",
+    "test_moore2016",
+    "test_lost_devices",
+    "test_stages",
+    "test_microphone",
+    "test_usage",
+    "test_transforms",
+    "test_page",
+]
 
 
-def place_of(nodeid):
+def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def pytest_collection_modifyitems(items):
-    """For workers: those that only calculate, then live ones, and last the files in SHARING."""
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="one test of each file")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave one test of each file for `--quick`, and order the files for workers.
+
+    First come files that only calculate, the longest before the others; then live ones, the longest
+    last.
+    """
+    if config.getoption("quick"):
+        chosen = quick_tests(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        items.sort(key=lambda item: 2 if place_of(item.nodeid) in SHARING else is_live(item))
+        live = {item.path for item in items if is_live(item)}
+
+        def place(item):
+            rank = LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+            return (1, -rank) if item.path in live else (0, rank)
+
+        items.sort(key=place)
+
+
+def quick_tests(items) -> set:
+    """Of each file the test marked `quick`, or else the first one."""
+    chosen: dict[Path, pytest.Item] = {}
+    for item in items:
+        if item.path not in chosen or is_marked_quick(item) > is_marked_quick(chosen[item.path]):
+            chosen[item.path] = item
+    return {*chosen.values()}
+
+
+def is_marked_quick(item) -> bool:
+    return item.get_closest_marker("quick") is not None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Deal out tests one by one, but those of a file in SHARING together.
+    """Deal out whole files, whose tests share what takes seconds to make.
 
-    One worker begins with those that only calculate, the others with the live ones: so no core
-    rests where sound is waited for, and few wait for a core.
+    One worker begins with files that only calculate, the others with live ones: so no core rests
+    where a test waits for sound, and few tests wait for a core.
     """
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadFileScheduling
 
     config.option.loadscopereorder = False
 
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            place = place_of(nodeid)
-            return place if place in SHARING else nodeid
-
+    class Scheduling(LoadFileScheduling):
         def _assign_work_unit(self, node):
             if node is not min(self.nodes, key=lambda one: one.gateway.id):
                 self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
             super()._assign_work_unit(node)
 
         def remove_node(self, node):
-            """What a worker that died had not begun goes to the others.
+            """Give the tests that a crashed worker had not begun to the others.
 
             xdist hands on what it had done as well: a worker waits for ever with none but these.
             """
@@ -196,6 +249,53 @@ def pytest_xdist_make_scheduler(config, log):
             return crashed
 
     return Scheduling(config, log)
+
+
+MUCH_MB, GROWN_MB = 900, 200
+"""From the first size on, a worker looks after each file for what it can give back; and after a
+test by which it has grown so far."""
+
+
+class Memory:
+    """What this process holds, and how it gives back to the system what it no longer uses."""
+
+    def __init__(self) -> None:
+        self._least_mb = 0.0
+
+    def now_mb(self) -> float:
+        """Where no file says so, always the same: then nothing seems to grow."""
+        with contextlib.suppress(OSError):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        return 0.0
+
+    def has_grown(self) -> bool:
+        return self.now_mb() > max(MUCH_MB, self._least_mb + GROWN_MB)
+
+    def give_back(self) -> None:
+        if sys.platform == "linux":
+            with contextlib.suppress(AttributeError):  # another C library than glibc
+                ctypes.CDLL(None).malloc_trim(0)
+        self._least_mb = self.now_mb()
+
+
+memory = Memory()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_of_one_file(request) -> Iterator[None]:
+    """Give back what the tests of a file have kept, so that no worker grows from file to file."""
+    yield
+    for value in vars(request.module).values():
+        if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
+            value.cache_clear()
+    if memory.now_mb() > MUCH_MB:
+        if "torch._dynamo" in sys.modules:
+            sys.modules["torch._dynamo"].reset()
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()  # no later look at all that is left
+    memory.give_back()
 
 
 def require_programs(*names: str) -> None:

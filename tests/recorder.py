@@ -6,8 +6,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from amt_stream.engine.place import Place
-from amt_stream.hosted import HostedStream
+from amt_stream.dsp.compute_device import ComputeDevice
+from amt_stream.dsp.cuda_stream import HostedStream
 
 
 class Tape(TorchDispatchMode):
@@ -59,7 +59,7 @@ class Recorder:
         """All is done."""
 
 
-class Recorded(Place):
+class Recorded(ComputeDevice):
     """Where an engine's models run as they do on a GPU, on the host."""
 
     on_cpu = False

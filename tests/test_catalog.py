@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from amt_stream import catalog
-from amt_stream.catalog import CatalogError, Entry
-from amt_stream.rows import readings_of
+from amt_stream.meters import catalog
+from amt_stream.meters.catalog import CatalogError, Entry
+from amt_stream.meters.rows import readings_of
 
 WORDS = {
     "name": "toy",
     "title": "Toy",
     "method": "nothing at all",
-    "model": "amt_stream.stages:Gain",
-    "readings": "amt_stream.rows.programme:ProgrammeReadings",
+    "model": "amt_stream.dsp.stages:Gain",
+    "readings": "amt_stream.meters.rows.programme:ProgrammeReadings",
 }
 
 
@@ -67,7 +67,7 @@ def test_an_unknown_name_tells_the_nearest():
     ("change", "said"),
     [
         ({"name": "a,b"}, "called 'a,b': give letters"),
-        ({"model": "amt_stream.stages.Gain"}, "toy: model is 'amt_stream.stages.Gain': give 'mod"),
+        ({"model": "amt_stream.Gain"}, "toy: model is 'amt_stream.Gain': give 'module:name'"),
         ({"input_unit": "Pa"}, "toy: input_unit is 'Pa': give 'pascal' or"),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_program_adds_a_model_for_itself(monkeypatch):
     new = Entry(**WORDS)
     catalog.add(new)
     assert catalog.entry("toy") is new
-    assert catalog.side_by_side()[-1] == "toy"
+    assert catalog.models_side_by_side()[-1] == "toy"
     with pytest.raises(CatalogError, match="a model 'toy' already, Toy: choose another"):
         catalog.add(new)
     with pytest.raises(CatalogError, match="toy has no self-test"):
@@ -94,7 +94,7 @@ def test_a_program_adds_a_model_for_itself(monkeypatch):
     ("words", "said"),
     [
         ("nowhere.at_all:Gain", "toy: model is in nowhere.at_all, which is not there"),
-        ("amt_stream.stages:Gian", "toy: model is .*, and amt_stream.stages has no Gian"),
+        ("amt_stream.dsp.stages:Gian", "toy: model is .*, and amt_stream.dsp.stages has no Gian"),
     ],
 )
 def test_words_that_stand_for_nothing_are_told(words, said):
@@ -103,7 +103,7 @@ def test_words_that_stand_for_nothing_are_told(words, said):
 
 
 OFFERED = {
-    "None": "offers the model 'toy' as None: it has to be an amt_stream.catalog.Entry",
+    "None": "offers the model 'toy' as None: it has to be an amt_stream.meters.catalog.Entry",
     "1 / 0": "cannot be loaded (ZeroDivisionError: division by zero): mend or uninstall it",
     "Entry('spl', 'T', 'm', 'a:b', 'a:b')": "a model 'spl' already, Sound level: choose another",
 }
@@ -111,11 +111,12 @@ OFFERED = {
 
 @pytest.mark.parametrize(("offered", "said"), OFFERED.items())
 def test_what_another_package_offers_wrongly_is_one_sentence(tmp_path, offered, said):
-    (tmp_path / "toy.py").write_text(f"from amt_stream.catalog import Entry\nENTRY = {offered}\n")
+    program = f"from amt_stream.meters.catalog import Entry\nENTRY = {offered}\n"
+    (tmp_path / "toy.py").write_text(program)
     told = tmp_path / "toy-1.0.dist-info"
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text("[amt_stream.models]\ntoy = toy:ENTRY\n")
+    (told / "entry_points.txt").write_text("[amt_stream.meters]\ntoy = toy:ENTRY\n")
     command = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); "]
     command[-1] += "from amt_stream.cli import main; sys.exit(main(['meter', '--help']))"
     done = subprocess.run([*command, str(tmp_path)], check=False, capture_output=True, text=True)

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from amt_stream.clock import Interval, NoSuchTime, interval_s, local_text, moment, span_s
+from amt_stream.core.clock import Interval, NoSuchTime, interval_s, local_text, moment, span_s
 
 BERLIN, LORD_HOWE = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Lord_Howe")
 SPRING, AUTUMN = (

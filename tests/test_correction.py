@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.calibration import UNCALIBRATED, Calibration, Record, told_by
-from amt_stream.correction import (
+from amt_stream.core.device_store import CalibrationError
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration, Record, told_by
+from amt_stream.meters.correction import (
     Correction,
     CorrectionError,
     keep_corrections,
     kept_corrections,
     read_correction,
 )
-from amt_stream.kept import CalibrationError
-from amt_stream.rows.header import calibrations
+from amt_stream.meters.rows.header import calibrations
 
 POINTS = [(20.0, -1.3), (1000.0, 0.0), (10000.0, 2.1), (20000.0, -0.4)]
 FILES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream.files import NotThatFile, require_file, small_text, whole_text_file
+from amt_stream.core.files import NotThatFile, require_file, small_text, whole_text_file
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, links and devices of POSIX")
 LONG = "n" * 250
@@ -73,7 +73,7 @@ def test_a_draft_of_a_killed_process_goes_and_one_in_use_stays(tmp_path):
     target = tmp_path / "rows.csv"
     program = (
         "import sys, pathlib, time\n"
-        "from amt_stream.files import whole_text_file\n"
+        "from amt_stream.core.files import whole_text_file\n"
         "with whole_text_file(pathlib.Path(sys.argv[1])) as stream:\n"
         "    print(flush=True); sys.stdin.read()\n"
     )

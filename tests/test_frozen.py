@@ -18,7 +18,7 @@ class LeftOut:
 
 sys.meta_path.insert(0, LeftOut())
 from amt_stream.cli.command import run_command
-import amt_stream.bench, amt_stream.service.web
+import amt_stream.offline.benchmark, amt_stream.service.web
 status = run_command(["meter", "--source", "demo", "--fast", "--duration", "0.5", "--model", "spl",
                       "--format", "csv"])
 assert not set(sys.argv[1:]) & set(sys.modules)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,15 @@ import soundfile
 import torch
 
 import amt_stream
-from amt_stream import Calibration, Moore2016, aligned, measure
-from amt_stream.catalog import CatalogError
+from amt_stream import Calibration, Moore2016, aligned, measure, measure_files
 from amt_stream.engine.sources import SourceError
-from amt_stream.jobs import each
-from amt_stream.limits import Limit, LimitError
-from amt_stream.presets import PresetError
-from amt_stream.rows import NoSuchColumn
+from amt_stream.meters.catalog import CatalogError
+from amt_stream.meters.limits import Limit, LimitError
+from amt_stream.meters.presets import PresetError
+from amt_stream.meters.rows import NoSuchColumn
+from amt_stream.meters.specification import ModelSettings, RowSettings
+from amt_stream.offline.jobs import each
+from amt_stream.offline.measure import MeasureSettings
 
 ROOT = Path(__file__).parents[1]
 FS = 48000
@@ -153,7 +156,7 @@ def test_outputs_of_several_models_at_different_rates():
 
 def test_columns_and_settings():
     x = speech_like(1.0)
-    m = measure(x, FS, columns=["ltl_*"], field="diffuse", settings=COARSE, step_ms=100)
+    m = measure(x, FS, columns=["ltl_*"], field="diffuse", **COARSE, step_ms=100)
     assert {"ltl_sone", "ltl_phon"} <= set(m.columns)
     asked = {"columns": "ltl_phon, max_*_phon", "outputs": "stl_ears,ltl_ears", "step_ms": 100}
     some = measure(x, FS, **asked)
@@ -220,7 +223,7 @@ def test_a_data_set_goes_to_a_file_and_back(tmp_path):
 
 def test_many_sounds_are_one_data_frame(tmp_path):
     soundfile.write(tmp_path / "one.wav", speech_like(0.2), FS, "FLOAT")
-    found = measure([tmp_path / "one.wav", tmp_path / "none.wav"], models="spl", jobs=1)
+    found = measure_files([tmp_path / "one.wav", tmp_path / "none.wav"], "spl")
     frame = amt_stream.to_pandas(found)
     assert frame.loc[0, "name"].endswith("one.wav")
     assert frame.loc[0, "laeq_db"] == found[0].summary["laeq_db"]
@@ -241,8 +244,8 @@ def test_several_files_of_which_one_fails(tmp_path):
     for k, path in enumerate(paths):
         if path.stem != "none":
             soundfile.write(path, speech_like(0.2, seed=k), FS, "FLOAT")
-    alone = measure(paths, models="spl", jobs=1)
-    together = measure(paths, models="spl", jobs=2)
+    alone = measure_files(paths, models="spl", jobs=1)
+    together = measure_files(paths, models="spl", jobs=2)
     for found in (alone, together):
         assert [type(one).__name__ for one in found] == [
             "Measured",
@@ -310,7 +313,7 @@ SILENCE = np.zeros(4800)
         ({"x": "."}, SourceError, "^. is a folder: give a sound file"),
         ({"x": "x.wav", "calibration": "pascal"}, ValueError, "a file holds fractions of full"),
         ({"x": SILENCE, "fs": FS, "models": "moore"}, CatalogError, "did you mean moore2016"),
-        ({"x": SILENCE, "fs": FS, "settings": {"feild": "free"}}, PresetError, "feild = "),
+        ({"x": SILENCE, "fs": FS, "feild": "free"}, TypeError, "'feild': did you mean field"),
         ({"x": SILENCE, "fs": FS, "field": "fre"}, ValueError, "fre"),
         ({"x": SILENCE, "fs": FS, "columns": ["ltl_son"]}, NoSuchColumn, "did you mean ltl_sone"),
         ({"x": SILENCE, "fs": FS, "columns": ["laeq_db"]}, NoSuchColumn, "that has it, spl"),
@@ -327,7 +330,9 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": 100}, SourceError, "fs is 100: give a sound of 1000 to 768000 Hz"),
         ({"x": SILENCE, "fs": FS, "models": None}, TypeError, "models is None: give a name, or"),
         ({"x": SILENCE, "fs": FS, "outputs": [3]}, TypeError, r"outputs is \[3\]: give a name"),
-        ({"x": SILENCE, "fs": FS, "settings": "coarse"}, TypeError, "settings is 'coarse': give"),
+        ({"x": SILENCE, "fs": FS, "accuracy": 3}, ValueError, "accuracy is 3: give"),
+        ({"x": SILENCE, "fs": FS, "step": 3}, TypeError, "no setting 'step': did you mean step_ms"),
+        ({"x": ["a.wav", "b.wav"]}, TypeError, "a list of paths: measure_files takes several"),
         ({"x": SILENCE, "fs": FS, "columns": [3]}, TypeError, "a column is 3: give names or"),
         (
             {"x": SILENCE, "fs": FS, "correction": 3},
@@ -392,3 +397,10 @@ def test_the_example(forks, tmp_path):
             assert most == "most at 15.50 Cam, 988 Hz"
             assert float(maximum.split()[1]) == pytest.approx(60, abs=0.5)
     assert len((ROOT / "apps/measure.py").read_text(encoding="utf-8").splitlines()) < 40
+
+
+def test_settings_of_rows_and_models_are_arguments():
+    """The types of `measure` name what the specification declares."""
+    named = MeasureSettings.__annotations__.keys()
+    of_models = {one.name for one in fields(ModelSettings)} - {"model", "preset", "stages"}
+    assert {one.name for one in fields(RowSettings)} | of_models <= named

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 NAMES = ["mic", "Müller (2)", "録音 1", "ميكروفون", "\U0001f3a4 \U0001f468\u200d\U0001f527"]
 HOSTILE = {

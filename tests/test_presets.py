@@ -1,5 +1,4 @@
 import json
-import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -7,9 +6,9 @@ import pytest
 import torch
 
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.options import chosen_preset
-from amt_stream.engine.pace import RUNGS
-from amt_stream.presets import (
+from amt_stream.cli.preset import chosen_preset
+from amt_stream.meters import catalog
+from amt_stream.meters.presets import (
     Preset,
     PresetError,
     load_preset,
@@ -19,6 +18,7 @@ from amt_stream.presets import (
     rules,
     shipped_presets,
 )
+from amt_stream.meters.specification import RUNGS, keyed, settings_of
 
 ROOT = Path(__file__).parents[1]
 GOOD = '[model]\nname = "moore2016"\n'
@@ -48,13 +48,49 @@ def test_the_shipped_presets_are_valid_complete_and_differ():
         model = {f"model.{key}" for key in ("name", *preset.settings)}
         settings = {key for key in rules() if not key.startswith("model.")} | model
         # They know of no microphones, and of no place.
-        settings -= {"meter.rows", "limits", "events", "run"}
+        settings -= {"meter.microphones", "limits", "events", "run"}
         assert all(f"{key.rpartition('.')[2]} = " in text for key in settings), name
 
 
-def test_the_document_tells_every_key():
+def table_of_settings():
+    """The keys of a preset as Markdown: what each may be, its default, and what it sets."""
+    usual, lines = (
+        Preset(),
+        ["| key | what it may be | default | what it sets |", "|---|---|---|---|"],
+    )
+    for key, one in keyed().items():
+        name = key.rpartition(".")[2]
+        default = getattr(usual, name, None) or usual.settings.get(name)
+        if key == "model.name":
+            default = usual.name
+        takers = [f"`{e.name}`" for e in catalog.entries().values() if name in e.settings]
+        about = one.about() if callable(one.about) else one.about
+        if one.flag:
+            about = about.partition(": ")[0]  # the rest is of what is typed
+        if key.startswith("model.") and takers:
+            about = f"of {', '.join(takers)}: {about}"
+        if one.page:
+            about += f" ([{one.page.partition('#')[0]}]({one.page}))"
+        lines.append(f"| `{key}` | {one.rule} | {shown(default)} | {about} |")
+    return "\n".join(lines)
+
+
+def shown(default):
+    if isinstance(default, tuple):
+        return ", ".join(map(shown, default))
+    if isinstance(default, float | int):
+        return f"{default:g}"
+    return f"`{default}`" if default else "none"
+
+
+def test_the_document_has_the_table_of_all_settings():
     told = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([a-z_.]+)` \|", told, re.MULTILINE) == list(rules())
+    assert table_of_settings() in told
+
+
+def test_each_setting_of_models_is_declared():
+    keys = {f"model.{key}" for key in settings_of(one.name for one in catalog.SHIPPED)}
+    assert keys <= keyed().keys()
 
 
 def test_events_are_tables_or_lines(tmp_path):

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from amt_stream.processes import module_command, outside_environment
+from amt_stream.core.processes import module_command, outside_environment
 
 # What a freezer makes of an entry: an executable without a Python beside it.
 ENTRY = """#!{python}
 import json, sys
 sys.frozen, sys.executable = True, __file__
-from amt_stream.processes import be_interpreter
+from amt_stream.core.processes import be_interpreter
 be_interpreter()
 {program}
 """
@@ -65,7 +65,7 @@ def test_a_module_has_the_arguments_that_are_meant_for_it(frozen, tmp_path):
     program = f"""
 import subprocess, sys, os
 os.environ["PYTHONPATH"] += os.pathsep + {str(tmp_path)!r}
-from amt_stream.processes import module_command
+from amt_stream.core.processes import module_command
 subprocess.run(module_command("told", "--run-module", "b c"), check=True)
 print(sys.argv[1:])
 """

@@ -11,10 +11,11 @@ import pytest
 import soundfile
 
 from amt_stream import Engine, SignalSource
-from amt_stream.calibration import Calibration
 from amt_stream.cli.command import build_parser
-from amt_stream.presets import Preset, load_preset
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset, load_preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,8 +40,8 @@ ADDED = {  # to a line that is typed, where it would hear a microphone, or open 
     "amt-stream meter --event": "--source tone.wav --fast --format csv --full-scale-db 100",
     "amt-stream serve --web --event": "--web 0 --source tone.wav --fast --full-scale-db 100",
     "amt-stream meter --log night --log-sound": f"{QUIET} --duration 1",
-    "amt-stream meter --log night --resume": f"{QUIET} --log-sound",
-    "amt-stream meter --log night --log-sound --resume": QUIET,
+    "amt-stream meter --log night --restore": f"{QUIET} --log-sound",
+    "amt-stream meter --log night --log-sound --restore": QUIET,
     "amt-stream verify night": "",
     "amt-stream replay night": "",
     "amt-stream serve --web": "--web 0 --source tone.wav --fast --model spl",
@@ -61,8 +62,8 @@ PYTHON = [  # blocks that run here, after what makes the things that they name
     ("calibration.md", "from amt_stream import measure"),
     ("embedding.md", "# Noise that is to be 1 sone loud."),
     ("events.md", "import json, soundfile"),
-    ("sessions.md", "from amt_stream.session import"),
-    ("sessions.md", "from amt_stream.report import"),
+    ("sessions.md", "from amt_stream.sessions import"),
+    ("sessions.md", "from amt_stream.sessions.report import"),
 ]
 
 PRESETS = [  # tables of a preset
@@ -78,6 +79,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("README.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("sessions.md", "openssl genpkey"): "tests/session/test_verify.py, with keys that it makes",
     ("README.md", "$ amt-stream"): "tests/test_documents.py, with what they print",
+    ("adding.md", "# "): "tests/test_adding.py",
     ("architecture.md", " source's own thread"): "a drawing",
     ("archives.md", "from functools import partial"): "needs Ray; tests/soak/test_archives.py",
     ("contributing.md", "make setup"): "tests/test_bootstrap.py",
@@ -200,12 +202,12 @@ def a_measurement(forks, folder):
     preset = Preset(("spl",))
     sound = Sound(source.name, source.fs, (1, 2), [Calibration(100.0, source="test")], 0.5)
     models = preset.models(source.fs, source.channels)
-    table = Table(preset, models, sound, 100)
+    table = Table(preset, models, sound, RowSettings(100))
     return {"Engine": Engine, "source": source, "models": models, "table": table}
 
 
 def a_log(forks, folder):
-    exec(block("sessions.md", "from amt_stream.session import"), a_measurement(forks, folder))
+    exec(block("sessions.md", "from amt_stream.sessions import"), a_measurement(forks, folder))
     return {}
 
 
@@ -219,8 +221,8 @@ GIVEN = {
     "import pandas": parts,
     "from amt_stream import measure": a_response,
     "import json, soundfile": kept_sound,
-    "from amt_stream.session import": a_measurement,
-    "from amt_stream.report import": a_log,
+    "from amt_stream.sessions import": a_measurement,
+    "from amt_stream.sessions.report import": a_log,
 }
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream import measure, split
+from amt_stream import measure
+from amt_stream.offline import split
 
 FS = 48000
 

@@ -43,11 +43,11 @@ def run(installed, tmp_path):
 
 def test_package_presets_and_window_come_from_the_wheel(run, installed):
     program = """
-import importlib.util, pathlib, amt_stream, amt_stream.norms, amt_stream.presets
+import importlib.util, pathlib, amt_stream, amt_stream.meters.norms, amt_stream.meters.presets
 print(amt_stream.__file__)
 print(importlib.util.find_spec("amt_monitor").origin)
-print(*sorted(pathlib.Path(amt_stream.presets.presets_folder()).glob("*.toml")))
-print(*amt_stream.norms.shipped_norms())
+print(*sorted(pathlib.Path(amt_stream.meters.presets.presets_folder()).glob("*.toml")))
+print(*amt_stream.meters.norms.shipped_norms())
 """
     done = run(sys.executable, "-c", program)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Set up what is missing, then run one verb: meter, test, soak, bench, cuda, frozen or setup."""
+"""Set up what is missing, then run one of VERBS."""
 
 import ctypes.util
 import hashlib
@@ -9,8 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from threading import Lock
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -22,6 +24,7 @@ UNTIMED = ["-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "3"]),
+    "check": ("app,dev,rl", ["tools/check.py"]),
     "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", *UNTIMED]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),
@@ -36,6 +39,7 @@ WINDOW = (
     "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
 )
 TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service"
+ONE_AT_A_TIME = Lock()
 TEST_MICROPHONE = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl "
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
@@ -71,7 +75,8 @@ def install_system(needs):
     if sys.platform != "linux":
         return
     missing = [need.split("=")[0] for need in needs.split() if not present(need.split("=")[1])]
-    reason = install_packages(missing) if missing else ""
+    with ONE_AT_A_TIME:
+        reason = install_packages(missing) if missing else ""
     if reason:
         say(f"going on without {', '.join(missing)}: {reason}")
 
@@ -133,12 +138,15 @@ def main(verb="", *arguments):
     extras, command = VERBS[verb]
     if verb in ("meter", "frozen"):
         screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        install_system(f"{SOUND} {WINDOW}" if screen else SOUND)
+        needs = [f"{SOUND} {WINDOW}" if screen else SOUND]
     else:
-        os.chdir(ROOT)
-        install_system(f"{SOUND} {WINDOW} {TEST_PEERS}")
-        install_system(TEST_MICROPHONE)  # apart: where it is refused, the others still go in
-    install_python(extras)
+        os.chdir(ROOT)  # the microphone apart: where it is refused, the others still go in
+        needs = [f"{SOUND} {WINDOW} {TEST_PEERS}", TEST_MICROPHONE]
+    with ThreadPoolExecutor(1) as beside:  # apt-get and pip both wait for downloads
+        system = [beside.submit(install_system, one) for one in needs]
+        install_python(extras)
+        for one in system:
+            one.result()
     if not command:
         meter = VENV_PYTHON.relative_to(ROOT).with_name("amt-stream")
         sys.exit(say(f"ready: type {meter} --help, or make meter ARGS=--help, or make test"))

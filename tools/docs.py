@@ -22,7 +22,7 @@ OUTPUT = ROOT / "build" / "docs"
 CODE = ("amt_stream", "apps", "tools")
 OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys", "pytest", "pandas")
 # Extras, verbs, system packages, the words of rows.
-WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/data/rows.schema.json")
+WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/dsp/data/rows.schema.json")
 OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__", "hook"}
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
@@ -99,12 +99,14 @@ class References:
         for name in WORDS:
             names.all.update(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
         names.all.update(path.stem for path in (ROOT / "presets").glob("*.toml"))
-        names.all.update(importlib.import_module("amt_stream.rows.words").FAULT_NAMES.values())
+        names.all.update(
+            importlib.import_module("amt_stream.meters.rows.words").FAULT_NAMES.values()
+        )
         nn = importlib.import_module("torch.nn")
         self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")
-        catalog = importlib.import_module("amt_stream.catalog")
-        entries = map(catalog.entry, catalog.side_by_side())
+        catalog = importlib.import_module("amt_stream.meters.catalog")
+        entries = map(catalog.entry, catalog.models_side_by_side())
         self.readings = [one.make_readings(2, band=True, target_lufs=-23.0) for one in entries]
 
     def _attributes(self, owner: type) -> set[str]:

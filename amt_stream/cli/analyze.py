@@ -1,6 +1,5 @@
 """`amt-stream analyze`."""
 
-import argparse
 import contextlib
 import json
 import math
@@ -12,45 +11,48 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from amt_stream.calibration import Calibration, uncertainty_of
-from amt_stream.cli.batch import Levels, Task, tasks_of
+from amt_stream.cli.batch import BatchCalibration, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import EACH, chosen_preset
+from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
-from amt_stream.cli.resuming import part_of, settings_of, sorted_out
-from amt_stream.cli.table import interval_of, refuse_not_csv, table_of, writer_of
-from amt_stream.cli.targets import planned, row_format, told_in_file
+from amt_stream.cli.resuming import name_in_manifest, part_settings, sorted_out
+from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
+from amt_stream.cli.targets import planned, row_format, summary_file
+from amt_stream.core.formats import header_path
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.values import EACH
 from amt_stream.engine.sources import SourceError
-from amt_stream.formats import header_path
-from amt_stream.jobs import WorkerLost, as_done, on_ray
-from amt_stream.manifest import Manifest, ManifestError
-from amt_stream.outputs import Writer
-from amt_stream.presets import DEVICES, Preset
-from amt_stream.rows import Rows, header_of_intervals
-from amt_stream.table import Sound
+from amt_stream.meters.calibration import Calibration, uncertainty_of
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import Rows, header_of_intervals
+from amt_stream.meters.specification import COMPUTE_DEVICES
+from amt_stream.offline.jobs import WorkerLost, as_done, on_ray
+from amt_stream.sessions.manifest import Manifest, ManifestError
+from amt_stream.sessions.outputs import LiveWriter
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of one sound: its summary, or why there is none; and what is to be said of it."""
 
-    summary: Mapping[str, Any] | None = None
+    summary: JsonMap | None = None
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
 
-def run_analyze(args: argparse.Namespace) -> int:
+def run_analyze(args: AnalyzeOptions) -> int:
     """Analyze each file; one that cannot be is reported, and the others are done.
 
     1 where one of them could not be analyzed, or not all of it was there; else 4 where a limit was
     exceeded, with --fail-above.
     """
-    args.format_typed = args.format is not None
-    args.format = row_format(args)
-    rows_are_written = not args.summary or (args.out is not None and not told_in_file(args))
+    args = replace(args, format_typed=args.format is not None, format=row_format(args))
+    told = summary_file(args)
+    rows_are_written = not args.summary or (args.out is not None and told is None)
     refuse_not_csv(args, args.format if rows_are_written else None)
     if args.local_time and args.began is None:
         raise WrongUsage(
@@ -59,7 +61,7 @@ def run_analyze(args: argparse.Namespace) -> int:
         )
     if args.ray is not None:
         _require_ray(args)
-    levels = Levels(args)
+    levels = BatchCalibration(args)
     tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
     preset = chosen_preset(args)
     refuse_no_limits(args, preset)
@@ -68,8 +70,8 @@ def run_analyze(args: argparse.Namespace) -> int:
         _say_what_is_known(tasks, levels.uncalibrated)
     _say_where(preset)
     failed = False
-    summaries: list[Mapping[str, Any]] = []
-    limits: list[tuple[str, Mapping[str, Any]]] = []
+    summaries: list[Mapping[str, object]] = []
+    limits: list[tuple[str, Mapping[str, object]]] = []
     for outcome in _outcomes(args, preset, tasks, folder):
         for note in outcome.notes:
             say(note)
@@ -80,18 +82,18 @@ def run_analyze(args: argparse.Namespace) -> int:
         failed |= "cut_off" in outcome.summary
         whose = _whose(args, outcome.summary)
         limits += [(whose, one) for one in outcome.summary.get("limits", ())]
-        if told_in_file(args):
+        if told is not None:
             summaries.append(outcome.summary)
         elif args.summary:
             print(json.dumps(outcome.summary), flush=True)
-    if summaries:
-        with atomic_text_file(Path(args.out)) as stream:
+    if summaries and told is not None:
+        with atomic_text_file(told) as stream:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
     return judged(1 if failed else 0, limits, args)
 
 
-def _whose(args: argparse.Namespace, summary: Mapping[str, Any]) -> str:
+def _whose(args: AnalyzeOptions, summary: JsonMap) -> str:
     """What a summary is of, in words."""
     of_one = f", channel {summary['channels'][0]}" if args.channels == EACH else ""
     return f"{summary['name']}{of_one}"
@@ -99,10 +101,10 @@ def _whose(args: argparse.Namespace, summary: Mapping[str, Any]) -> str:
 
 def _say_where(preset: Preset) -> None:
     """Say where the models do not run though it was asked for; the CPU needs no torch for that."""
-    if preset.compute != DEVICES[0]:
-        from amt_stream.engine.place import place_of
+    if preset.compute != COMPUTE_DEVICES[0]:
+        from amt_stream.dsp.compute_device import compute_device
 
-        note = place_of(preset.compute).note
+        note = compute_device(preset.compute).note
         if note:
             say(note)
 
@@ -119,7 +121,7 @@ def _say_what_is_known(tasks: Sequence[Task], uncalibrated: Calibration) -> None
         say(f"{uncalibrated}: --full-scale-db DB gives the true level")
 
 
-def _with_levels(task: Task, levels: Levels) -> Task:
+def _with_levels(task: Task, levels: BatchCalibration) -> Task:
     if task.refusal:
         return task
     try:
@@ -129,7 +131,7 @@ def _with_levels(task: Task, levels: Levels) -> Task:
 
 
 def _outcomes(
-    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task], folder: Path | None
+    args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task], folder: Path | None
 ) -> Iterator[Outcome]:
     """What comes of each task, in their order; what a folder's manifest has done is not done again.
 
@@ -145,12 +147,12 @@ def _outcomes(
 
 
 def _as_they_come(
-    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task], folder: Path | None
+    args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task], folder: Path | None
 ) -> Iterator[tuple[int, Outcome]]:
-    settings = settings_of(args, preset)
+    settings = part_settings(args, preset)
     with contextlib.ExitStack() as stack:
         manifest: Manifest | None = None
-        done: dict[int, Mapping[str, Any]] = {}
+        done: dict[int, Mapping[str, object]] = {}
         try:
             if folder is not None:
                 manifest = stack.enter_context(Manifest(folder))
@@ -162,7 +164,9 @@ def _as_they_come(
             if not places:
                 return
             if manifest is not None:
-                sounds = {part_of(tasks[k], manifest.folder): tasks[k].sound for k in places}
+                sounds = {
+                    name_in_manifest(tasks[k], manifest.folder): tasks[k].sound for k in places
+                }
                 manifest.begin(settings, sounds)
             for at, outcome in _measured(args, preset, [tasks[k] for k in places]):
                 if manifest is not None:
@@ -173,11 +177,11 @@ def _as_they_come(
 
 
 def _measured(
-    args: argparse.Namespace, preset: Preset, tasks: Sequence[Task]
+    args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Outcome]]:
     """What comes of each task as soon as it does, with the progress told meanwhile."""
     # What a process is given for each sound: not the names of all the others.
-    alone = argparse.Namespace(**{**vars(args), "files": []})
+    alone = replace(args, files=[])
     sizes = [task.sound["bytes"] for task in tasks]
     with Progress([task.file.name for task in tasks], sizes, args.progress_s) as progress:
         done = 0
@@ -196,7 +200,7 @@ def _measured(
 
 
 def _by_workers(
-    function: Callable[[Task], Outcome], tasks: Sequence[Task], args: argparse.Namespace
+    function: Callable[[Task], Outcome], tasks: Sequence[Task], args: AnalyzeOptions
 ) -> Iterator[tuple[int, Outcome | WorkerLost]]:
     if args.ray is None:
         yield from as_done(function, tasks, args.jobs)
@@ -207,7 +211,7 @@ def _by_workers(
         raise Mistake(f"--ray {args.ray}: there is no such cluster ({error})") from error
 
 
-def _require_ray(args: argparse.Namespace) -> None:
+def _require_ray(args: AnalyzeOptions) -> None:
     if args.jobs > 1:
         raise WrongUsage("--jobs is of this computer, and --ray of a cluster: leave one out")
     if args.out in (None, "-"):
@@ -219,7 +223,7 @@ def _require_ray(args: argparse.Namespace) -> None:
 
 
 def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
-    part = part_of(task, manifest.folder)
+    part = name_in_manifest(task, manifest.folder)
     if outcome.summary is None:
         manifest.failed(part, outcome.refusal)
     else:
@@ -229,7 +233,7 @@ def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
 Heard = Callable[[float], None]
 
 
-def _outcome(args: argparse.Namespace, preset: Preset, heard: Heard | None, task: Task) -> Outcome:
+def _outcome(args: AnalyzeOptions, preset: Preset, heard: Heard | None, task: Task) -> Outcome:
     """Analyze a sound; `heard` is told how much of it is done."""
     if args.ray is None:
         ending.begin()  # in a process of --jobs, which has drafts too
@@ -259,19 +263,19 @@ def _models_for(preset: Preset, fs: int, channels: int) -> Any:
 
 
 def _analyze(
-    args: argparse.Namespace,
+    args: AnalyzeOptions,
     preset: Preset,
     task: Task,
     heard: Heard,
     note: Callable[[str], None],
     jobs: int,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Write the rows of a file, by so many processes at once; gives its summary."""
-    from amt_stream.analysis import Recording
-    from amt_stream.split import analyze_split
+    from amt_stream.offline.analysis import CheckedFile
+    from amt_stream.offline.split import analyze_split
 
     file, target = task.file, task.target
-    recording = Recording(file, task.channels, args.replace_invalid, preset.most_channels)
+    recording = CheckedFile(file, task.channels, args.replace_invalid, preset.most_channels)
     if args.from_s is not None and args.from_s >= recording.duration_s:
         raise Mistake(
             f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
@@ -279,7 +283,6 @@ def _analyze(
     assert task.levels is not None
     calibrations = task.levels.of(file, recording.channels)
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
-    step_ms = args.step_ms or preset.row_step_ms
     began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
         models = _models_for(preset, recording.fs, len(recording.channels))
@@ -289,13 +292,13 @@ def _analyze(
         note(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
     if recording.replaced:
         note(f"{file}: {recording.replaced} invalid samples were read as 0")
-    sound = Sound.of_recording(recording, calibrations, began)
-    table = table_of(args, preset, models, sound, step_ms, interval_of(args))
+    sound = recording.sound(calibrations, began)
+    table = table_of(args, preset, models, sound, intervals=True)
     in_intervals = table.rows.intervals is not None
     header = header_of_intervals(table.header()) if in_intervals else table.header()
     intervals: list[Rows] = []
     with contextlib.ExitStack() as stack:
-        writer: Writer | None = None
+        writer: LiveWriter | None = None
         if target is not None:
             stream = sys.stdout if target == "-" else stack.enter_context(atomic_text_file(target))
             beside = sys.stderr

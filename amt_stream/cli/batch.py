@@ -1,6 +1,5 @@
 """Which sounds a command is to analyze, how loud their full scale is, and where each is written."""
 
-import argparse
 import csv
 import glob
 import os
@@ -11,23 +10,25 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
-from amt_stream.calibration import (
+from amt_stream.cli.files import path_kind
+from amt_stream.cli.inputs import typed_corrections, with_uncertainty
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.core.files import NotThatFile, small_text
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import brief
+from amt_stream.core.values import EACH
+from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.sources import FileSource, SourceError
+from amt_stream.meters.calibration import (
     UNCALIBRATED,
     Calibration,
     Record,
     utc_now,
     with_corrections,
 )
-from amt_stream.calibrator import CalibratorCheck, Refused
-from amt_stream.cli.files import kind_of
-from amt_stream.cli.inputs import typed_corrections, with_uncertainty
-from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import EACH
-from amt_stream.correction import Correction
-from amt_stream.engine.sound_file import calibrations_in
-from amt_stream.engine.sources import FileSource, SourceError
-from amt_stream.files import NotThatFile, small_text
-from amt_stream.plain import brief
+from amt_stream.meters.calibrator import CalibratorCheck, Refused
+from amt_stream.meters.correction import Correction
 
 MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
 """Of sound files, besides the names of libsndfile's formats."""
@@ -78,7 +79,7 @@ class SoundLevels:
     @property
     def told(self) -> list[dict[str, list[Any]]]:
         """The same without its origin, as data for JSON."""
-        told: list[dict[str, list[Any]]] = [
+        told: list[dict[str, list[object]]] = [
             {
                 "" if channel is None else str(channel): [
                     one.full_scale_db_spl,
@@ -112,7 +113,7 @@ class Task:
     refusal: str = ""
 
     @property
-    def sound(self) -> dict[str, Any]:
+    def sound(self) -> JsonDict:
         """What tells this sound from another, or from itself once it is changed."""
         try:
             found = self.file.stat()
@@ -161,7 +162,7 @@ def _named(text: str) -> list[Task]:
         what = "standard input, which `meter --source -` hears" if text else "no name"
         return [Task(path, refusal=f"{text!r} is {what}: give a file, a folder or a pattern")]
     try:
-        kind = kind_of(path)
+        kind = path_kind(path)
     except Mistake as refusal:
         return [Task(path, refusal=str(refusal))]
     if kind == "folder":
@@ -205,13 +206,13 @@ def _by_channel(task: Task) -> list[Task]:
     return [replace(task, channels=(k,)) for k in range(1, count + 1)] or [task]
 
 
-class Levels:
+class BatchCalibration:
     """The calibration of each channel of each sound, as the options say.
 
     `calibrators` are the recordings that tell it.
     """
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: AnalyzeOptions) -> None:
         given = {
             "--full-scale-db": args.full_scale_db,
             "--calibrations": args.calibrations,
@@ -239,7 +240,7 @@ class Levels:
             full_scale_db = args.full_scale_db
             every = UNCALIBRATED if full_scale_db is None else Calibration(full_scale_db)
             self._by_name[""] = {None: with_uncertainty(every, args)}
-        elif glob.has_magic(args.calibrator) and not kind_of(Path(args.calibrator)):
+        elif glob.has_magic(args.calibrator) and not path_kind(Path(args.calibrator)):
             self._by_folder = _one_a_folder(args.calibrator)
             self.calibrators = self._by_folder.values()
         else:

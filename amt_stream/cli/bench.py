@@ -1,14 +1,15 @@
 """`amt-stream bench`."""
 
-import argparse
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from amt_stream import catalog
-from amt_stream.plain import plain
+from amt_stream.cli.options import BenchOptions
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import plain
+from amt_stream.meters import catalog
 
 
 class _Column(NamedTuple):
@@ -44,14 +45,14 @@ STARTS = (
 )
 
 
-def run_bench(args: argparse.Namespace) -> int:
+def run_bench(args: BenchOptions) -> int:
     """Time models on this machine, and print a row for each form."""
     names = args.model or catalog.names()
     for name in names:
         catalog.entry(name).load("model")  # what cannot be is refused before anything is timed
-    from amt_stream import bench
+    from amt_stream.offline import benchmark
 
-    speed = bench.speed()
+    speed = benchmark.speed()
     _tell(args.json, "this machine, one core", MACHINE, [asdict(speed)])
     _tell(
         args.json,
@@ -64,27 +65,25 @@ def run_bench(args: argparse.Namespace) -> int:
             args.json,
             "CPU seconds of a new process for its imports, its model, its first sound",
             STARTS,
-            (asdict(bench.start(name)) for name in names),
+            (asdict(benchmark.start(name)) for name in names),
         )
     return 0
 
 
-def _figures(
-    args: argparse.Namespace, names: Iterable[str], loop_s: float
-) -> Iterator[dict[str, Any]]:
+def _figures(args: BenchOptions, names: Iterable[str], loop_s: float) -> Iterator[JsonDict]:
     import torch
 
-    from amt_stream import bench
+    from amt_stream.offline import benchmark
 
     forms = product(names, args.block_ms, args.streams, args.dtype)
     for name, block_ms, streams, kind in forms:
         dtype = getattr(torch, kind)
-        for figure in bench.figures(name, block_ms, streams, dtype, args.seconds, args.stages):
+        for figure in benchmark.figures(name, block_ms, streams, dtype, args.seconds, args.stages):
             yield {**asdict(figure), "of_loop": figure.median / loop_s}
 
 
 def _tell(
-    as_json: bool, title: str, columns: tuple[_Column, ...], rows: Iterable[dict[str, Any]]
+    as_json: bool, title: str, columns: tuple[_Column, ...], rows: Iterable[JsonDict]
 ) -> None:
     """Each row as soon as it is there: a JSON object a line, or a table under its title."""
     if not as_json:

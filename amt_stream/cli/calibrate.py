@@ -1,24 +1,25 @@
 """`amt-stream calibrate`."""
 
-import argparse
 import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from amt_stream.calibration import Calibration, Record, kept_channels, utc_now, write_records
-from amt_stream.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
 from amt_stream.cli.inputs import Input, open_input, typed_corrections
 from amt_stream.cli.messages import WrongUsage, say
+from amt_stream.cli.options import CalibrateOptions
 from amt_stream.cli.output import draws
-from amt_stream.correction import Correction, keep_corrections
-from amt_stream.engine.calibrating import Piece, live_sound, unbroken
-from amt_stream.engine.microphone import MicrophoneSource
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.calibrator_source import Piece, live_sound, unbroken
+from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.sources import ThreadedSource
-from amt_stream.plain import plain
+from amt_stream.meters.calibration import Calibration, Record, kept_channels, utc_now, write_records
+from amt_stream.meters.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
+from amt_stream.meters.correction import Correction, keep_corrections
 
 
-def run_calibrate(args: argparse.Namespace) -> int:
+def run_calibrate(args: CalibrateOptions) -> int:
     """Measure the tone and print what a full-scale sine stands for; for a microphone, keep it."""
     if args.list or args.remove is not None:
         return _forget(args.remove) if args.remove is not None else _list(args.format)
@@ -28,7 +29,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     source = args.source or "mic"
     alone = not args.no_tone and len(corrections or [None]) == 1
     if source == "mic" and args.channels is None and alone:
-        args.channels = [1]  # a calibrator fits one microphone
+        args = replace(args, channels=(1,))  # a calibrator fits one microphone
     given = open_input(args, source)
     if corrections is not None:
         _refuse_unkept(given, corrections)
@@ -39,7 +40,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _calibrate(args: argparse.Namespace, given: Input) -> None:
+def _calibrate(args: CalibrateOptions, given: Input) -> None:
     """Measure the tone, and keep what it says."""
     name = given.source.name
     kept_by = _kept_by(given)

@@ -1,20 +1,20 @@
 """`amt-stream compare`: how much louder one measurement is than another."""
 
-import argparse
 import json
 from typing import TYPE_CHECKING
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.options import CompareOptions
 from amt_stream.cli.report import page_target, write_page
+from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
-from amt_stream.plain import plain
-from amt_stream.report.names import symbol
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.sessions.report.names import symbol
 
 if TYPE_CHECKING:
-    from amt_stream.comparing import Comparison, Difference
-    from amt_stream.comparing.difference import IntervalPair
+    from amt_stream.sessions.compare import Comparison, Difference
+    from amt_stream.sessions.compare.difference import IntervalPair
 
 SHOWN = (
     *("laeq_db", "lafmax_db", "l10_db", "l90_db", "integrated_lufs"),
@@ -23,10 +23,10 @@ SHOWN = (
 """Readings of intervals that a terminal has room for; JSON has all."""
 
 
-def run_compare(args: argparse.Namespace) -> int:
+def run_compare(args: CompareOptions) -> int:
     """Print the difference of each reading that both have, or write it as a page."""
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.comparing import compare
+    from amt_stream.sessions.compare import compare
 
     say_when_compiling()
     out = None if args.out is None else page_target(args.out, args.force)
@@ -51,18 +51,18 @@ def run_compare(args: argparse.Namespace) -> int:
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
     if out is not None:
-        from amt_stream.comparing import comparison_page
+        from amt_stream.sessions.compare import comparison_page
 
         write_page(out, comparison_page(found))
         say(f"{out}: {args.b} against {args.a}")
     elif args.json:
         print(json.dumps(found.to_dict(), indent=1))
     else:
-        print("\n".join(lines(found)))
+        print("\n".join(_lines(found)))
     return 0
 
 
-def lines(found: "Comparison") -> list[str]:
+def _lines(found: "Comparison") -> list[str]:
     """A table for people: each reading of A and B, B - A, and how sure that is."""
     rows = [_cells(one) for one in found.differences]
     heads = ("reading", "A", "B", "B - A", "unit", "+-", "")

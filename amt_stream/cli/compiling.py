@@ -4,7 +4,7 @@ import multiprocessing
 from functools import cache
 
 from amt_stream.cli.messages import say
-from amt_stream.compiling import compiling
+from amt_stream.core.compiling import compiling
 
 
 @cache

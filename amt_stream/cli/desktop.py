@@ -12,7 +12,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from amt_stream.cli.messages import Mistake
-from amt_stream.files import whole_text_file, why
+from amt_stream.core.files import whole_text_file, why
 
 NAME = "amt-monitor"
 

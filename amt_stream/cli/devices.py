@@ -1,14 +1,13 @@
 """`amt-stream devices`."""
 
-import argparse
-
-from amt_stream.calibration import kept_channels
 from amt_stream.cli.messages import say
-from amt_stream.engine.devices import list_devices
-from amt_stream.plain import plain
+from amt_stream.cli.options import ListsDevices
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.devices.listing import list_devices
+from amt_stream.meters.calibration import kept_channels
 
 
-def run_devices(args: argparse.Namespace) -> int:
+def run_devices(args: ListsDevices) -> int:
     """List the inputs on standard output, `*` before the default."""
     devices = list_devices()
     kept = kept_channels()

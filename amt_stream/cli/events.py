@@ -1,47 +1,39 @@
 """Sound that is kept, as it is asked for: the last of it in memory, and files of events."""
 
-import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from amt_stream.cli.messages import refuse_without, say
-from amt_stream.events import SoundKeeper, keeper_in
-from amt_stream.table import Table
-from amt_stream.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
+from amt_stream.cli.messages import say
+from amt_stream.meters.specification import EventSettings
+from amt_stream.meters.table import Table
+from amt_stream.meters.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
+from amt_stream.sessions.events import SoundKeeper, keeper_in
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
     from amt_stream.engine.sources import Source
 
-
-def refuse_event_options(args: argparse.Namespace) -> None:
-    """Raise WrongUsage for options of files that are not asked for."""
-    typed = {
-        "--keep-sound": args.keep_sound,
-        "--event-before": args.event_before,
-        "--event-after": args.event_after,
-        "--event-longest": args.event_longest,
-    }
-    refuse_without(args.event_folder, "files of sound: add --event-folder PATH", typed)
+Asked = TypeVar("Asked", bound=EventSettings)
 
 
-def kept_s(args: argparse.Namespace) -> float:
+def kept_s(args: EventSettings) -> float:
     """How much of the sound is kept in memory: none unless somebody asks for it."""
     if args.event_folder is None:
         return 0.0
-    return KEPT_S if args.keep_sound is None else float(args.keep_sound)
+    return KEPT_S if args.keep_sound is None else args.keep_sound
 
 
-def keeping(args: argparse.Namespace, seconds: float, folder: Path) -> argparse.Namespace:
+def keeping(args: Asked, seconds: float, folder: Path) -> Asked:
     """The same words with so much sound in memory, where they asked for none."""
     if kept_s(args) or not seconds:
         return args
-    changed = {"event_folder": str(folder), "keep_sound": seconds}
-    return argparse.Namespace(**{**vars(args), **changed})
+    return replace(args, event_folder=str(folder), keep_sound=seconds)
 
 
-def open_keeper(args: argparse.Namespace, table: Table, source: "Source") -> SoundKeeper:
+def open_keeper(args: EventSettings, table: Table, source: "Source") -> SoundKeeper:
     """What keeps the sound of a source; raises SessionError."""
+    assert args.event_folder is not None
     before, after, longest = args.event_before, args.event_after, args.event_longest
     return SoundKeeper(
         args.event_folder,

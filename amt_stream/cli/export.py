@@ -1,6 +1,5 @@
 """`amt-stream export`: a stream with its state as a program of torch, for other programs to run."""
 
-import argparse
 import inspect
 import io
 import json
@@ -12,22 +11,24 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import __version__
 from amt_stream.cli.files import not_to_write
 from amt_stream.cli.messages import Mistake, say
-from amt_stream.presets import load_preset, stage_types
-from amt_stream.session.files import drafted
-from amt_stream.settings import PresetError
+from amt_stream.cli.options import ExportOptions
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.settings import PresetError
+from amt_stream.meters.presets import load_preset, stage_types
+from amt_stream.sessions.files import drafted
 
 if TYPE_CHECKING:
-    from amt_stream.streaming import Stage
+    from amt_stream.dsp.streaming import Stage
 
 ABOUT = "amt_stream.json"
 """What is known of the program, beside it in the file."""
 
 
-def run_export(args: argparse.Namespace) -> int:
+def run_export(args: ExportOptions) -> int:
     """Write the program; says how it is loaded."""
     import torch
 
-    from amt_stream.streaming import Stream
+    from amt_stream.dsp.streaming import Stream
 
     out = Path(args.out)
     if refusal := not_to_write(out, args.force):
@@ -56,7 +57,7 @@ def run_export(args: argparse.Namespace) -> int:
         raise Mistake(f"{out} cannot be written: {error.strerror}") from error
     say(
         f"{out}: {about['stage']} in blocks of {block} samples, {about['shape']}; experimental. "
-        "Load it with torch.export.load after import amt_stream.stages"
+        "Load it with torch.export.load after from amt_stream.dsp.stages import *"
     )
     return 0
 
@@ -92,9 +93,7 @@ def _with_time(stage: "Stage", shape: tuple[int, ...], block: int) -> list[int]:
     return whole
 
 
-def _about(
-    what: str, stage: "Stage", fs: int, shape: tuple[int, ...], outputs: Any
-) -> dict[str, Any]:
+def _about(what: str, stage: "Stage", fs: int, shape: tuple[int, ...], outputs: Any) -> JsonDict:
     fields = getattr(outputs, "_fields", ("value",))
     values = outputs if hasattr(outputs, "_fields") else (outputs,)
     return {

@@ -9,10 +9,10 @@ from typing import Literal, TextIO
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import Mistake
-from amt_stream.files import whole_text_file, why
+from amt_stream.core.files import whole_text_file, why
 
 
-def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:
+def path_kind(path: Path) -> Literal["", "file", "folder", "other"]:
     """What stands at a path; "" where nothing does. Raises Mistake where that cannot be known."""
     try:
         mode = path.stat().st_mode
@@ -30,7 +30,7 @@ Identity = tuple[int, int]
 
 def identities(paths: Iterable[Path]) -> set[Identity]:
     """The files that there are among these, each told by its device and its number there."""
-    return {_identity(path.stat()) for path in paths if kind_of(path)}
+    return {_identity(path.stat()) for path in paths if path_kind(path)}
 
 
 def _identity(found: os.stat_result) -> Identity:
@@ -42,7 +42,7 @@ def not_to_write(target: Path, force: bool, others: Collection[Identity] = ()) -
 
     force: whether an older file may go
     """
-    kind = kind_of(target)
+    kind = path_kind(target)
     if not kind:
         return ""
     if _identity(target.stat()) in others:

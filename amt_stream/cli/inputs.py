@@ -1,6 +1,5 @@
 """Which sound a command listens to, and how loud its full scale is."""
 
-import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,23 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from amt_stream.calibration import (
-    UNCALIBRATED,
-    Calibration,
-    calibrations_of,
-    read_records,
-    reminder_of,
-    uncalibrated,
-    with_corrections,
-)
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import NONE, PCM, PCM_CHANNELS, PCM_FS, Named
-from amt_stream.correction import Correction, corrections_of, read_correction
-from amt_stream.engine.devices import InputDevice
-from amt_stream.engine.intake import Intake
-from amt_stream.engine.microphone import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S, MicrophoneSource
-from amt_stream.engine.row import Row, named_rows
+from amt_stream.core.values import NamedChannels
+from amt_stream.engine.devices.listing import InputDevice
+from amt_stream.engine.devices.microphone import (
+    RETRY_S,
+    SLOW_AFTER_S,
+    SLOW_RETRY_S,
+    MicrophoneSource,
+)
+from amt_stream.engine.microphones import Microphone, named_microphones
 from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
     Source,
@@ -34,6 +28,26 @@ from amt_stream.engine.sources import (
     am_tone_source,
     channel_slice,
     demo_source,
+)
+from amt_stream.meters.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    calibrations_of,
+    read_records,
+    reminder_of,
+    uncalibrated,
+    with_corrections,
+)
+from amt_stream.meters.correction import Correction, read_correction, stored_corrections
+from amt_stream.meters.specification import (
+    NONE,
+    PCM,
+    PCM_CHANNELS,
+    PCM_FS,
+    CalibrationSettings,
+    CorrectionSettings,
+    InputSettings,
+    LiveInputSettings,
 )
 
 BLOCK_MS = 10.0
@@ -47,35 +61,36 @@ PLAYED = replace(UNCALIBRATED, source="nominal: what a computer plays has no sou
 class Input:
     """A source, the numbers of its channels that are heard, and a calibration for each.
 
-    `pick` is what is left to choose from the blocks that the source delivers. Of several `rows`,
-    each heard by itself, these are the names and channels; then all channels are delivered.
-    `intake` is what the source is heard by already.
+    pick: the channels to choose from the blocks of the source
+    microphones: names and channels of several, each measured by itself; the source then delivers
+        all its channels
+    runner: runs the source already
     """
 
     source: Source
     channels: tuple[int, ...]
     calibration: list[Calibration]
     pick: tuple[int, ...] | None = None
-    rows: tuple[Named, ...] = ()
-    intake: Intake | None = None
+    microphones: tuple[NamedChannels, ...] = ()
+    runner: SourceRunner | None = None
 
     @property
     def ears(self) -> int:
         """How many channels a model hears."""
-        return max((len(channels) for _, channels in self.rows), default=len(self.channels))
+        return max((len(channels) for _, channels in self.microphones), default=len(self.channels))
 
     @property
-    def engine_rows(self) -> list[Row] | None:
+    def for_engine(self) -> list[Microphone] | None:
         """For an engine."""
-        if not self.rows:
+        if not self.microphones:
             return None
-        return named_rows(self.rows, self.channels, self.calibration)
+        return named_microphones(self.microphones, self.channels, self.calibration)
 
-    def with_uncertainty(self, args: argparse.Namespace) -> "Input":
+    def with_uncertainty(self, args: CalibrationSettings) -> "Input":
         """The same with the uncertainties that were typed."""
         return replace(self, calibration=[with_uncertainty(c, args) for c in self.calibration])
 
-    def with_correction(self, args: argparse.Namespace) -> "Input":
+    def with_correction(self, args: CorrectionSettings) -> "Input":
         """The same with the corrections that were typed; it is told what each does."""
         calibration, typed = self.calibration, typed_corrections(args)
         if typed is not None:
@@ -104,18 +119,18 @@ class Input:
         if run_in == "callback" or not self.is_microphone:
             yield self
             return
-        intake = Intake(self.source)
-        intake.begin()
+        runner = SourceRunner(self.source)
+        runner.begin()
         try:
-            yield replace(self, intake=intake)
+            yield replace(self, runner=runner)
         except BaseException:
-            intake.end()
-            intake.join(LET_GO_S)
+            runner.end()
+            runner.join(LET_GO_S)
             raise
 
 
 def open_input(
-    args: argparse.Namespace,
+    args: InputSettings,
     source: str,
     block_ms: float = BLOCK_MS,
     most: int = 2,
@@ -128,14 +143,16 @@ def open_input(
     wait_for: told why a device that is waited for is not there, it waits so many seconds until the
         next try, and raises what is to end that; told "" once it is there
     """
-    full_scale_db = getattr(args, "full_scale_db", None)
-    rows: tuple[Named, ...] = getattr(args, "rows", ())
+    live = args if isinstance(args, LiveInputSettings) else LiveInputSettings()
+    known = args if isinstance(args, CalibrationSettings) else None
+    full_scale_db = None if known is None else known.full_scale_db
+    microphones = live.microphones
     is_device = source in DEVICES
     if args.device is not None and not is_device:
         raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
     if args.pcm is not None and source != "-":
         raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
-    paced = not getattr(args, "fast", False)
+    paced = not live.fast
     if is_device and not paced:
         raise WrongUsage("--fast is for a file or a built-in sound: a microphone takes its time")
     if is_device:
@@ -146,12 +163,13 @@ def open_input(
             args.samplerate,
             args.blocksize or round(block_ms * 1e-3 * (args.samplerate or PCM_FS)),
             full_scale_db,
-            rows=rows,
+            microphones=microphones,
             played=source == "playback",
         )
-        wait = getattr(args, "wait", False)
-        return _when_it_is_there(open_it, wait_for) if wait else open_it(wait=wait is None)
-    pick = None if rows else args.channels
+        if live.wait:
+            return _when_it_is_there(open_it, wait_for)
+        return open_it(wait=live is args and live.wait is None)
+    pick = None if microphones else args.channels
     opened: Source
     if source in BUILT_IN:
         fs = args.samplerate or PCM_FS
@@ -168,16 +186,16 @@ def open_input(
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
         opened = FileSource(source, paced=paced)
-    if rows:
-        channels = args.channels
+    if microphones:
+        channels = args.channels or ()
     else:
         heard = channel_slice(pick, opened.channels, source, most)
         channels = tuple(range(1, opened.channels + 1)[heard])
-    if hasattr(args, "full_scale_db"):
-        known = _calibrations(opened, source, full_scale_db, channels)
+    if known is not None:
+        levels = _calibrations(opened, source, full_scale_db, channels)
     else:  # it is to be measured
-        known = [opened.calibration or UNCALIBRATED]
-    return Input(opened, channels, known, pick, rows)
+        levels = [opened.calibration or UNCALIBRATED]
+    return Input(opened, channels, levels, pick, microphones)
 
 
 def _calibrations(
@@ -194,7 +212,7 @@ def _calibrations(
     return each[:1] if len(set(each)) == 1 else each
 
 
-def typed_corrections(args: argparse.Namespace) -> list[Correction | None] | None:
+def typed_corrections(args: CorrectionSettings) -> list[Correction | None] | None:
     """Those of --correction, None for one that says none; None where nothing was typed."""
     if args.correction is None:
         if args.correction_inverted:
@@ -223,7 +241,7 @@ def _when_it_is_there(
             return given
 
 
-def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Calibration:
+def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Calibration:
     """The same with the uncertainties that were typed."""
     try:
         return calibration.with_uncertainty(
@@ -233,9 +251,9 @@ def with_uncertainty(calibration: Calibration, args: argparse.Namespace) -> Cali
         raise WrongUsage(f"--calibration-uncertainty, --microphone-uncertainty: {error}") from error
 
 
-def _standard_input(args: argparse.Namespace) -> StdinSource:
+def _standard_input(args: InputSettings) -> StdinSource:
     channels = args.channels or (PCM_CHANNELS,)
-    if getattr(args, "rows", ()):
+    if isinstance(args, LiveInputSettings) and args.microphones:
         channels = (max(channels),)
     elif len(channels) > 1 or channels[0] > 2:
         raise WrongUsage(
@@ -254,21 +272,21 @@ def open_microphone(
     blocksize: int = 480,
     full_scale_db: float | None = None,
     wait: bool = True,
-    rows: tuple[Named, ...] = (),
+    microphones: tuple[NamedChannels, ...] = (),
     played: bool = False,
 ) -> Input:
     """A microphone, or what is `played`, with the calibration given, or the one kept for it."""
-    asked = range(1, max(channels) + 1) if rows and channels else channels
+    asked = range(1, max(channels) + 1) if microphones and channels else channels
     source = MicrophoneSource(
         device, fs=fs, channels=asked, blocksize=blocksize, wait=wait, played=played
     )
     heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
-        if any(kept := corrections_of(source.device.kept_by, heard)):
+        if any(kept := stored_corrections(source.device.kept_by, heard)):
             calibration = with_corrections(calibration, kept)
     elif source.device.played:
-        calibration = [PLAYED] * len(heard) if rows else [PLAYED]
+        calibration = [PLAYED] * len(heard) if microphones else [PLAYED]
     else:
         _say_what_is_of_no_known_device(source.device)
         calibration = calibrations_of(source.device.kept_by, heard)
@@ -276,14 +294,14 @@ def open_microphone(
         if reminder := reminder_of(calibration):
             say(f"{source.name}: {reminder}")
         if missing:
-            if not rows:
+            if not microphones:
                 calibration = uncalibrated(calibration)
             if len(missing) < len(heard):
                 say(
                     f"channel {missing[0]} of {source.name!r} has no calibration, so readings are "
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
                 )
-    return Input(source, heard, calibration, rows=rows)
+    return Input(source, heard, calibration, microphones=microphones)
 
 
 def _say_what_is_of_no_known_device(device: InputDevice) -> None:

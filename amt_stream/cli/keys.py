@@ -37,9 +37,9 @@ class Key(NamedTuple):
 KEYS = (
     Key(" ", "pause", "pause, or go on: nothing is counted meanwhile"),
     Key("s", "stop", "stop: let the input go; what was read stays"),
-    Key("r", "clear", "reset readings: forget averages, maxima, percentiles"),
-    Key("u", "undo_clear", "undo a reset of readings, within 10 s of it"),
-    Key("R", "reset", "reset filters: models go back to silence"),
+    Key("r", "reset_readings", "reset readings: forget averages, maxima, percentiles"),
+    Key("u", "undo_reset", "undo a reset of readings, within 10 s of it"),
+    Key("R", "reset_filters", "reset filters: models go back to silence"),
     Key("f", "freeze", "freeze: hold the picture alone"),
     Key("m", "mark", "marker: keep this moment with a note"),
     Key("l", "log", "log: keep rows and events in a folder, or no more"),
@@ -53,9 +53,9 @@ WHEN_STOPPED = ("freeze", "keys", "quit")
 """Those that still do something."""
 
 WORDS = {
-    "clear": "reset",
-    "undo_clear": "undo",
-    "reset": "filters",
+    "reset_readings": "reset",
+    "undo_reset": "undo",
+    "reset_filters": "filters",
     "mark": "marker",
     "replay": "keep sound",
 }

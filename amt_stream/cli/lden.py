@@ -1,34 +1,34 @@
 """`amt-stream lden`: levels of day, evening and night, over days."""
 
-import argparse
 import csv
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amt_stream.plain import plain
+from amt_stream.cli.options import LdenOptions
+from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
-    from amt_stream.day_levels import DayLevels, Levels
+    from amt_stream.sessions.day_levels import DayLevels, RatingLevels
 
 
-def run_lden(args: argparse.Namespace) -> int:
+def run_lden(args: LdenOptions) -> int:
     """Print them: of each day, and of all that was measured."""
-    from amt_stream.day_levels import day_levels, measurements
+    from amt_stream.sessions.day_levels import day_levels, measurements
 
-    given = [one for path in args.paths for one in measurements(Path(path), args.row)]
+    given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
     found = day_levels(given, args.hours, args.zone)
     if args.format == "json":
         print(json.dumps(found.to_dict(), indent=1))
     elif args.format == "csv":
         _write_csv(found)
     else:
-        print("\n".join(lines(found)))
+        print("\n".join(_lines(found)))
     return 0
 
 
-def lines(found: "DayLevels") -> list[str]:
+def _lines(found: "DayLevels") -> list[str]:
     """A table for people."""
     names = [*found.hours.periods]
     heads = ("", found.hours.symbol.capitalize(), *(f"L{name}" for name in names))
@@ -48,7 +48,7 @@ def lines(found: "DayLevels") -> list[str]:
     return [*aligned, "", plain(about)]
 
 
-def _cells(name: str, one: "Levels") -> tuple[str, ...]:
+def _cells(name: str, one: "RatingLevels") -> tuple[str, ...]:
     levels = [one.rating_db, *(period.level_db for period in one.periods.values())]
     texts = ["---" if level is None else f"{level:.1f}" for level in levels]
     return (name, *texts, ", ".join(period.percent for period in one.periods.values()))

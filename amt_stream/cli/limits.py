@@ -1,43 +1,35 @@
 """Limits as they are typed, and what a command says of them at its end."""
 
-import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amt_stream import catalog
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.limits import Limit
-from amt_stream.norms import limits_of
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters import catalog
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.norms import limits_of
+from amt_stream.meters.specification import EXCEEDED, LimitSettings
 
 if TYPE_CHECKING:
-    from amt_stream.presets import Preset
-    from amt_stream.table import Table
-
-EXCEEDED = 4
-"""The exit status where a limit was exceeded, with --fail-above."""
+    from amt_stream.meters.presets import Preset
+    from amt_stream.meters.table import Table
 
 UNJUDGED = 1
 
 
-def typed_limits(args: argparse.Namespace) -> tuple[Limit, ...]:
+def typed_limits(args: LimitSettings) -> tuple[Limit, ...]:
     """Those of --limit; raises Mistake for what is none."""
-    return limits_of(args.limit or ())
-
-
-def with_typed(preset: "Preset", args: argparse.Namespace) -> "Preset":
-    """A preset that may have come later, with --limit and --event, which are of the place."""
-    preset = preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
-    return preset.with_triggers([one for one in args.event if one not in preset.triggers])
+    return limits_of(args.limit)
 
 
 def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
     """The models that give the columns of these limits, the first of each."""
     if not limits:
         return ()
-    from amt_stream.rows import readings_of
-    from amt_stream.rows.column import no_such_column
+    from amt_stream.meters.rows import readings_of
+    from amt_stream.meters.rows.column import no_such_column
 
-    readings = readings_of(catalog.side_by_side(), 2, band=True)
+    readings = readings_of(catalog.models_side_by_side(), 2, band=True)
     found: dict[str, None] = {}
     for limit in limits:
         models = [name for name, one in readings.items() if one.matching(limit.column)]
@@ -48,17 +40,15 @@ def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refuse_no_limits(args: argparse.Namespace, preset: "Preset") -> None:
+def refuse_no_limits(args: LimitSettings, preset: "Preset") -> None:
     """Raise WrongUsage where there is nothing that --fail-above could be of."""
     if args.fail_above and not preset.limits:
         raise WrongUsage("--fail-above is of limits: add --limit NORM, or 'COLUMN>VALUE'")
 
 
-def refuse_uncalibrated(args: argparse.Namespace, table: "Table") -> None:
+def refuse_uncalibrated(args: LimitSettings, table: "Table") -> None:
     """Raise Mistake where --fail-above could not tell anything of a sound."""
-    if not getattr(args, "fail_above", False) or all(
-        one.calibrated for one in table.sound.calibration
-    ):
+    if not args.fail_above or all(one.calibrated for one in table.sound.calibration):
         return
     for limit in table.rows.limits:
         for one in table.rows.readings.values():
@@ -70,7 +60,7 @@ def refuse_uncalibrated(args: argparse.Namespace, table: "Table") -> None:
 
 
 def judged(
-    status: int, limits: Iterable[tuple[str, Mapping[str, Any]]], args: argparse.Namespace
+    status: int, limits: Iterable[tuple[str, Mapping[str, object]]], args: LimitSettings
 ) -> int:
     """Say which limits were exceeded, or never known; gives the exit status of the command.
 
@@ -87,16 +77,16 @@ def judged(
     return status or (worst if args.fail_above else 0)
 
 
-def _words(limit: Mapping[str, Any]) -> str:
+def _words(limit: JsonMap) -> str:
     """What there is to be said of a limit."""
     name, column = limit["name"], limit["column"]
     side = "above" if "above" in limit else "below"
     if limit["exceeded"] is None:
         why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
         return f"{name}: {column} was never known{why}"
-    from amt_stream.rows import reading_text
-    from amt_stream.rows.judge import KEPT, KEPT_SO_FAR
-    from amt_stream.rows.limited import window_words
+    from amt_stream.meters.rows import reading_text
+    from amt_stream.meters.rows.limit_monitor import KEPT, KEPT_SO_FAR
+    from amt_stream.meters.rows.limited import window_words
 
     value = reading_text(column, limit["worst"])
     if not limit["exceeded"]:

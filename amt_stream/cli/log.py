@@ -1,54 +1,52 @@
 """The log that --log asks for."""
 
-import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from amt_stream.cli.inputs import Input
-from amt_stream.cli.messages import WrongUsage, refuse_without, say
+from amt_stream.cli.messages import WrongUsage, say
+from amt_stream.cli.options import LiveOptions
+from amt_stream.core.formats import LOG_FORMATS
 from amt_stream.engine.sources import FileSource
-from amt_stream.session import LOG_FORMATS, SessionLog, SoundLog
-from amt_stream.session.folder import refuse_no_session
-from amt_stream.table import Table
+from amt_stream.meters.table import Table
+from amt_stream.sessions import SessionLog, SoundLog
+from amt_stream.sessions.folder import refuse_no_session
+
+Live = TypeVar("Live", bound=LiveOptions)
 
 
-def refuse_log_options(args: argparse.Namespace, serves: bool = False) -> None:
+def refuse_log_options(args: LiveOptions, serves: bool = False) -> None:
     """Raise WrongUsage for options of a log that is not asked for, SessionError for its folder.
 
     serves: rows go to whoever asks for them, and are not written
     """
-    typed = {
-        "--log-format": args.log_format,
-        "--log-sound": args.log_sound,
-        "--quiet": args.quiet or None,
-        "--resume": args.resume or None,
-    }
-    refuse_without(args.log, "a log: add --log PATH", typed)
     if args.interval is not None and args.log is None and (not args.format or serves):
         more = "" if serves else ", or --format csv"
         raise WrongUsage(f"--interval is of what is written: add --log PATH{more}")
     if args.quiet and (args.format or args.terminal):
         shown = "--terminal" if args.terminal else "--format"
         raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")
-    if args.resume and args.source == "-":
+    if args.restore and args.source == "-":
         raise WrongUsage(
-            "--resume goes on in a file, or with what sounds now, and standard input is neither"
+            "--restore goes on in a file, or with what sounds now, and standard input is neither"
         )
     if args.log is not None:
         refuse_no_session(Path(args.log))  # before anything takes its time
 
 
 def open_log(
-    args: argparse.Namespace, table: Table, given: Input, engine: Mapping[str, Any]
+    args: LiveOptions, table: Table, given: Input, engine: Mapping[str, object]
 ) -> SessionLog:
     """The log of a measurement with these settings of the engine; raises SessionError.
 
     What a sudden end of the run before has left in its folder is said.
     """
+    assert args.log is not None
     source = given.source
-    identity: dict[str, Any] = {
+    identity: dict[str, object] = {
         "kind": type(source).__name__,
         "name": source.name,
         "fs": source.fs,
@@ -59,10 +57,10 @@ def open_log(
     if isinstance(source, FileSource) and args.source is not None:
         identity["path"] = str(Path(args.source).absolute())
     settings = {"engine": dict(engine), "source": identity}
-    format, resume = args.log_format or LOG_FORMATS[0], bool(args.resume)
+    format, restore = args.log_format or LOG_FORMATS[0], bool(args.restore)
     log: SessionLog
     if args.log_sound is None:
-        log = SessionLog(args.log, table, format=format, settings=settings, resume=resume)
+        log = SessionLog(args.log, table, format=format, settings=settings, restore=restore)
     else:
         log = SoundLog(
             args.log,
@@ -72,9 +70,9 @@ def open_log(
             sound=args.log_sound,
             format=format,
             settings=settings,
-            resume=resume,
+            restore=restore,
         )
-    if resume and log.engine_state is None:
+    if restore and log.engine_state is None:
         say(f"{args.log}: nothing to go on from, so run {log.run} begins anew")
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
@@ -94,7 +92,6 @@ def usual_folder() -> Path:
     return Path(user_documents_dir()) / "amt-stream"
 
 
-def logged(args: argparse.Namespace, path: Path | None, resume: bool | str) -> argparse.Namespace:
+def logged(args: Live, path: Path | None, restore: bool | str) -> Live:
     """The same words with another log."""
-    changed = {"log": str(path), "resume": resume} if path else {"log": None, "resume": False}
-    return argparse.Namespace(**{**vars(args), **changed})
+    return replace(args, log=str(path) if path else None, restore=restore if path else False)

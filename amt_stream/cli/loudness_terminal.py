@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from amt_stream.cli.terminal import (
     level_words,
     status,
 )
-from amt_stream.rows.words import HIGHEST_PHON, band_texts, phon_text
-from amt_stream.scales import sone_to_phon
+from amt_stream.core.json_types import JsonDict
+from amt_stream.dsp.scales import sone_to_phon
+from amt_stream.meters.rows.words import HIGHEST_PHON, band_texts, phon_text
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
 
 Band = tuple[float, float]
 """What a loudness may be at least and at most, in sone."""
@@ -101,7 +102,7 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
         self._seen = 0
         self._highest = self._unreset = Highest()
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> LoudnessSeen:
+    def read(self, row: np.record, condition: JsonDict) -> LoudnessSeen:
         history = self._engine.history
         count = history.count
         rows = history.since(self._seen)
@@ -110,7 +111,7 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
         banded = "ltl_low" in history.fields
         for highest in (self._highest, self._unreset):
             highest.take(rows, ("ltl", *BAND_OF_LTL) if banded else ("ltl",))
-        bands: dict[str, Any] = {}
+        bands: JsonDict = {}
         if banded:
             bands = {
                 "stl_band": (float(row["stl_low"]), float(row["stl_high"])),
@@ -126,10 +127,10 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
     def screen(self, reading: LoudnessSeen, width: int, height: int) -> list[str]:
         return screen(reading, width, "█" if self._unicode else "#")
 
-    def clear(self) -> None:
+    def reset_readings(self) -> None:
         """The maximum is forgotten."""
-        undone_too = self._engine.can_undo_clear()
-        super().clear()
+        undone_too = self._engine.can_undo_reset()
+        super().reset_readings()
         if not undone_too:
             self._unreset = self._highest
         self._highest = Highest()

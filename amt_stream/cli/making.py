@@ -1,42 +1,42 @@
 """What is measured, by the words of a command line: an input, models, rows, and an engine."""
 
-import argparse
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amt_stream.calibration import uncertainty_of
 from amt_stream.cli.events import kept_s, open_keeper
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.log import logged, open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import OR_ANEW, PCM_FS
-from amt_stream.cli.table import interval_of, table_of
-from amt_stream.clock import Interval
-from amt_stream.engine.course import EngineEnded
+from amt_stream.cli.options import LiveOptions
+from amt_stream.cli.table import table_of
+from amt_stream.core.importing import import_ahead
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.saved_state import SavedState
+from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.sources import SourceError
-from amt_stream.events import SoundKeeper
-from amt_stream.frames import Event
-from amt_stream.importing import import_ahead
-from amt_stream.presets import Preset
-from amt_stream.resumable import SavedState
-from amt_stream.rows import AnyRows
-from amt_stream.session import SessionError, SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import uncertainty_of
+from amt_stream.meters.frames import Event
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import AnyRows
+from amt_stream.meters.specification import OR_ANEW, PCM_FS
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionError, SessionLog
+from amt_stream.sessions.events import SoundKeeper
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Frames
-    from amt_stream.streaming import Stage
+    from amt_stream.dsp.streaming import Stage
+    from amt_stream.engine.engine import Engine
+    from amt_stream.meters.frames import Frames
 
 SHOWN_MS = 100
 """Between the rows that a display takes its numbers from."""
 
 
-def metered_input(args: argparse.Namespace, preset: Preset, **how: Any) -> Input:
+def metered_input(args: LiveOptions, preset: Preset, **how: object) -> Input:
     """The input asked for; by default the microphone, or the demo sound where there is none.
 
     how: further arguments of `open_input`
@@ -45,7 +45,7 @@ def metered_input(args: argparse.Namespace, preset: Preset, **how: Any) -> Input
     return _input_or_demo(args, preset, how).with_uncertainty(args).with_correction(args)
 
 
-def _input_or_demo(args: argparse.Namespace, preset: Preset, how: Mapping[str, Any]) -> Input:
+def _input_or_demo(args: LiveOptions, preset: Preset, how: JsonMap) -> Input:
     if args.source is not None or args.device is not None:
         source = args.source or "mic"
         return open_input(args, source, preset.block_ms, preset.most_channels, **how)
@@ -63,7 +63,7 @@ def _input_or_demo(args: argparse.Namespace, preset: Preset, how: Mapping[str, A
         return replace(given, calibration=demo)
 
 
-def input_from_window(device: str | int, args: argparse.Namespace, preset: Preset) -> Input:
+def input_from_window(device: str | int, args: LiveOptions, preset: Preset) -> Input:
     """A microphone chosen in the window: as it is, whatever was typed for another input."""
     given = open_microphone(
         device,
@@ -96,40 +96,48 @@ def make_models(
     asks: what they are to give besides, those that can
     """
     from amt_stream.cli.compiling import say_when_compiling  # numba takes its time
+    from amt_stream.dsp.models.fused import FusedChain
 
     say_when_compiling()
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
-        return preset.models(given.source.fs, given.ears, **(asks or {}))
+        models = preset.models(given.source.fs, given.ears, **(asks or {}))
     except ValueError as error:
         raise Mistake(error) from error
+    for model in models.values():
+        if isinstance(model, FusedChain):
+            model.begin_to_compile(
+                "amt_stream.dsp.functional.input_gate:make_ready"
+            )  # for the engine
+    return models
 
 
 def make_table(
-    args: argparse.Namespace,
+    args: LiveOptions,
     preset: Preset,
     given: Input,
     models: "Mapping[str, Stage]",
-    step_ms: int,
-    interval: Interval | None = None,
+    step_ms: int | None = None,
+    intervals: bool = False,
 ) -> Table:
-    """The rows of models that hear an input, with a table of intervals where one is given."""
+    """The rows of models that hear an input; the last arguments are as of `table_of`."""
     sound = Sound(
         name=given.source.name,
         fs=given.source.fs,
         channels=given.channels,
         calibration=given.calibration,
         duration_s=given.source.duration_s,
-        rows=given.rows,
+        microphones=given.microphones,
         kept_s=kept_s(args),
         picked=given.pick is not None,
     )
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    return table_of(args, preset, models, sound, step_ms, interval)
+    step_ms = step_ms or args.step_ms or preset.step_ms
+    return table_of(args, preset, models, sound, step_ms, intervals)
 
 
 def rows_to_show(
-    args: argparse.Namespace,
+    args: LiveOptions,
     preset: Preset,
     given: Input,
     models: "Mapping[str, Stage]",
@@ -146,26 +154,26 @@ def make_engine(
     given: Input,
     preset: Preset,
     model: "Stage | dict[str, Stage]",
-    sinks: Sequence[Callable[["Frames"], None]] = (),
+    sinks: Sequence[Callable[["Frames"], object]] = (),
     blocksize: int | None = None,
-    resume: SavedState | None = None,
+    restore: SavedState | None = None,
 ) -> "Engine":
     """An engine for an input, not yet started; where a log among the sinks goes on, it does too.
 
-    resume: what it goes on from where no log does
+    restore: what it goes on from where no log does
     """
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
 
     logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
     try:
         engine = Engine(
-            given.intake or given.source,
+            given.runner or given.source,
             model,
             sinks,
-            rows=given.engine_rows,
-            calibration=None if given.rows else given.calibration,
+            microphones=given.for_engine,
+            calibration=None if given.microphones else given.calibration,
             channels=given.pick,
-            resume=next((log.engine_state for log in logs if log.engine_state), resume),
+            restore=next((log.engine_state for log in logs if log.engine_state), restore),
             **engine_settings(given, preset, blocksize),
         )
     except (ValueError, SourceError) as error:
@@ -184,7 +192,7 @@ def _tell_in_time(engine: "Engine", event: Event) -> None:
         engine.tell_event(event)
 
 
-def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict[str, Any]:
+def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> JsonDict:
     """Keyword arguments for `Engine`, with the block that was typed."""
     settings = preset.engine_settings
     if blocksize is not None:
@@ -198,7 +206,7 @@ def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> dict
 
 
 def open_logs(
-    args: argparse.Namespace,
+    args: LiveOptions,
     preset: Preset,
     given: Input,
     models: "Mapping[str, Stage]",
@@ -209,22 +217,21 @@ def open_logs(
         return []
     engine = engine_settings(given, preset, blocksize)
 
-    def opened(args: argparse.Namespace) -> SessionLog:
-        step_ms = args.step_ms or preset.step_ms
-        table = make_table(args, preset, given, models, step_ms, interval_of(args))
+    def opened(args: LiveOptions) -> SessionLog:
+        table = make_table(args, preset, given, models, intervals=True)
         return open_log(args, table, given, engine)
 
     try:
         return [opened(args)]
     except SessionError as refusal:
-        if args.resume != OR_ANEW:
+        if args.restore != OR_ANEW:
             raise
         say(f"{args.log} is not gone on with, and a new run begins: {refusal}")
-        return [opened(logged(args, Path(args.log), resume=False))]
+        return [opened(logged(args, Path(args.log), restore=False))]
 
 
 def open_keepers(
-    args: argparse.Namespace,
+    args: LiveOptions,
     preset: Preset,
     given: Input,
     models: "Mapping[str, Stage]",
@@ -233,7 +240,7 @@ def open_keepers(
     """What keeps sound, if that was asked for; its rows begin where those of the logs do."""
     if not kept_s(args):
         return []
-    table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
+    table = make_table(args, preset, given, models)
     for log in logs:
         log.go_on_with(table.rows)
     return [open_keeper(args, table, given.source)]

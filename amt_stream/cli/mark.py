@@ -1,12 +1,11 @@
 """`amt-stream mark`: a mark in a log that another process writes."""
 
-import argparse
-
 from amt_stream.cli.messages import say
-from amt_stream.session.marks import mark
+from amt_stream.cli.options import MarkOptions
+from amt_stream.sessions.marks import mark
 
 
-def run_mark(args: argparse.Namespace) -> int:
+def run_mark(args: MarkOptions) -> int:
     """Put it there, and say so."""
     mark(args.session, args.text)
     say(f"marked: {args.text}")

@@ -3,10 +3,9 @@
 import contextlib
 import re
 import sys
-from collections.abc import Mapping
 
-from amt_stream.plain import sentence
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import sentence
 
 
 class Mistake(Refusal):
@@ -17,16 +16,6 @@ class WrongUsage(Mistake):
     """Options that do not go together."""
 
     status = 2
-
-
-def refuse_without(main: object, remedy: str, typed: Mapping[str, object]) -> None:
-    """Raise WrongUsage for options that are typed, by name, where the one they belong to is not.
-
-    remedy: what they are of, and what to add
-    """
-    for name, value in typed.items():
-        if value is not None and main is None:
-            raise WrongUsage(f"{name} is of {remedy}")
 
 
 def say(message: object) -> None:

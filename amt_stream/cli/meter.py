@@ -1,6 +1,5 @@
 """`amt-stream meter`: in a window, in the terminal, or as rows."""
 
-import argparse
 import errno
 import math
 import socket
@@ -9,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from amt_stream.cli.ending import ending
-from amt_stream.cli.events import close_keeper, refuse_event_options
+from amt_stream.cli.events import close_keeper
 from amt_stream.cli.limits import judged, refuse_no_limits
 from amt_stream.cli.log import log_folder, logged, refuse_log_options
 from amt_stream.cli.making import (
@@ -22,27 +21,28 @@ from amt_stream.cli.making import (
     rows_to_show,
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import choose_rows, chosen_preset
+from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.output import OutputFailed
-from amt_stream.cli.table import interval_of, refuse_not_csv, writer_of
+from amt_stream.cli.preset import chosen_preset, with_microphones
+from amt_stream.cli.table import refuse_not_csv, writer_of
 from amt_stream.cli.views import VIEWS, Sink
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import show_window
 from amt_stream.engine.sources import FileSource, SourceError
-from amt_stream.outputs import LatestReadings, LiveRows, Writer
-from amt_stream.presets import Preset
-from amt_stream.rows import AnyRows, header_of_intervals
-from amt_stream.session import SessionLog
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import AnyRows, header_of_intervals
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.outputs import LatestReadings, LiveRows, LiveWriter
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
 
 TURN_S = 0.05
 HANGS = "whoever reads it has stopped reading"
 DISK_S = 10
 
 
-def run_meter(args: argparse.Namespace) -> int:
+def run_meter(args: MeterOptions) -> int:
     """Measure until the sound ends, the duration is over, or somebody stops it."""
     if args.terminal and args.format:
         raise WrongUsage(
@@ -50,17 +50,18 @@ def run_meter(args: argparse.Namespace) -> int:
         )
     refuse_not_csv(args, args.format)
     refuse_log_options(args)
-    refuse_event_options(args)
     preset = chosen_preset(args)
-    choose_rows(args, preset)
+    args = with_microphones(args, preset)
     refuse_no_limits(args, preset)
-    if args.rows and not (args.format or args.quiet):
+    if args.microphones and not (args.format or args.quiet):
         raise WrongUsage(
-            f"{len(args.rows)} rows, each heard by itself, are written and not shown: add "
+            f"{len(args.microphones)} microphones are written and not shown: add "
             "--format csv or jsonl, or --quiet and --log PATH"
         )
-    if args.rows and args.resume:
-        raise WrongUsage("--resume goes on with one row, and there are several: begin a new log")
+    if args.microphones and args.restore:
+        raise WrongUsage(
+            "--restore goes on with one microphone, and there are several: begin a new log"
+        )
     if args.format:
         return _write_rows(args, preset)
     if args.quiet:
@@ -80,13 +81,12 @@ def run_meter(args: argparse.Namespace) -> int:
     return _show_in_terminal(args, preset)
 
 
-def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
+def _write_rows(args: MeterOptions, preset: Preset) -> int:
     with metered_input(args, preset).heard(preset.run_in) as given:
         models = make_models(given, preset)
-        step_ms = args.step_ms or preset.step_ms
-        table = make_table(args, preset, given, models, step_ms, interval_of(args))
+        table = make_table(args, preset, given, models, intervals=True)
 
-        def begin() -> Writer:
+        def begin() -> LiveWriter:
             header = table.header(host=socket.gethostname())
             if table.rows.intervals is not None:
                 header = header_of_intervals(header)
@@ -111,7 +111,7 @@ def _write_rows(args: argparse.Namespace, preset: Preset) -> int:
     return _judged(args, _ended(engine, args.duration, watch), table.rows)
 
 
-def _keep_log(args: argparse.Namespace, preset: Preset) -> int:
+def _keep_log(args: MeterOptions, preset: Preset) -> int:
     """Measure for the log alone."""
     with metered_input(args, preset).heard(preset.run_in) as given:
         models = make_models(given, preset)
@@ -136,7 +136,7 @@ def _measure(engine: "Engine", done: threading.Event, duration: float | None) ->
     return watch
 
 
-def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
+def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     with metered_input(args, preset).heard(preset.run_in) as given:
         models = make_models(given, preset)
         end_s = math.inf if args.duration is None else args.duration
@@ -150,7 +150,7 @@ def _show_in_terminal(args: argparse.Namespace, preset: Preset) -> int:
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
 
     def make_log() -> SessionLog:
-        told = logged(args, log_folder(), resume=False)
+        told = logged(args, log_folder(), restore=False)
         return open_logs(told, preset, given, models, args.blocksize)[0]
 
     terminal.make_log = make_log
@@ -193,11 +193,11 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 
 
-def _judged(args: argparse.Namespace, status: int, rows: AnyRows | Sink | None) -> int:
+def _judged(args: MeterOptions, status: int, rows: AnyRows | Sink | None) -> int:
     """The same status, or that of a limit that was exceeded, which is said."""
     if not isinstance(rows, AnyRows | LatestReadings):
         return status
-    return judged(status, [(one.row, one.to_dict()) for one in rows.stood()], args)
+    return judged(status, [(one.microphone, one.to_dict()) for one in rows.stood()], args)
 
 
 def _is_message(error: BaseException | None) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,17 @@ from amt_stream.cli.terminal import (
     PLAIN,
     Condition,
     TerminalMeter,
-    cut,
     heading,
     level_words,
     status,
+    truncated,
 )
-from amt_stream.rows import EARS, Strongest, below_db, hz_text, strongest
+from amt_stream.core.json_types import JsonDict
+from amt_stream.meters.rows import EARS, Strongest, below_db, hz_text, strongest
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Frames
+    from amt_stream.engine.engine import Engine
+    from amt_stream.meters.frames import Frames
 
 SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
 ASCII_SHADES = {"#": -3.0, "+": -9.0, ":": -15.0, ".": -24.0}
@@ -47,7 +48,7 @@ class SpectrumSeen(Condition):
         return strongest(self.rms, self.fc, self.mfc)
 
 
-class Newest:
+class LatestFrame:
     """A sink that keeps the last frame until `end_s`: the engine's history has no spectra."""
 
     def __init__(self, end_s: float) -> None:
@@ -94,18 +95,18 @@ def screen(reading: SpectrumSeen, width: int, height: int, unicode: bool = True)
         lines += [f"{label}  {ears}"] + [" " * LABEL + ears] * (tall - 1)
     centers = np.array([reading.fc[bands].mean() for bands in columns])
     beside = "   ".join(tick_line(centers).ljust(len(columns)) for _ in level)
-    titles = "   ".join(cut(f"{ear} ear", room).ljust(len(columns)) for ear in EARS)
+    titles = "   ".join(truncated(f"{ear} ear", room).ljust(len(columns)) for ear in EARS)
     legend = ", ".join(f"{mark} to {-down:.0f}" for mark, down in shades.items())
     return [
         heading(reading, width),
-        cut(f"modulation spectrum, {reading.model}", width),
-        cut(" " * (LABEL + 1) + titles, width),
+        truncated(f"modulation spectrum, {reading.model}", width),
+        truncated(" " * (LABEL + 1) + titles, width),
         *lines,
-        cut(" " * (LABEL + 1) + beside + " Hz", width),
+        truncated(" " * (LABEL + 1) + beside + " Hz", width),
         "",
-        f"{BOLD}strongest: {cut(str(found or 'none, silence'), max(1, width - 11))}{PLAIN}",
-        cut(f"{legend} dB below it", width),
-        cut(level_line(reading), width),
+        f"{BOLD}strongest: {truncated(str(found or 'none, silence'), max(1, width - 11))}{PLAIN}",
+        truncated(f"{legend} dB below it", width),
+        truncated(level_line(reading), width),
         *status(reading, width),
     ]
 
@@ -143,11 +144,11 @@ def level_line(reading: SpectrumSeen) -> str:
 class ModulationTerminal(TerminalMeter[SpectrumSeen]):
     """The modulation spectrum of both ears, from the frames that `newest` keeps."""
 
-    def __init__(self, engine: "Engine", stream: TextIO, newest: Newest) -> None:
+    def __init__(self, engine: "Engine", stream: TextIO, newest: LatestFrame) -> None:
         super().__init__(engine, stream)
         self._newest = newest
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> SpectrumSeen | None:
+    def read(self, row: np.record, condition: JsonDict) -> SpectrumSeen | None:
         rms, model = self._newest.rms, self._engine.model
         if rms is None:
             return None

@@ -1,13 +1,12 @@
 """`amt-monitor`: the meter in its window, and nowhere else."""
 
-import argparse
 from collections.abc import Sequence
 
 from amt_stream import __version__
-from amt_stream.cli import options
 from amt_stream.cli.command import Parser, run_chosen, run_command
 from amt_stream.cli.desktop import NAME, install_desktop, remove_desktop, this_program
 from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.options import MonitorOptions
 
 
 def run_monitor(argv: Sequence[str] | None = None) -> int:
@@ -15,27 +14,20 @@ def run_monitor(argv: Sequence[str] | None = None) -> int:
     return run_command(argv, _monitor)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_monitor_parser() -> Parser:
     """The parser of `amt-monitor`, which takes what `amt-stream meter` takes."""
     parser = Parser(
         prog=NAME,
         description="The loudness meter in its window. Takes the options of `amt-stream meter`.",
         epilog="exit status: that of `amt-stream meter`",
     )
-    parser.set_defaults(command="meter", list_devices=False)
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
-    parser.add_argument(
-        "--install-desktop", action="store_true", help="put it into the desktop's menu, and end"
-    )
-    parser.add_argument(
-        "--remove-desktop", action="store_true", help="take it out of the menu again, and end"
-    )
-    options.meter_options(parser)
+    parser.add_options(MonitorOptions)
     return parser
 
 
 def _monitor(argv: Sequence[str] | None) -> int:
-    args = build_parser().parse_args(argv)
+    args = build_monitor_parser().parse_args(argv)
     if args.remove_desktop:
         for path in remove_desktop():
             say(f"removed {path}")

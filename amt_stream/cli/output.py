@@ -12,7 +12,7 @@ class OutputFailed(OSError):
     """Standard output takes no more: its disk is full, its reader has left, it is closed."""
 
 
-class Output:
+class OutputStream:
     """A text stream that raises OutputFailed where the one inside raises OSError.
 
     None stands for one that is closed. What its encoding lacks is written as its number.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 BEAT_S = 60.0
 """From line to line where standard error is no terminal: in a log, or a file."""

@@ -1,7 +1,7 @@
 """Readings of several models in a terminal."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
@@ -11,16 +11,17 @@ from amt_stream.cli.terminal import (
     PLAIN,
     Condition,
     TerminalMeter,
-    cut,
     heading,
     status,
+    truncated,
     warning_words,
 )
-from amt_stream.outputs import LatestReadings
-from amt_stream.rows import limit_words, reading_text
+from amt_stream.core.json_types import JsonDict
+from amt_stream.meters.rows import limit_words, reading_text
+from amt_stream.sessions.outputs import LatestReadings
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
 
 NAME, CELL, NUMBER, STATE = 13, 30, 10, 14
 COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"}
@@ -31,7 +32,7 @@ COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"
 class ReadingsSeen(Condition):
     """The readings of each model by name, and their condition."""
 
-    readings: dict[str, dict[str, Any]]
+    readings: dict[str, JsonDict]
     limits: tuple[tuple[str, str, str], ...] = ()
     """Of each limit its name, its state, and what else there is to say."""
 
@@ -60,11 +61,12 @@ def screen(reading: ReadingsSeen, width: int) -> list[str]:
     lines = [heading(reading, width), ""]
     for model, readings in reading.readings.items():
         cells = [
-            f"{cut(name, name_width):<{name_width}}{reading_text(name, value):>{NUMBER - 2}}  "
+            f"{truncated(name, name_width):<{name_width}}"
+            f"{reading_text(name, value):>{NUMBER - 2}}  "
             for name, value in readings.items()
         ]
         if not beside:
-            lines.append(f"{BOLD}{cut(model, width)}{PLAIN}")
+            lines.append(f"{BOLD}{truncated(model, width)}{PLAIN}")
         for at in range(0, len(cells), across):
             label = "" if at or not beside else model
             text = "".join(cells[at : at + across]).rstrip()
@@ -76,7 +78,7 @@ def screen(reading: ReadingsSeen, width: int) -> list[str]:
 
 
 def _limit(name: str, state: str, words: str, width: int) -> str:
-    text = cut(f" {name}: {words}", max(1, width - STATE))
+    text = truncated(f" {name}: {words}", max(1, width - STATE))
     return f"{COLORS.get(state, ALARM)}{state:^{STATE}}{PLAIN}{text}"
 
 
@@ -87,7 +89,7 @@ class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
         super().__init__(engine, stream)
         self._latest = latest
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> ReadingsSeen | None:
+    def read(self, row: np.record, condition: JsonDict) -> ReadingsSeen | None:
         newest = self._latest.row
         if newest is None:
             return None

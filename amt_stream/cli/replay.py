@@ -1,17 +1,16 @@
 """`amt-stream replay`: a session measured again from its sound."""
 
-import argparse
-
 from amt_stream.cli.messages import say
-from amt_stream.plain import plain
+from amt_stream.cli.options import ReplayOptions
+from amt_stream.core.safe_text import plain
 
 DIFFERENT = 1
 
 
-def run_replay(args: argparse.Namespace) -> int:
+def run_replay(args: ReplayOptions) -> int:
     """Say whether the same rows come again; 1 where they do not."""
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.session.replay import replay_session
+    from amt_stream.sessions.replay import replay_session
 
     say_when_compiling()
     found = replay_session(args.session, args.run)

@@ -1,41 +1,40 @@
 """`amt-stream report`: one page of a measurement."""
 
-import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from amt_stream.cli.files import atomic_text_file, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.files import why
-from amt_stream.session.files import drafted
+from amt_stream.cli.options import ReportOptions
+from amt_stream.core.files import why
+from amt_stream.sessions.files import drafted
 
 HTML, PDF = ".html", ".pdf"
 
 
-def run_report(args: argparse.Namespace) -> int:
+def run_report(args: ReportOptions) -> int:
     """Write the page; says where it is."""
     session = Path(args.session)
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
-    from amt_stream.day_levels import is_energy
-    from amt_stream.parts import cut, part_of
-    from amt_stream.report import About, report_page
-    from amt_stream.report.content import integrity
-    from amt_stream.report.curves import is_drawn
-    from amt_stream.results import read_results
+    from amt_stream.sessions.day_levels import is_energy
+    from amt_stream.sessions.parts import part_of, results_of_part
+    from amt_stream.sessions.report import About, report_page
+    from amt_stream.sessions.report.content import integrity
+    from amt_stream.sessions.report.curves import is_drawn
+    from amt_stream.sessions.results import read_results
 
     about = About(args.title, args.place, args.client, args.engineer, args.note)
     whole = args.begin is None and args.end is None
     every = not whole or args.interval is not None
 
-    def wanted(column: Mapping[str, Any]) -> bool:
+    def wanted(column: Mapping[str, object]) -> bool:
         return every or is_drawn(column) or is_energy(column)
 
-    results = read_results(session, wanted, run=args.run, row=args.row)
+    results = read_results(session, wanted, run=args.run, microphone=args.microphone)
     if not whole:
-        results = cut(results, part_of(results, args.begin, args.end, args.zone))
+        results = results_of_part(results, part_of(results, args.begin, args.end, args.zone))
     write_page(out, report_page(results, about, args.zone, args.interval))
     for name, words in integrity(results):
         say(f"{name} {words}")

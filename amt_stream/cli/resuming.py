@@ -1,46 +1,43 @@
 """Which parts of a folder are done, and which may be written."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from amt_stream import __version__
 from amt_stream.cli.batch import Task
-from amt_stream.cli.files import identities, kind_of, not_to_write
+from amt_stream.cli.files import identities, not_to_write, path_kind
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.targets import written
-from amt_stream.manifest import Manifest, Part
-from amt_stream.presets import Preset
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.sessions.manifest import BatchPart, Manifest
 
 
-def settings_of(args: argparse.Namespace, preset: Preset) -> dict[str, Any]:
+def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
     """All that makes the rows of a part beside its sound, as data for JSON."""
+    rows = {one.name: getattr(args, one.name) for one in fields(RowSettings)}
     settings = {
         "version": __version__,
         "model": preset.tables["model"],
         "format": args.format,
         "no_header": args.no_header,
         "local_time": args.local_time,
+        **rows,
         "step_ms": args.step_ms or preset.row_step_ms,
-        "columns": args.columns,
-        "from_s": args.from_s,
-        "to_s": args.to_s,
-        "target_lufs": args.target_lufs,
-        "dual_mono": args.dual_mono,
-        "interval": args.interval,
         "zone": None if args.zone is None else str(args.zone),
         "began": None if args.began is None else args.began.text,
         "replace_invalid": args.replace_invalid,
         "limits": preset.tables.get("limits"),
     }
-    read_again: dict[str, Any] = json.loads(json.dumps(settings))
+    read_again: dict[str, object] = json.loads(json.dumps(settings))
     return read_again
 
 
-def part_of(task: Task, folder: Path) -> str:
+def name_in_manifest(task: Task, folder: Path) -> str:
     """The name of a sound's part in the manifest of its folder."""
     assert isinstance(task.target, Path)
     return task.target.relative_to(folder).as_posix()
@@ -49,9 +46,9 @@ def part_of(task: Task, folder: Path) -> str:
 def sorted_out(
     tasks: Sequence[Task],
     manifest: Manifest,
-    settings: Mapping[str, Any],
-    args: argparse.Namespace,
-) -> tuple[list[Task], dict[int, Mapping[str, Any]]]:
+    settings: Mapping[str, object],
+    args: AnalyzeOptions,
+) -> tuple[list[Task], dict[int, JsonMap]]:
     """The same, refused where they would overwrite something; and by place what is done already.
 
     Of that the summary is given. Raises Mistake where a part was measured otherwise.
@@ -61,7 +58,7 @@ def sorted_out(
     for place, task in enumerate(tasks):
         if not task.refusal:
             assert isinstance(task.target, Path)
-            known = manifest.known(part_of(task, manifest.folder))
+            known = manifest.known(name_in_manifest(task, manifest.folder))
             ours = args.resume and known is not None
             files = written(task.target, args)
             refusals = (not_to_write(path, args.force or ours, sounds) for path in files)
@@ -69,7 +66,7 @@ def sorted_out(
             if part is not None:
                 _require_same(part, task, settings)
             # Rows whose header beside them is gone are measured again.
-            if part is not None and all(map(kind_of, files)):
+            if part is not None and all(map(path_kind, files)):
                 done[place] = part.summary or {}
             elif refusal := next(filter(None, refusals), ""):
                 more = "" if known is None or args.force else ", or --resume to go on"
@@ -79,10 +76,10 @@ def sorted_out(
     return found, done
 
 
-def _is_done(known: Part, task: Task) -> bool:
+def _is_done(known: BatchPart, task: Task) -> bool:
     """Whether a part is there, of this sound as it is now. Raises Mistake where it was changed."""
     assert isinstance(task.target, Path)
-    if known.state != "done" or not kind_of(task.target):
+    if known.state != "done" or not path_kind(task.target):
         return False
     length = task.target.stat().st_size
     if length != known.length:
@@ -94,7 +91,7 @@ def _is_done(known: Part, task: Task) -> bool:
     return all(known.sound.get(key) == task.sound[key] for key in same)
 
 
-def _require_same(known: Part, task: Task, settings: Mapping[str, Any]) -> None:
+def _require_same(known: BatchPart, task: Task, settings: Mapping[str, object]) -> None:
     """Raise Mistake where a part was measured otherwise than it would be now."""
     before = {**known.settings, "calibration": known.sound.get("levels")}
     now = {**settings, "calibration": task.sound["levels"]}

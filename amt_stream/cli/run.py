@@ -1,17 +1,17 @@
 """`amt-stream run`: a station that nobody watches, by a preset with its options."""
 
-import argparse
 import asyncio
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import serve_options
-from amt_stream.cli.serve import Plan, asked_preset, serve
-from amt_stream.plain import brief, plain, sentence
-from amt_stream.presets import load_preset
-from amt_stream.refusal import Refusal
+from amt_stream.cli.options import OptionsParser, RunOptions, StationOptions
+from amt_stream.cli.serve import MeasurementPlan, serve, with_preset
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import brief, plain, sentence
+from amt_stream.meters.presets import load_preset
 from amt_stream.service.station import Station
 
 LOOK_S = 0.1
@@ -19,13 +19,13 @@ MEASURED = {"model", "field", "step_ms", "columns", "limits", "limit"}
 """Options that a reload can change; all others hold until the next start."""
 
 
-def run_station(args: argparse.Namespace) -> int:
+def run_station(args: RunOptions) -> int:
     """Measure and serve as the preset says until the end of the sound, or a signal.
 
     SIGHUP reads the preset again: where it can be used, a new measurement begins by it.
     """
     typed = options_of(args.preset, args.more)
-    plan = Plan(typed, asked_preset(typed))
+    plan = MeasurementPlan(*with_preset(typed))
     asked = [0]
 
     def hung_up() -> None:
@@ -44,30 +44,30 @@ def run_station(args: argparse.Namespace) -> int:
     return serve(plan, [follow])
 
 
-def options_of(name: str, more: list[str]) -> argparse.Namespace:
+def options_of(name: str, more: Sequence[str]) -> StationOptions:
     """The options of `serve` that a preset has in [run], and what was typed after them."""
     parser = _Parser(
         prog=f"amt-stream run {plain(name)}",
         description="Options of amt-stream serve. What is typed here goes before what the preset "
         "has in its table [run].",
     )
-    serve_options(parser)
-    parser.set_defaults(check_every=3600.0)
+    parser.add_options(StationOptions)
     words = ["--preset", name, *_words(load_preset(name).run), *more]
     try:
-        return parser.parse_args(words)
+        typed: StationOptions = parser.parse_args(words)
     except WrongUsage as refusal:
         raise WrongUsage(f"{name}: [run] or what was typed after it: {refusal}") from refusal
+    return typed
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(OptionsParser):
     """One that raises, as a preset may be read again while a measurement runs."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(sentence(message))
 
 
-def _words(options: Mapping[str, Any]) -> list[str]:
+def _words(options: Mapping[str, object]) -> list[str]:
     """Options as they would be typed."""
     words = []
     for key, value in options.items():
@@ -80,19 +80,19 @@ def _words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-async def reload(args: argparse.Namespace, plan: Plan, station: Station) -> None:
+async def reload(args: RunOptions, plan: MeasurementPlan, station: Station) -> None:
     """Go on as the preset says now; where that cannot be, say why, and go on as before."""
     before = plan.args
     try:
         typed = await asyncio.to_thread(options_of, args.preset, args.more)
-        preset = asked_preset(typed)
-        changed = {k: v for k, v in vars(typed).items() if v != vars(before)[k]}
+        asked, preset = with_preset(typed)
+        changed = {k: v for k, v in vars(asked).items() if v != vars(before)[k]}
         kept = sorted(changed.keys() - MEASURED)
         if kept:
             names = ", ".join(f"--{k.replace('_', '-')}" for k in kept)
             say(f"{args.preset}: {names} holds from the next start on")
         measured = {k: v for k, v in changed.items() if k in MEASURED}
-        plan.args = argparse.Namespace(**vars(before) | measured)
+        plan.args = replace(before, **measured)
         await station.reload(preset)
     except (Refusal, ValueError) as refusal:
         plan.args = before

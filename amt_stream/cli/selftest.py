@@ -1,17 +1,17 @@
 """`amt-stream selftest`."""
 
-import argparse
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from amt_stream import catalog
 from amt_stream.cli.files import atomic_text_file, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import SelftestOptions
+from amt_stream.meters import catalog
 
 
-def run_selftest(args: argparse.Namespace) -> int:
+def run_selftest(args: SelftestOptions) -> int:
     """Check the models, or how faults are counted, and print a row each; 1 where any failed."""
     if args.faults:
         return _faults_counted(args)
@@ -30,10 +30,10 @@ def run_selftest(args: argparse.Namespace) -> int:
 
 
 def _tested(models: Sequence[str], stream: TextIO | None) -> int:
-    from amt_stream import selftest
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.functional.threads import work_alone
-    from amt_stream.selftest.report import (
+    from amt_stream.dsp.functional.threads import work_alone
+    from amt_stream.offline import selftest
+    from amt_stream.offline.selftest.report import (
         COLUMNS,
         by_model,
         cells,
@@ -41,7 +41,7 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
         markdown,
         row,
         statement,
-        summary,
+        summary_text,
     )
 
     work_alone()
@@ -49,16 +49,16 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     widths = column_widths(selftest.trials(models))
     print(row(COLUMNS, widths))
     results = []
-    for result in selftest.run(models):
+    for result in selftest.run_checks(models):
         results.append(result)
         print(row(cells(result), widths), flush=True)
     if stream is not None:
         stream.write(markdown(results))
     print()
     for model, of in by_model(results).items():
-        print(f"{model}: {summary(of)}")
+        print(f"{model}: {summary_text(of)}")
     if len(models) > 1:
-        print(f"in all: {summary(results)}")
+        print(f"in all: {summary_text(results)}")
     print(statement(results))
     failed = [result for result in results if not result.passed]
     for result in failed:
@@ -66,18 +66,18 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
     return 1 if failed else 0
 
 
-def _faults_counted(args: argparse.Namespace) -> int:
+def _faults_counted(args: SelftestOptions) -> int:
     if args.model or args.report:
         raise WrongUsage(
             "--faults tests no model and writes no report: leave --model, --report out"
         )
-    from amt_stream.selftest import faults
-    from amt_stream.selftest.report import row
+    from amt_stream.offline.selftest import faults
+    from amt_stream.offline.selftest.report import row
 
     widths = (4, max(len(case.words) for case in faults.CASES), 28, 10, 10)
     print(row(("", "fault", "counted", "put in", "found"), widths))
     failed = 0
-    for result in faults.run():
+    for result in faults.run_faults():
         words = "pass" if result.passed else "FAIL"
         told = (words, result.case, result.what, result.injected, result.counted)
         print(row(told, widths), flush=True)

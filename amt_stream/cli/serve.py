@@ -1,6 +1,5 @@
 """`amt-stream serve`: measured here, sent over any number of transports, commanded from there."""
 
-import argparse
 import asyncio
 import socket
 import sys
@@ -10,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
-from amt_stream.cli.events import refuse_event_options
-from amt_stream.cli.limits import with_typed
 from amt_stream.cli.log import logged, refuse_log_options
 from amt_stream.cli.making import (
     make_engine,
@@ -21,15 +18,17 @@ from amt_stream.cli.making import (
     open_keepers,
     open_logs,
 )
-from amt_stream.cli.messages import Mistake, WrongUsage, refuse_without, say
-from amt_stream.cli.options import choose_rows, chosen_preset
-from amt_stream.page.entrance import token_in
-from amt_stream.presets import Preset
+from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.options import ServeOptions
+from amt_stream.cli.preset import chosen_preset, with_microphones, with_typed
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
 from amt_stream.service.mqtt import Mqtt
 from amt_stream.service.osc import Osc, OscIn
+from amt_stream.service.page.entrance import token_in
 from amt_stream.service.reference import ReferenceTone
 from amt_stream.service.share import square
 from amt_stream.service.specific import asks
@@ -39,23 +38,21 @@ from amt_stream.service.systemd import manager
 from amt_stream.service.transport import Transport
 from amt_stream.service.udp import Udp
 from amt_stream.service.web import Web
-from amt_stream.table import Table
 
 if TYPE_CHECKING:
-    from amt_stream.engine.outlet import Sink
+    from amt_stream.engine.sink_thread import Sink
 
 Follower = Callable[[Station], Awaitable[None]]
 """What runs beside a station, until it is cancelled."""
 
 
-class Plan:
+class MeasurementPlan:
     """What is measured, by what was typed and by a preset; both may be others the next time."""
 
-    def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
+    def __init__(self, args: ServeOptions, preset: Preset) -> None:
         refuse_log_options(args, serves=True)
-        refuse_event_options(args)
         self.args, self.preset = args, preset
-        self._resume = args.resume
+        self._restore = args.restore
 
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
         """A new engine, not yet started, and its rows."""
@@ -64,10 +61,12 @@ class Plan:
         with found.heard(preset.run_in) as given:
             # Only a page shows it.
             models = make_models(given, preset, asks() if args.web is not None else {})
-            table = make_table(args, preset, given, models, args.step_ms or preset.step_ms)
-            goes_on = logged(args, None if args.log is None else Path(args.log), self._resume)
+            table = make_table(args, preset, given, models)
+            goes_on = logged(args, None if args.log is None else Path(args.log), self._restore)
             logs = open_logs(goes_on, preset, given, models, args.blocksize)
-            self._resume = False  # what begins later was commanded, and is a measurement of its own
+            self._restore = (
+                False  # what begins later was commanded, and is a measurement of its own
+            )
             for log in logs:
                 log.go_on_with(table.rows)
             keepers = open_keepers(args, preset, given, models, logs)
@@ -75,19 +74,18 @@ class Plan:
             return make_engine(given, preset, models, sinks, args.blocksize), table
 
 
-def asked_preset(args: argparse.Namespace) -> Preset:
-    """That of a command that is served; rows that it has are then among the arguments."""
+def with_preset(args: ServeOptions) -> tuple[ServeOptions, Preset]:
+    """What was typed, with the microphones of the preset, and the preset."""
     preset = chosen_preset(args)
-    choose_rows(args, preset)
-    return preset
+    return with_microphones(args, preset), preset
 
 
-def run_serve(args: argparse.Namespace) -> int:
+def run_serve(args: ServeOptions) -> int:
     """Measure until the sound ends, or somebody stops it from here or from afar."""
-    return serve(Plan(args, asked_preset(args)))
+    return serve(MeasurementPlan(*with_preset(args)))
 
 
-def serve(plan: Plan, followers: Sequence[Follower] = ()) -> int:
+def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
     """Measure by a plan; followers run beside it until its end."""
     args = plan.args
     metrics = None if args.web is None else Metrics()
@@ -131,7 +129,7 @@ async def _follow(
                 raise failed
 
 
-def _senders(args: argparse.Namespace) -> list[Transport]:
+def _senders(args: ServeOptions) -> list[Transport]:
     """Those that send to an address that was typed."""
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
@@ -139,16 +137,13 @@ def _senders(args: argparse.Namespace) -> list[Transport]:
     return [*found, *_lsl(args), *_mqtt(args)]
 
 
-def _lsl(args: argparse.Namespace) -> list[Transport]:
-    refuse_without(args.lsl, "LSL: add --lsl or --lsl-network", {"--lsl-name": args.lsl_name})
+def _lsl(args: ServeOptions) -> list[Transport]:
     if args.lsl is None:
         return []
     return [Lsl(args.lsl == "network", args.lsl_name or NAME)]
 
 
-def _mqtt(args: argparse.Namespace) -> list[Transport]:
-    typed = {f"--{k.replace('_', '-')}": v for k, v in vars(args).items() if k.startswith("mqtt_")}
-    refuse_without(args.mqtt, "MQTT: add --mqtt BROKER", typed)
+def _mqtt(args: ServeOptions) -> list[Transport]:
     if not args.mqtt:
         return []
     every_s, found_at = args.mqtt_every, args.mqtt_discovery
@@ -164,7 +159,7 @@ def _mqtt(args: argparse.Namespace) -> list[Transport]:
     ]
 
 
-def _stdio(args: argparse.Namespace) -> Stdio | None:
+def _stdio(args: ServeOptions) -> Stdio | None:
     if not args.stdio:
         return None
     if args.source == "-":
@@ -172,21 +167,17 @@ def _stdio(args: argparse.Namespace) -> Stdio | None:
     return Stdio(sys.stdin.buffer, sys.stdout)
 
 
-def _web(args: argparse.Namespace, metrics: Metrics | None) -> Web | None:
-    typed = {"--listen": args.listen, "--token-file": args.token_file}
-    typed |= {"--view-token-file": args.view_token_file}
-    typed |= {"--allow-origin": args.allow_origin, "--share": args.share or None}
-    refuse_without(args.web, "the page: add --web", typed)
+def _web(args: ServeOptions, metrics: Metrics | None) -> Web | None:
     if args.web is None:
         return None
     host = args.listen or "127.0.0.1"
     token, viewers = (
         None if path is None else token_in(path) for path in (args.token_file, args.view_token_file)
     )
-    return Web(host, args.web, token, args.allow_origin or (), metrics, viewers)
+    return Web(host, args.web, token, args.allow_origin, metrics, viewers)
 
 
-def _say_where(args: argparse.Namespace, web: Web | None) -> None:
+def _say_where(args: ServeOptions, web: Web | None) -> None:
     if web is None:
         return
     say(f"the page is at {web.address}")

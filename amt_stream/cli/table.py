@@ -1,26 +1,22 @@
 """The rows that a command writes, as they were asked for."""
 
-import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
 
 from amt_stream.cli.limits import refuse_uncalibrated
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.clock import Interval, local_zone
-from amt_stream.outputs import WRITERS, CsvWriter, Writer
-from amt_stream.presets import Preset
-from amt_stream.table import Sound, Table
+from amt_stream.cli.options import AnalyzeOptions, LiveOptions
+from amt_stream.core.clock import local_zone
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions.outputs import WRITERS, CsvWriter, LiveWriter
 
 if TYPE_CHECKING:
-    from amt_stream.streaming import Stage
+    from amt_stream.dsp.streaming import Stage
 
 
-def interval_of(args: argparse.Namespace) -> Interval | None:
-    """The intervals that --interval asks for, by the clock of --zone or of this computer."""
-    return None if args.interval is None else Interval(args.interval, args.zone or local_zone())
-
-
-def refuse_not_csv(args: argparse.Namespace, format: str | None) -> None:
+def refuse_not_csv(args: LiveOptions | AnalyzeOptions, format: str | None) -> None:
     """Raise WrongUsage for options of CSV where rows of `format` are written, or none."""
     for typed, name in ((args.no_header, "--no-header"), (args.local_time, "--local-time")):
         if typed and format != "csv":
@@ -29,13 +25,13 @@ def refuse_not_csv(args: argparse.Namespace, format: str | None) -> None:
 
 
 def writer_of(
-    args: argparse.Namespace, stream: TextIO, header: Mapping[str, Any], beside: TextIO
-) -> Writer:
+    args: LiveOptions | AnalyzeOptions, stream: TextIO, header: Mapping[str, object], beside: TextIO
+) -> LiveWriter:
     """What writes rows in the format that was asked for.
 
     beside: takes the header with --no-header
     """
-    if args.format != "csv":
+    if args.format not in (None, "csv"):
         return WRITERS[args.format](stream, header)
     return CsvWriter(
         stream,
@@ -47,28 +43,26 @@ def writer_of(
 
 
 def table_of(
-    args: argparse.Namespace,
+    args: LiveOptions | AnalyzeOptions,
     preset: Preset,
     models: "Mapping[str, Stage]",
     sound: Sound,
-    step_ms: int,
-    interval: Interval | None = None,
+    step_ms: int | None = None,
+    intervals: bool = False,
 ) -> Table:
-    """Those of a sound; they end where --to or --duration does, whichever comes first."""
-    duration_s = getattr(args, "duration", None)
+    """Those of a sound; they end where --to or --duration does, whichever comes first.
+
+    intervals: whether there is a table of intervals beside them, if one was asked for
+    """
+    ends = (args.to_s, args.duration if isinstance(args, LiveOptions) else None)
+    asked = replace(
+        args,
+        step_ms=args.step_ms if step_ms is None else step_ms,
+        to_s=min((s for s in ends if s is not None), default=None),
+        interval=args.interval if intervals else None,
+    )
     try:
-        table = Table(
-            preset,
-            models,
-            sound,
-            step_ms,
-            columns=args.columns,
-            from_s=args.from_s,
-            to_s=min((s for s in (args.to_s, duration_s) if s is not None), default=None),
-            interval=interval,
-            target_lufs=args.target_lufs,
-            dual_mono=args.dual_mono,
-        )
+        table = Table(preset, models, sound, asked)
     except ValueError as error:
         raise Mistake(error) from error
     refuse_uncalibrated(args, table)

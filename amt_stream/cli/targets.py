@@ -1,6 +1,5 @@
 """Where the rows of each sound go, and what must not be overwritten for them."""
 
-import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,20 +7,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from amt_stream.cli.batch import Task
-from amt_stream.cli.files import identities, kind_of, not_to_write
+from amt_stream.cli.files import identities, not_to_write, path_kind
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.cli.options import EACH
-from amt_stream.formats import FILE_FORMATS, header_path
+from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.core.formats import FILE_FORMATS, header_path
+from amt_stream.core.values import EACH
 
 _ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 
 
-def told_in_file(args: argparse.Namespace) -> bool:
-    """Whether --out names a file for summaries."""
-    return args.summary and args.out is not None and Path(args.out).suffix == ".json"
+def summary_file(args: AnalyzeOptions) -> Path | None:
+    """The file for summaries, where --out names one."""
+    out = None if args.out is None else Path(args.out)
+    return out if args.summary and out is not None and out.suffix == ".json" else None
 
 
-def row_format(args: argparse.Namespace) -> str:
+def row_format(args: AnalyzeOptions) -> str:
     """The format of rows: as asked for, else by the ending of --out, else csv.
 
     Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
@@ -42,7 +43,7 @@ def row_format(args: argparse.Namespace) -> str:
     return format
 
 
-def _require_parquet(args: argparse.Namespace) -> None:
+def _require_parquet(args: AnalyzeOptions) -> None:
     if args.out in (None, "-"):
         raise WrongUsage("parquet is for files: name one, or a folder, with --out")
     if find_spec("pyarrow") is None:
@@ -52,7 +53,7 @@ def _require_parquet(args: argparse.Namespace) -> None:
         )
 
 
-def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task], Path | None]:
+def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Path | None]:
     """The same with where their rows go, and the folder of parts where there is one.
 
     Raises WrongUsage, or Mistake, before anything is measured where none can be written. What
@@ -60,10 +61,10 @@ def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task]
     """
     if args.out == "-" and args.summary:
         raise WrongUsage("--summary and --out - both write to standard output: leave one out")
-    if args.resume and (args.out in (None, "-") or told_in_file(args)):
+    if args.resume and (args.out in (None, "-") or summary_file(args)):
         raise WrongUsage("--resume goes on in a folder of parts: name it with --out")
-    if told_in_file(args):
-        refusal = overwriting(Path(args.out), tasks, args)
+    if summaries := summary_file(args):
+        refusal = overwriting(summaries, tasks, args)
         if refusal:
             raise Mistake(f"{refusal} (nothing was read)")
         return list(tasks), None
@@ -72,7 +73,7 @@ def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task]
             raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
         return [replace(task, target=None if args.summary else "-") for task in tasks], None
     out = Path(args.out)
-    kind = kind_of(out)
+    kind = path_kind(out)
     several = len(tasks) > 1 or args.resume
     if several and kind not in ("", "folder"):
         raise Mistake(f"{out} is a file: for several files --out names a folder")
@@ -90,12 +91,12 @@ def planned(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Task]
     return found, out
 
 
-def _part(folder: Path, task: Task, args: argparse.Namespace) -> Path:
+def _part(folder: Path, task: Task, args: AnalyzeOptions) -> Path:
     channel = f".ch{task.channels[0]}" if args.channels == EACH and task.channels else ""
     return folder / task.below.parent / f"{task.below.stem}{channel}.{args.format}"
 
 
-def _require_ending(out: Path, args: argparse.Namespace) -> None:
+def _require_ending(out: Path, args: AnalyzeOptions) -> None:
     """Raise WrongUsage for the ending of another format than that of the rows."""
     if out.suffix.removeprefix(".") not in ("", *FILE_FORMATS) and not args.format_typed:
         raise WrongUsage(
@@ -103,13 +104,13 @@ def _require_ending(out: Path, args: argparse.Namespace) -> None:
         )
 
 
-def overwriting(target: Path, tasks: Sequence[Task], args: argparse.Namespace) -> str:
+def overwriting(target: Path, tasks: Sequence[Task], args: AnalyzeOptions) -> str:
     """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
     sounds = identities(task.file for task in tasks if not task.refusal)
     refusals = (not_to_write(path, args.force, sounds) for path in written(target, args))
     return next(filter(None, refusals), "")
 
 
-def written(target: Path, args: argparse.Namespace) -> tuple[Path, ...]:
+def written(target: Path, args: AnalyzeOptions) -> tuple[Path, ...]:
     """All files that are written for one of rows."""
     return (target, header_path(target)) if args.no_header else (target,)

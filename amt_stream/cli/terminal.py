@@ -9,27 +9,28 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TextIO, TypeVar
 
 import numpy as np
 
-from amt_stream.calibration import in_words
 from amt_stream.cli.ending import ending
 from amt_stream.cli.keys import BY_KEY, ESCAPE, WHEN_STOPPED, Keys, keys_line, keys_screen
 from amt_stream.cli.messages import say
 from amt_stream.cli.output import draws
 from amt_stream.cli.watch import SILENT, Watch
-from amt_stream.engine.course import EngineEnded
-from amt_stream.events import keeper_in
-from amt_stream.plain import plain
-from amt_stream.refusal import Refusal
-from amt_stream.rows.words import fault_words
-from amt_stream.session import SessionLog
+from amt_stream.core.errors import Refusal
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.calibration import calibration_words
+from amt_stream.meters.rows.words import fault_words
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
+    from amt_stream.engine.engine import Engine
     from amt_stream.engine.health import Health
-    from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Frames
+    from amt_stream.meters.frames import Frames
 
 DRAW_S = 0.1
 LINE_S = 1.0
@@ -86,7 +87,8 @@ def heading(reading: Condition, width: int) -> str:
     """The first line of a screen: the source, the time, and the warnings."""
     warnings = "".join(f" {ALARM} {word} {PLAIN}" for word in warning_words(reading))
     counted = "" if reading.counted_s is None else f", {reading.counted_s:.1f} s counted"
-    return f"{cut(reading.source, max(8, width - 40))}  {reading.time_s:.1f} s{counted} {warnings}"
+    name = truncated(reading.source, max(8, width - 40))
+    return f"{name}  {reading.time_s:.1f} s{counted} {warnings}"
 
 
 def status(reading: Condition, width: int) -> list[str]:
@@ -103,10 +105,10 @@ def status(reading: Condition, width: int) -> list[str]:
         *map(plain, reading.told),
         keys_line(width),
     ]
-    return [cut(text, width) for text in lines]
+    return [truncated(text, width) for text in lines]
 
 
-def cut(text: str, width: int) -> str:
+def truncated(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
 
 
@@ -114,7 +116,9 @@ def shortened(lines: list[str], width: int, height: int) -> list[str]:
     """Lines of a screen in no more than `height`: the last one, the keys, stays in sight."""
     if len(lines) <= height or height < 3:
         return lines[:height]
-    hidden = cut(f"... {len(lines) - height + 1} lines more: a higher window shows them", width)
+    hidden = truncated(
+        f"... {len(lines) - height + 1} lines more: a higher window shows them", width
+    )
     return [*lines[: height - 2], hidden, lines[-1]]
 
 
@@ -161,7 +165,7 @@ class TerminalMeter(Generic[Shown]):
         """What says on standard error what happens, while there are lines."""
         self._unicode = (stream.encoding or "").lower().startswith("utf")
 
-    def read(self, row: np.record, condition: dict[str, Any]) -> Shown | None:
+    def read(self, row: np.record, condition: JsonDict) -> Shown | None:
         """The reading of a row of the engine's history, given what a `Condition` holds of it."""
         raise NotImplementedError
 
@@ -173,14 +177,14 @@ class TerminalMeter(Generic[Shown]):
         """A reading as lines for a terminal of `width` characters and `height` lines."""
         raise NotImplementedError
 
-    def clear(self) -> None:
+    def reset_readings(self) -> None:
         """Forget what was counted."""
-        self._engine.clear()
+        self._engine.reset_readings()
 
-    def undo_clear(self) -> None:
+    def undo_reset(self) -> None:
         """Count again what was just forgotten."""
         try:
-            self._engine.undo_clear()
+            self._engine.undo_reset()
         except ValueError as error:
             self._told = str(error)
         else:
@@ -190,9 +194,9 @@ class TerminalMeter(Generic[Shown]):
     def count_again(self) -> None:
         """What is counted here, and not by a sink, is as if it had not been reset."""
 
-    def reset(self) -> None:
+    def reset_filters(self) -> None:
         """Models back to silence."""
-        self._engine.reset()
+        self._engine.reset_filters()
 
     def pause(self) -> None:
         """Pause, or go on."""
@@ -315,7 +319,7 @@ class TerminalMeter(Generic[Shown]):
         condition = {
             "time_s": float(last.time_s),
             "level_db": (left, right),
-            "calibration": plain(in_words(self._engine.calibration)),
+            "calibration": plain(calibration_words(self._engine.calibration)),
             "calibrated": latest.calibrated,
             "settling": bool(last.settling),
             "faults": " ".join(fault_words(faults)),

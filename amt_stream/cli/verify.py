@@ -1,18 +1,18 @@
 """`amt-stream verify`: whether a session is as it was written."""
 
-import argparse
 import math
 from datetime import UTC, datetime
 from pathlib import Path
 
-from amt_stream.plain import plain
-from amt_stream.session import SessionError, Verdict, verify
-from amt_stream.session.signature import SIGNATURE, sign
+from amt_stream.cli.options import VerifyOptions
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions import SessionError, Verdict, verify
+from amt_stream.sessions.signature import SIGNATURE, sign
 
 INTACT, NOT = 0, 1
 
 
-def run_verify(args: argparse.Namespace) -> int:
+def run_verify(args: VerifyOptions) -> int:
     """Print what was found; 1 where something was edited or is missing."""
     verdict = verify(args.session, args.head, args.public_key)
     print("\n".join(map(plain, lines(verdict))))

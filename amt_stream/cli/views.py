@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from amt_stream.catalog import View as ViewName
 from amt_stream.cli.loudness_terminal import LoudnessTerminal
-from amt_stream.cli.modulation_terminal import ModulationTerminal, Newest
+from amt_stream.cli.modulation_terminal import LatestFrame, ModulationTerminal
 from amt_stream.cli.readings_terminal import ReadingsTerminal
 from amt_stream.cli.terminal import TerminalMeter
+from amt_stream.meters.catalog import View as ViewName
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Frames
-    from amt_stream.outputs import LatestReadings
+    from amt_stream.engine.engine import Engine
+    from amt_stream.meters.frames import Frames
+    from amt_stream.sessions.outputs import LatestReadings
 
 Sink = Callable[["Frames"], None]
 
@@ -37,7 +37,7 @@ VIEWS: dict[ViewName, View] = {
         lambda engine, stream, sink: LoudnessTerminal(engine, stream),
     ),
     "modulation": View(
-        lambda latest, end_s: Newest(end_s),
+        lambda latest, end_s: LatestFrame(end_s),
         ModulationTerminal,
         reads=False,
     ),

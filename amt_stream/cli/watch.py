@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from amt_stream.cli.messages import matter, say
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
-    from amt_stream.frames import Event
+    from amt_stream.engine.engine import Engine
+    from amt_stream.meters.frames import Event
 
 SAID = ("stall", "lost", "back", "sound_kept")
 """Events that are said: what a device does, and where sound is kept."""

@@ -1,6 +1,5 @@
 """The meter in its window: what a window asks for, made by the words of a command line."""
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,25 +21,26 @@ from amt_stream.cli.making import (
     rows_to_show,
 )
 from amt_stream.cli.messages import say
+from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.views import VIEWS
-from amt_stream.outputs import FollowedReadings
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
+from amt_stream.meters.presets import Preset
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_monitor.measurement import Wanted
-    from amt_stream.engine.runner import Engine
-    from amt_stream.streaming import Stage
+    from amt_stream.dsp.streaming import Stage
+    from amt_stream.engine.engine import Engine
 
 
 SHOWS_SPECIFIC = "moore2016"
 """The window has a pane for specific loudness of this model, which gives it where it is asked."""
 
 
-class _Running(NamedTuple):
+class _EngineSetup(NamedTuple):
     """Of what an engine was made."""
 
-    args: argparse.Namespace
+    args: MeterOptions
     preset: Preset
     given: Input
     models: "Mapping[str, Stage]"
@@ -54,9 +54,9 @@ class Maker:
     readings: of the newest
     """
 
-    def __init__(self, args: argparse.Namespace, preset: Preset) -> None:
+    def __init__(self, args: MeterOptions, preset: Preset) -> None:
         self._args, self._preset = args, preset
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _EngineSetup] = {}
         self.engines: list[Engine] = []
         self.readings: FollowedReadings | None = None
 
@@ -73,16 +73,16 @@ class Maker:
             elif view.reads:
                 readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
             keepers = open_keepers(args, preset, given, models, logs)
-            resume = None
+            restore = None
             if past is not None and past.standing is not None:
-                resume = past.standing.state
+                restore = past.standing.state
             engine = make_engine(
                 given,
                 preset,
                 dict(models),
                 [*([] if readings is None else [readings]), *logs, *keepers],
                 blocksize,
-                resume,
+                restore,
             )
         self.readings = readings
         self.engines.append(engine)
@@ -96,15 +96,15 @@ class Maker:
         among: the folder in which that is; None for the usual one
         """
         args, *_ = running = self._running[id(engine)]
-        args = logged(args, log_folder(among), resume=False)
+        args = logged(args, log_folder(among), restore=False)
         return open_logs(*running._replace(args=args))[0]
 
     @contextmanager
-    def _made(self, wanted: "Wanted") -> Iterator[_Running]:
+    def _made(self, wanted: "Wanted") -> Iterator[_EngineSetup]:
         """Of what an engine is to be made; its microphone is heard from here on."""
         args, preset = self._args, self._preset
         if wanted.log is not None or wanted.past is not None:
-            args = logged(args, wanted.log, resume=wanted.past is not None)
+            args = logged(args, wanted.log, restore=wanted.past is not None)
         args = keeping(args, wanted.keep_s, (wanted.folder or usual_folder()) / "sounds")
         if wanted.models is not None:
             preset = preset.with_names(wanted.models)
@@ -113,9 +113,7 @@ class Maker:
             preset = preset.with_settings(known)
         blocksize = None
         if wanted.file is not None:
-            plain = argparse.Namespace(full_scale_db=None, device=None, pcm=None, channels=None)
-            plain.samplerate = None
-            given = open_input(plain, str(wanted.file), most=preset.most_channels)
+            given = open_input(MeterOptions(), str(wanted.file), most=preset.most_channels)
         elif wanted.device is not None:
             given = input_from_window(wanted.device, args, preset)
         else:
@@ -123,10 +121,10 @@ class Maker:
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
         with given.heard(preset.run_in) as given:
             models = make_models(given, preset, asks)
-            yield _Running(args, preset, given, models, blocksize)
+            yield _EngineSetup(args, preset, given, models, blocksize)
 
 
-def show_window(args: argparse.Namespace, preset: Preset) -> tuple[int, Maker] | None:
+def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
     """Run the window; its exit status and what it made, or None where there can be none."""
     if not has_display():
         say("there is no display: the meter runs in the terminal")

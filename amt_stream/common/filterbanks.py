@@ -4,7 +4,7 @@
 `amt_stream.RunningSpectrum` takes a sound as it comes.
 """
 
-from amt_stream.scales import (
+from amt_stream.dsp.scales import (
     audfiltbw,
     erb2fc,
     erbrate2f,
@@ -13,7 +13,7 @@ from amt_stream.scales import (
     f2erbrate,
     fc2erb,
 )
-from amt_stream.stages import (
+from amt_stream.dsp.stages import (
     DRNLFilterbank,
     ERBIntegration,
     ExcitationPattern,

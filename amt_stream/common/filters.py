@@ -3,6 +3,6 @@
 Its functions for design are not offered: scipy has them.
 """
 
-from amt_stream.stages import ButterworthFilter, IIRFilter, SOSFilter
+from amt_stream.dsp.stages import ButterworthFilter, IIRFilter, SOSFilter
 
 __all__ = ["ButterworthFilter", "IIRFilter", "SOSFilter"]

@@ -1,7 +1,7 @@
 """Loudness, by the name of its module in torch_amt."""
 
-from amt_stream.scales import gaindb
-from amt_stream.stages import (
+from amt_stream.dsp.scales import gaindb
+from amt_stream.dsp.stages import (
     BinauralInhibition,
     BrokenStickCompression,
     LoudnessIntegration,

@@ -1,6 +1,6 @@
 """Modulation filterbanks, by the name of their module in torch_amt."""
 
-from amt_stream.stages import (
+from amt_stream.dsp.stages import (
     FastKing2019ModulationFilterbank,
     FastModulationFilterbank,
     King2019ModulationFilterbank,

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amt_stream.engine.portaudio import since_boot_s
+from amt_stream.engine.devices.portaudio import since_boot_s
+from amt_stream.engine.thread_check import thread_checked
 
 SLEW = 500e-6
 HASTE = 0.05
@@ -34,6 +35,7 @@ def clocks() -> Clocks | None:
     return Clocks(day, running, since_boot) if running - before < HELD_S else None
 
 
+@thread_checked
 class UtcScale:
     """UTC of samples, which never runs backwards.
 
@@ -55,7 +57,7 @@ class UtcScale:
         self._epoch_at = 0.0
 
     def change(self) -> str:
-        """What happened to the clock since this was asked last, in a sentence [engine-thread]."""
+        """What happened to the clock since this was asked last, in a sentence [model-thread]."""
         now = self._look()
         if now is None:
             return ""
@@ -78,7 +80,7 @@ class UtcScale:
         return f"{' and '.join(told)}: {then}" if told else then
 
     def epoch(self, began_s: float, audio_s: float) -> float:
-        """UTC of sample 0, as best known when `audio_s` has been heard [engine-thread].
+        """UTC of sample 0, as best known when `audio_s` has been heard [model-thread].
 
         It follows the drift of the sound card, by which `began_s` changes: when sample 0 came, or
         would have come promptly, by `since_boot_s`.

@@ -4,7 +4,7 @@ import math
 from statistics import median
 from typing import Literal, NamedTuple
 
-from amt_stream.frames import Fault
+from amt_stream.meters.frames import Fault
 
 TOLERANCE_S = 0.1
 PATIENCE_S = 1.0
@@ -17,7 +17,7 @@ SANE_AGE_S = 10.0
 GIVEN_S = 30.0
 
 
-class Verdict(NamedTuple):
+class BlockDecision(NamedTuple):
     """What to do with a block.
 
     what: "pass" it on, "hold" it for the next one, "drop" it, or throw the stream away: "stale"
@@ -78,7 +78,7 @@ class Continuity:
             return 0
         return max(0, round((time_s - self._usual) * self.fs) - self.counted)
 
-    def take(self, time_s: float, samples: int, lost: int = 0, age_s: float = 0.0) -> Verdict:
+    def take(self, time_s: float, samples: int, lost: int = 0, age_s: float = 0.0) -> BlockDecision:
         """Judge a block that came at `time_s`, with `lost` known to be missing before it.
 
         age_s: how old its first sample was, as the system says
@@ -89,7 +89,7 @@ class Continuity:
         if math.isnan(self._usual):
             self._usual = delay
         if self._is_surplus(time_s, delay):
-            return Verdict("drop")
+            return BlockDecision("drop")
         self.counted += samples + lost
         verdict = self._judge(time_s, self._excess(delay), age_s)
         self.counted += verdict.lost
@@ -100,17 +100,17 @@ class Continuity:
         """How much later sound comes than the promptest of this stream, in seconds."""
         return delay - self._usual - self._offset
 
-    def _hold(self, time_s: float, samples: int) -> Verdict:
+    def _hold(self, time_s: float, samples: int) -> BlockDecision:
         if not self._held:
             self._hold_end = time_s + HOLD_S
         self._held += samples
         self._least = min(self._least, time_s - (self.counted + self._held) / self.fs)
         if time_s < self._hold_end:
-            return Verdict("hold")
+            return BlockDecision("hold")
         lost = max(0, round((self._least - self._usual) * self.fs))
         self.counted += self._held + lost
         self._least, self._holding = math.inf, False
-        return Verdict("pass", lost)
+        return BlockDecision("pass", lost)
 
     def _is_surplus(self, time_s: float, delay: float) -> bool:
         """Whether a block had been counted as lost already."""
@@ -122,27 +122,27 @@ class Continuity:
             self._dropping = excess < (0.0 if self._dropping else -TOLERANCE_S)
         return self._dropping
 
-    def _judge(self, time_s: float, excess: float, age_s: float) -> Verdict:
+    def _judge(self, time_s: float, excess: float, age_s: float) -> BlockDecision:
         if not abs(age_s) < SANE_AGE_S:
             age_s = 0.0
         if excess <= TOLERANCE_S:
             self._since = math.nan
             self._age = age_s if math.isnan(self._age) else self._age + 0.01 * (age_s - self._age)
-            return Verdict("pass")
+            return BlockDecision("pass")
         if math.isnan(self._since):
             self._since, self._pending, self._grown = time_s, math.inf, math.inf
         self._pending = min(self._pending, excess)
         self._grown = min(self._grown, age_s - self._age)
         if time_s - self._since < PATIENCE_S:
-            return Verdict("pass", 0, Fault.STALL)
+            return BlockDecision("pass", 0, Fault.STALL)
         self._since = math.nan
         if self._grown > self._pending / 2:
             if self._pending > LATE_S:
-                return Verdict("stale")
+                return BlockDecision("stale")
             self._offset += self._pending
-            return Verdict("pass")
+            return BlockDecision("pass")
         self._given_until = time_s + GIVEN_S
-        return Verdict("pass", round(self._pending * self.fs))
+        return BlockDecision("pass", round(self._pending * self.fs))
 
     def _follow(self, time_s: float, delay: float) -> None:
         """Follow the device's clock, by differences within one stream only."""

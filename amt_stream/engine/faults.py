@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_no_source
-from amt_stream.frames import Fault
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault
 
 FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -86,6 +87,7 @@ def random_faults(
     return faults
 
 
+@thread_checked
 class FaultSource(Source):
     """Another source, with faults: what tests, and whoever wants to see a meter bear them, need.
 
@@ -185,7 +187,7 @@ class FaultSource(Source):
         return self.source.overflows
 
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        """Spoil a block and pass it on [source-thread]."""
+        """Spoil a block and pass it on [audio-thread]."""
         self._position += lost
         self._pending += lost
         if block is None:

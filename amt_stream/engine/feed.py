@@ -7,12 +7,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
-from amt_stream import catalog
-from amt_stream.frames import Event, Fault, Frames
-from amt_stream.limits import Limit
-from amt_stream.rows import (
+from amt_stream.core.json_types import JsonDict
+from amt_stream.dsp.streaming import Stage
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters import catalog
+from amt_stream.meters.frames import Event, Fault, Frames
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import (
     FieldReadings,
     JoinedRows,
     Readings,
@@ -21,8 +24,7 @@ from amt_stream.rows import (
     choose,
     columns_of,
 )
-from amt_stream.rows.block import ROW, Cell
-from amt_stream.streaming import Stage
+from amt_stream.meters.rows.block import MICROPHONE, Cell
 
 WAIT_S = 0.1
 
@@ -35,10 +37,10 @@ class Taker(Protocol):
     def end(self) -> None: ...
 
 
-class Heard(NamedTuple):
-    """A row that an engine hears, "" where there is one alone, and how many channels it has."""
+class FeedMicrophone(NamedTuple):
+    """A microphone that an engine hears, "" where one alone is heard, and its count of channels."""
 
-    row: str
+    microphone: str
     channels: int
 
 
@@ -47,7 +49,7 @@ class Made(NamedTuple):
 
     model: Stage
     fields: tuple[str, ...]
-    heard: tuple[Heard, ...]
+    heard: tuple[FeedMicrophone, ...]
 
 
 def readings_of_model(name: str, made: Made, channels: int) -> Readings:
@@ -75,24 +77,25 @@ class EngineRows:
         columns: Sequence[str] | None,
         limits: Sequence[Limit] = (),
         duration_s: float | None = None,
+        wait_s: float | None = 0.0,
     ) -> None:
-        self._duration_s = duration_s
+        self._duration_s, self._wait_s = duration_s, wait_s
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._limits = limits
         heard = next(iter(models().values())).heard
-        self._channels = {one.row: one.channels for one in heard}
+        self._channels = {one.microphone: one.channels for one in heard}
         self._stretches = dict.fromkeys(
-            ((row, name) for row in self._channels for name in models()), 0
+            ((microphone, name) for microphone in self._channels for name in models()), 0
         )
         self._joined = RowsOfEach(
-            {row: self._join(row, self._readings(row)) for row in self._channels}
+            {name: self._join(name, self._readings(name)) for name in self._channels}
         )
 
-    def _readings(self, row: str) -> dict[str, Readings]:
-        channels = self._channels[row]
+    def _readings(self, microphone: str) -> dict[str, Readings]:
+        channels = self._channels[microphone]
         return {n: readings_of_model(n, made, channels) for n, made in self._models().items()}
 
-    def _join(self, row: str, readings: Mapping[str, Readings]) -> JoinedRows:
+    def _join(self, microphone: str, readings: Mapping[str, Readings]) -> JoinedRows:
         if self._columns is not None or self._limits:
             choose(readings, self._columns, columns_of(self._limits))
         table = JoinedRows(
@@ -100,7 +103,8 @@ class EngineRows:
             self._step_ms,
             self._fs,
             duration_s=self._duration_s,
-            row=row,
+            wait_s=self._wait_s,
+            microphone=microphone,
             limits=self._limits,
         )
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
@@ -123,7 +127,7 @@ class EngineRows:
 
     @property
     def alone(self) -> JoinedRows | None:
-        """Those of the only row; None where several are heard."""
+        """Those of the only microphone; None where several are heard."""
         return self._joined.of.get("")
 
     def begin(self, time_s: float) -> None:
@@ -131,10 +135,10 @@ class EngineRows:
         self._joined.begin(time_s)
 
     def __call__(self, frames: Frames) -> Rows:
-        key = frames.row, frames.model
+        key = frames.microphone, frames.model
         if frames.stretch != self._stretches[key]:
             self._stretches[key] = frames.stretch
-            self._look_again(frames.row, float(frames.time_s[0]))
+            self._look_again(frames.microphone, float(frames.time_s[0]))
         return self._joined(frames)
 
     def event(self, event: Event) -> None:
@@ -145,18 +149,19 @@ class EngineRows:
         """The rows until the end of the sound that some model has not reached by itself."""
         return self._joined.rest(end_s)
 
-    def _look_again(self, row: str, time_s: float) -> None:
+    def _look_again(self, microphone: str, time_s: float) -> None:
         """After a reset, another calibration or a swap: are the models still read the same way?"""
-        readings, present = self._readings(row), self._joined.of[row].readings
+        readings, present = self._readings(microphone), self._joined.of[microphone].readings
         if any(
             type(one) is not type(present[name]) or one.offered != present[name].offered
             for name, one in readings.items()
         ):
-            joined = self._join(row, readings)
+            joined = self._join(microphone, readings)
             joined.begin(time_s)
-            self._joined.renew(row, joined)
+            self._joined.renew(microphone, joined)
 
 
+@thread_checked
 class RowMaker:
     """The sink that makes rows of frames and hands them to a `Taker`.
 
@@ -169,8 +174,9 @@ class RowMaker:
     def __init__(self, table: EngineRows, taker: Taker, end_s: Callable[[], float | None]) -> None:
         self._table, self._taker, self._end_s = table, taker, end_s
 
-    def __call__(self, frames: Frames) -> None:
-        self._take(self._table(frames))
+    def __call__(self, frames: Frames) -> bool:
+        """Whether these frames complete rows, which are handed on [sink-thread]."""
+        return self._take(self._table(frames))
 
     def event(self, event: Event) -> None:
         """Be told of a gap [sink-thread]."""
@@ -185,11 +191,13 @@ class RowMaker:
         finally:
             self._taker.end()
 
-    def _take(self, rows: Rows) -> None:
+    def _take(self, rows: Rows) -> bool:
         if len(rows):
             self._taker.take(rows)
+        return len(rows) > 0
 
 
+@thread_checked
 class RowSink:
     """A sink with a step: `function` gets each row, every `step_ms`, as a dict by column.
 
@@ -202,6 +210,11 @@ class RowSink:
     columns: names of readings, or patterns with * or ?, in place of the usual ones; the Engine
         raises ValueError for one that no model has
     limits: of columns, which come besides: the state of each is one more
+    wait_ms: how long a row may wait for the next ones: ten rows made together cost little more than
+        one. By default a row of a live source never waits, and that of any other up to 100 ms of
+        sound
+
+    Raises TypeError for what is no function, and ValueError for a `wait_ms` below 0.
     """
 
     def __init__(
@@ -210,44 +223,57 @@ class RowSink:
         step_ms: int = 100,
         columns: Sequence[str] | None = None,
         limits: Sequence[Limit] = (),
+        wait_ms: float | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(f"RowSink: {function!r} cannot be called: give a function of a dict")
+        if wait_ms is not None and not wait_ms >= 0:
+            raise ValueError(f"wait_ms is {wait_ms!r}: give milliseconds, 0 or more")
         self.function, self.step_ms, self.columns = function, step_ms, columns
-        self.limits = limits
+        self.limits, self.wait_ms = limits, wait_ms
 
     def take(self, rows: Rows) -> None:
-        """Call the function with each row [sink-thread]."""
+        """Call the function with each row, also after one with which it failed [sink-thread]."""
+        failure: Exception | None = None
         for row in rows:
-            self.function(row)
+            try:
+                self.function(row)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def end(self) -> None:
         """Nothing more comes."""
 
 
-class Newest:
-    """Keeps the newest row, of several that are heard that of each."""
+@thread_checked
+class LatestRow:
+    """Keeps the newest row; of several microphones that of each."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Rows] = {}
 
     def take(self, rows: Rows) -> None:
         """[sink-thread]"""
-        if ROW not in rows.columns:
+        if MICROPHONE not in rows.columns:
             self._rows = {"": rows}
             return
-        self._rows = self._rows | {row: rows.where(rows[ROW] == row) for row in set(rows[ROW])}
+        self._rows = self._rows | {
+            row: rows.where(rows[MICROPHONE] == row) for row in set(rows[MICROPHONE])
+        }
 
     def end(self) -> None:
         """Nothing more comes; the newest row stays."""
 
     @property
-    def row(self) -> dict[str, Any] | None:
+    def row(self) -> JsonDict | None:
         """[any-thread]"""
         found = {row: next(iter(rows.where(slice(-1, None)))) for row, rows in self._rows.items()}
         return found.get("", found or None)
 
 
+@thread_checked
 class Waiting:
     """Rows between the thread that makes them and whoever iterates over them.
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from amt_stream.calibration import Calibration
-from amt_stream.engine.portaudio import since_boot_s
+from amt_stream.engine.devices.portaudio import since_boot_s
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import Calibration
 
 WINDOW_S = 2.0
 WINDOWS = 300
@@ -17,8 +18,8 @@ LATE_S = 0.1
 
 
 @dataclass(frozen=True)
-class RowHealth:
-    """A snapshot of one row of several that an engine hears: as `Health`, and
+class MicrophoneHealth:
+    """A snapshot of one microphone of several that an engine hears: as `Health`, and
 
     missing         no sound of it comes just now
     calibration     what its readings rest on, of both ears or of each, and its gain in dB
@@ -60,8 +61,8 @@ class Health:
     sink_missed         rows that a slow sink did not get
     device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
     note                one sentence worth reading, or ""
-    rows                of several rows each by its name; what is told of all above is that of the
-                        worst, and silent means all of them
+    microphones         of several each by its name; what is told of all above is that of the worst,
+                        and silent means all of them
     """
 
     device_state: str
@@ -93,9 +94,10 @@ class Health:
     sink_errors: int
     sink_missed: int
     error: str | None
-    rows: Mapping[str, RowHealth] = field(default_factory=dict)
+    microphones: Mapping[str, MicrophoneHealth] = field(default_factory=dict)
 
 
+@thread_checked
 class Load:
     """What the blocks cost. Fixed room; written by the thread that runs the model."""
 
@@ -105,7 +107,7 @@ class Load:
         self._shares = np.zeros(size, np.float32)
 
     def add(self, cpu_s: float, wall_s: float, audio_s: float) -> None:
-        """Count one block [engine-thread]."""
+        """Count one block [model-thread]."""
         weight = min(1.0, max(audio_s, 1.0 / (self.blocks + 1)))
         self.smoothed += weight * (cpu_s / audio_s - self.smoothed)
         if self.blocks * audio_s > 1.0:
@@ -124,6 +126,7 @@ class Load:
         return float(median), float(p99), self.highest_share
 
 
+@thread_checked
 class Arrivals:
     """When blocks came, held against the count of their samples.
 
@@ -147,7 +150,7 @@ class Arrivals:
         self._window_end = begin / fs + WINDOW_S
 
     def note(self, samples: int, came_at: float | None = None) -> bool:
-        """Count a block; True if it is late [audio-thread].
+        """Count a block; True if it is late [audio-thread, model-thread].
 
         came_at: when it came, by `since_boot_s`; it has just come where that is None
         """

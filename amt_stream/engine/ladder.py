@@ -6,11 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from amt_stream import catalog
-from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.core.safe_text import sentence
+from amt_stream.dsp.functional.threads import work_alone
+from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.pace import Pace
-from amt_stream.functional.threads import work_alone
-from amt_stream.plain import sentence
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters import catalog
 
 LAG_S = 0.1
 WAIT_S = 0.005
@@ -22,6 +24,7 @@ LONG_BLOCK_MS = 50.0
 log = logging.getLogger("amt_stream")
 
 
+@thread_checked
 class Rung(ABC):
     """Something to do without, and to have again."""
 
@@ -37,11 +40,11 @@ class Rung(ABC):
 
     @abstractmethod
     def down(self) -> bool:
-        """Do without; False where there is nothing to do without [engine-thread]."""
+        """Do without; False where there is nothing to do without [model-thread]."""
 
     @abstractmethod
     def up(self) -> None:
-        """Have it again [engine-thread]."""
+        """Have it again [model-thread]."""
 
 
 class Exchanges(Rung):
@@ -140,6 +143,7 @@ class OneFewer(Rung):
         self._running.append(self._resting)
 
 
+@thread_checked
 class Ladder:
     """Steps down while the pace is too slow, and up again after a time of calm.
 
@@ -147,7 +151,7 @@ class Ladder:
 
     rungs: of RUNGS, those that may be used, the first one first. Of several models the dearest
         rests first; the first one never does
-    tell: called with "overload" or "recovered", and a sentence [engine-thread]
+    tell: called with "overload" or "recovered", and a sentence [model-thread]
     """
 
     def __init__(
@@ -182,11 +186,11 @@ class Ladder:
         return "processing cannot keep up with the sound" + (f": {down}" if down else "")
 
     def rest(self) -> None:
-        """Nothing waits to be worked off [engine-thread]."""
+        """Nothing waits to be worked off [model-thread]."""
         self._pace.rest()
 
     def worked(self, now: float, busy_s: float, audio_s: float, lag_s: float) -> None:
-        """A block took `busy_s`, and `lag_s` of sound waits after it [engine-thread]."""
+        """A block took `busy_s`, and `lag_s` of sound waits after it [model-thread]."""
         slow = self._pace.add(now, busy_s, audio_s) and lag_s > LAG_S
         if any(rung.busy for rung in self._down):
             return
@@ -198,7 +202,7 @@ class Ladder:
             self._step_up(now)
 
     def end(self, until: float) -> None:
-        """Wait for a model that is being made: no thread is cut off in torch [engine-thread]."""
+        """Wait for a model that is being made: no thread is cut off in torch [model-thread]."""
         while any(rung.busy for rung in self._down) and time.monotonic() < until:
             time.sleep(WAIT_S)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.resumable import Resumable
+from amt_stream.core.saved_state import Resumable, SavedState
 
 MOMENTS = 50
 """Of 10 ms: in half a second every model is within 1 % of what it says of a steady sound."""
@@ -28,14 +28,47 @@ class LastMoments(Resumable):
         self._last: NDArray[np.float32] = np.zeros((rows, ears, 0), np.float32)
         self._energy: NDArray[np.float64] = np.zeros((rows, 0))
         self._samples: NDArray[np.int64] = np.zeros(0, np.int64)
+        # The newest sound, which is not summed up until somebody asks, and the sample after it.
+        self._newest = np.zeros((rows, ears, 2 * (MOMENTS + 2) * self._length), np.float32)
+        self._count = self._end = 0
 
     def change(self, ears: int) -> None:
         """Go on with so many: a single channel is heard as one ear or as both."""
         if ears != self._last.shape[1]:
-            self._last = np.repeat(self._last[:, :1], ears, axis=1)
+            self._sum_up()
+            self._last, self._newest = (
+                np.repeat(x[:, :1], ears, axis=1) for x in (self._last, self._newest)
+            )
+
+    def state_dict(self) -> SavedState:
+        self._sum_up()
+        return super().state_dict()
 
     def hear(self, x: NDArray[np.float32], position: int) -> None:
         """Take sound (row, ear, time) from the sample `position` on."""
+        size, room = x.shape[-1], self._newest.shape[-1]
+        if position != self._end or size > room // 2:
+            self._sum_up()
+        elif self._count + size > room:
+            # What came before the last moments is wanted no more.
+            self._newest[..., : room // 2] = self._newest[
+                ..., self._count - room // 2 : self._count
+            ]
+            self._count = room // 2
+        self._end = position + size
+        if size > room // 2:
+            self._take(x, position)
+            return
+        self._newest[..., self._count : self._count + size] = x
+        self._count += size
+
+    def _sum_up(self) -> None:
+        """Take the newest sound into account."""
+        count, self._count = self._count, 0
+        if count:
+            self._take(self._newest[..., :count], self._end - count)
+
+    def _take(self, x: NDArray[np.float32], position: int) -> None:
         self._last = np.append(self._last, x, axis=-1)[..., -2 * self._length :]
         first = -position % self._length
         starts = [*([0] if first else []), *range(first, x.shape[-1], self._length)]
@@ -55,11 +88,13 @@ class LastMoments(Resumable):
 
         A steady sound goes on so without a step.
         """
+        self._sum_up()
         mirrored = np.pad(self._last, ((0, 0), (0, 0), (0, samples)), mode="reflect")
         return mirrored[..., self._last.shape[-1] :]
 
     def steady(self, row: int) -> bool:
         """Whether all of them were about as loud as the last."""
+        self._sum_up()
         if len(self._samples) < MOMENTS + 2:
             return False
         energy, samples = self._energy[row], self._samples

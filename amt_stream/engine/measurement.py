@@ -3,8 +3,6 @@
 import math
 import queue
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,19 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.calibration import Calibration
-from amt_stream.checkpoints import fingerprint
-from amt_stream.compose import Rebuffer
-from amt_stream.contract import check_contract, rows_of, takes_pascal
-from amt_stream.engine.frames import FrameClock
+from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
+from amt_stream.dsp.functional.input_gate import make_ready
+from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.last_moments import LastMoments
-from amt_stream.engine.listener import LONGEST_FILLED_GAP_S, Listener
-from amt_stream.engine.place import HERE, Place
-from amt_stream.frames import Fault, Frames
-from amt_stream.functional.door import make_ready
-from amt_stream.hosted import HostedStream
-from amt_stream.resumable import Resumable, SavedState, Unfitting
-from amt_stream.streaming import Stage, joined, map_fields
+from amt_stream.engine.listener import Listener
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault, Frames
 
 OF_LATE = 0.01
 """Weight of the newest block in what a model costs: the last hundred count."""
@@ -36,104 +30,7 @@ LATEST = 2**60
 """No sample is counted so far: a million years of sound."""
 
 
-def refuse_no_model(model: Any, fs: float) -> None:
-    """Raise TypeError for what cannot run on sound of that rate."""
-    if not isinstance(model, Stage):
-        raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
-
-
-class ReadyModel:
-    """A model ready to run: its stream, the size of its blocks, the time of its frames.
-
-    `heard` channels of the source go to its `rows`, one to both ears where it has two; of a `batch`
-    of listeners those of each. The model is moved to `place`; sound and numbers stay on the CPU.
-    Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
-    """
-
-    def __init__(
-        self,
-        model: Stage,
-        fs: int,
-        block_ms: float,
-        heard: int = 2,
-        place: Place = HERE,
-        batch: int = 1,
-    ) -> None:
-        name = type(model).__name__
-        refuse_no_model(model, fs)
-        check_contract(model)
-        if model.fs not in (None, fs):
-            raise ValueError(
-                f"{name} was built for {model.fs} Hz and the source gives {fs} Hz: "
-                f"build it with fs={fs}"
-            )
-        if not 1.0 <= block_ms <= 1000.0:
-            raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
-        blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
-        self.model, self.fingerprint = model, fingerprint(model)
-        self.block_ms = block_ms
-        self.block = self.usual_block = blocks * model.block_size
-        lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
-        self.clock = FrameClock(model.ratio, model.latency - lead, fs)
-        self.frames = int(self.block * model.ratio)
-        self.start = round(model.settle_s * fs)
-        self.forget = round(max(model.settle_s, model.forget_s) * fs)
-        self.heard, self.in_pascal = heard, takes_pascal(model)
-        self.rows = rows_of(model, heard)
-        if heard > self.rows or (heard < self.rows and not self.in_pascal):
-            raise ValueError(
-                f"{name} was built for {self.rows} channels and is to hear {heard}: build it with "
-                f"channels={heard}, or choose {self.rows} of them"
-            )
-        self.place, self.shape = place, (batch, self.rows)
-        place.take(model)
-        self.stream = place.stream(model, self.shape)
-        self.door = Rebuffer(self.stream, blocks)
-        self._silence = self._blocks(torch.zeros(*self.shape, model.block_size))
-        self.fields = scalar_fields(self._silence)
-
-    def _blocks(self, x: torch.Tensor) -> Any:
-        with torch.inference_mode():
-            return self.place.stream(self.model, self.shape)(x)
-
-    def warm(self) -> None:
-        """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
-        generator = torch.Generator().manual_seed(0)
-        noise = torch.randn(*self.shape, self.block, generator=generator)
-        for x in (noise, noise, torch.zeros_like(noise)):
-            self._blocks(x)
-        if isinstance(self.stream, HostedStream):
-            self.stream.capture(self.block)
-
-    def of(self, model: Stage) -> "ReadyModel":
-        """Another model, ready for the same sound in the same blocks."""
-        heard, batch = self.heard, self.shape[0]
-        return ReadyModel(model, self.clock.fs, self.block_ms, heard, self.place, batch)
-
-    def lasting(self, samples: int) -> "ReadyModel":
-        """The same model on the same stream, in blocks of about another length."""
-        blocks = max(1, round(samples / self.model.block_size))
-        other = copy(self)
-        other.block = blocks * self.model.block_size
-        other.frames = int(other.block * self.model.ratio)
-        other.block_ms = 1000.0 * other.block / self.clock.fs
-        other.door = Rebuffer(self.stream, blocks)
-        return other
-
-    def take_over(self, before: "ReadyModel") -> None:
-        """Go on from the state of one like it, between two blocks, and be saved as that one."""
-        self.fingerprint, self.usual_block = before.fingerprint, before.usual_block
-        if self.stream is not before.stream:
-            for key, buffer in self.stream.state.items():
-                buffer.copy_(before.stream.state[key])
-
-    def nothing(self) -> Any:
-        """What stands for a block's output where the model has not run: NaN."""
-        blocks = [self._silence] * (self.block // self.model.block_size)
-        y = joined(*blocks, dims=self.model.out_time_dim)
-        return map_fields(lambda v: v.fill_(math.nan) if v.is_floating_point() else v, y)
-
-
+@thread_checked
 class Measurement(Resumable):
     """Feeds a model with what arrives and emits `Frames`; its sample count is the only clock.
 
@@ -182,7 +79,7 @@ class Measurement(Resumable):
         return {
             "model": self.ready.fingerprint,
             "blocks": f"{self.ready.usual_block} samples of {self.ready.heard} channels",
-            "calibration": " | ".join(listener.form for listener in self.listeners),
+            "calibration": " | ".join(listener.input.form for listener in self.listeners),
         }
 
     @property
@@ -200,7 +97,7 @@ class Measurement(Resumable):
             self.exchange(longer, usual)
 
     @property
-    def memory(self) -> dict[str, NDArray[Any]]:
+    def memory(self) -> dict[str, np.ndarray]:
         """The model's state, and what waits for its next block, by name."""
         door = self.ready.door
         waiting = {"held": door.held, "count": door.count}
@@ -209,7 +106,7 @@ class Measurement(Resumable):
         }
 
     @memory.setter
-    def memory(self, given: Mapping[str, NDArray[Any]]) -> None:
+    def memory(self, given: Mapping[str, np.ndarray]) -> None:
         door = self.ready.door
         waiting = {"held": door.held, "count": door.count}
         with torch.no_grad():
@@ -217,10 +114,10 @@ class Measurement(Resumable):
                 buffer.copy_(torch.from_numpy(given[name]))
 
     def state_dict(self) -> SavedState:
-        """The state, to be taken up by one with an equal model and calibration [engine-thread]."""
+        """The state, to be taken up by one with an equal model and calibration [model-thread]."""
         return {**self._form, **super().state_dict()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Go on where `state` was saved [before start]."""
         saved = dict(state)
         for name, mine in self._form.items():
@@ -245,17 +142,17 @@ class Measurement(Resumable):
     @property
     def lost(self) -> int:
         """Samples that were missing, in the row that lacks most [any-thread]."""
-        return max(listener.lost for listener in self.listeners)
+        return max(listener.gaps.lost for listener in self.listeners)
 
     @property
     def silent(self) -> bool:
         """Only exact zeros for more than a second, in all rows [any-thread]."""
-        return all(listener.silent for listener in self.listeners)
+        return all(listener.input.silent for listener in self.listeners)
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
         """Of the first row [any-thread]."""
-        return self.listeners[0].calibration
+        return self.listeners[0].input.calibration
 
     def _set_model(self, ready: ReadyModel) -> None:
         self.ready = ready
@@ -269,7 +166,7 @@ class Measurement(Resumable):
             listener.enter(ready, into)
 
     def reset(self, row: int | None = None) -> None:
-        """The model back to silence, in one row or all; the clock goes on [engine-thread]."""
+        """The model back to silence, in one row or all; the clock goes on [model-thread]."""
         self._silence(row)
         self._begin_anew(row)
 
@@ -281,7 +178,7 @@ class Measurement(Resumable):
             mask[row] = True
         self.ready.stream.reset(mask)
         for listener in self._of(row):
-            listener.be_silent()
+            listener.input.be_silent()
 
     def recalibrate(
         self,
@@ -292,10 +189,10 @@ class Measurement(Resumable):
     ) -> None:
         """One for both ears, or one each, and a gain, from here on, in one row or all.
 
-        A step in level, so readings settle anew [engine-thread].
+        A step in level, so readings settle anew [model-thread].
         """
         for listener in self._of(row):
-            listener.recalibrate(calibration, gain_db, keep_corrections)
+            listener.input.recalibrate(calibration, gain_db, keep_corrections)
         self._begin_anew(row)
 
     def _of(self, row: int | None) -> tuple[Listener, ...]:
@@ -306,7 +203,7 @@ class Measurement(Resumable):
             listener.begin_anew(self.position)
 
     def swap(self, ready: ReadyModel) -> None:
-        """Go on with another model from the next place where its blocks fit [engine-thread].
+        """Go on with another model from the next place where its blocks fit [model-thread].
 
         It hears as many channels, in the same unit.
         """
@@ -325,12 +222,12 @@ class Measurement(Resumable):
             self._set_model(after)
 
     def switch_off(self) -> None:
-        """Give NaN, marked as off, and run no model [engine-thread]."""
+        """Give NaN, marked as off, and run no model [model-thread]."""
         self.off = True
         self._silence(None)
 
     def switch_on(self) -> None:
-        """Run the model again, from silence [engine-thread]."""
+        """Run the model again, from silence [model-thread]."""
         self.off = False
 
     @property
@@ -339,7 +236,7 @@ class Measurement(Resumable):
         return self.ready.block - (self.position - self._origin) % self.ready.block
 
     def take(self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
-        """Process samples `(time, channel)`, before which `lost` are missing [engine-thread]."""
+        """Process samples `(time, channel)`, before which `lost` are missing [model-thread]."""
         if lost:
             self._cross_gap(lost, flags)
         elif flags:
@@ -354,12 +251,12 @@ class Measurement(Resumable):
             at += n
 
     def took(self, seconds: float) -> None:
-        """The newest sound took so long; what is off keeps what it cost before [engine-thread]."""
+        """The newest sound took so long; what is off keeps what it cost before [model-thread]."""
         if not self.off:
             self.cost_s += OF_LATE * (seconds - self.cost_s)
 
     def flush(self) -> None:
-        """Push zeros until the model has said all of the sound, if any came [engine-thread].
+        """Push zeros until the model has said all of the sound, if any came [model-thread].
 
         That is the frame at the very end, and those of its `tail_s` after that. Sound that was
         going on is cut off there, and what a model says of that step is not of the sound: no more
@@ -382,7 +279,7 @@ class Measurement(Resumable):
         while samples > 0:
             n = self._room(samples)
             for listener in self.listeners:
-                listener.fill(n)
+                listener.input.fill(n)
             if more is not None:
                 begin = more.shape[-1] - samples
                 self._input[steady, :, :n] = more[steady, :, begin : begin + n]
@@ -399,7 +296,7 @@ class Measurement(Resumable):
         return max(stop, told)
 
     def close_holes(self) -> None:
-        """What is missing in a row just now has ended with the sound [engine-thread]."""
+        """What is missing in a row just now has ended with the sound [model-thread]."""
         for listener in self.listeners:
             listener.close_hole()
 
@@ -420,7 +317,7 @@ class Measurement(Resumable):
         return min(samples, wanted)
 
     def obey(self) -> None:
-        """Carry out what was commanded [engine-thread]."""
+        """Carry out what was commanded [model-thread]."""
         while not self.commands.empty():
             self.commands.get()()
 
@@ -465,13 +362,13 @@ class Measurement(Resumable):
 
     def _lose(self, count: int) -> None:
         for listener in self.listeners:
-            listener.lost += count
+            listener.gaps.lost += count
 
     def _fill(self, count: int) -> None:
         while count > 0:
             n = self._room(count)
             for listener in self.listeners:
-                listener.fill(n)
+                listener.input.fill(n)
             self._push(n)
             count -= n
 
@@ -480,7 +377,7 @@ class Measurement(Resumable):
         for listener in self.listeners:
             if not self.off:
                 listener.let_in(block, self.position)
-            elif np.isnan(part := block[:, listener.columns]).any():
+            elif np.isnan(part := block[:, listener.input.columns]).any():
                 listener.inspect(part, self.position)
             else:
                 listener.close_hole()
@@ -495,8 +392,8 @@ class Measurement(Resumable):
         self.position += n
         for row, listener in enumerate(self.listeners):
             # What lacked much of its sound begins its next block in silence.
-            if listener.starts_anew and self.wanted == self.ready.block:
-                listener.starts_anew = False
+            if listener.gaps.starts_anew and self.wanted == self.ready.block:
+                listener.gaps.starts_anew = False
                 self._silence(row)
         if (y := self._run(n)) is not None:
             self._take_level()
@@ -519,10 +416,10 @@ class Measurement(Resumable):
         """Level of the input in this block; in a flush there is none and the last one stays."""
         if self._heard:
             for listener in self.listeners:
-                listener.take_level(self._heard)
+                listener.input.take_level(self._heard)
         self._heard = 0
 
-    def _emit(self, y: Any) -> None:
+    def _emit(self, y: object) -> None:
         clock = self.ready.clock
         start = self._index
         self._index += self.ready.frames
@@ -536,7 +433,7 @@ class Measurement(Resumable):
         self._hand_on(y, start, max(first, after), stops, end)
 
     def _hand_on(
-        self, y: Any, start: int, first: int, stops: Sequence[int], ended: int | None = None
+        self, y: object, start: int, first: int, stops: Sequence[int], ended: int | None = None
     ) -> None:
         """Frames of an output whose first is `start`: from `first` to where each row stops.
 
@@ -571,12 +468,3 @@ def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> A
 def _cut(array: Any, dim: int, rows: slice | None) -> Any:
     """Some frames of an output, or all."""
     return array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]
-
-
-def scalar_fields(y: Any) -> tuple[str, ...]:
-    """Names of the outputs that are one number per frame."""
-    if isinstance(y, torch.Tensor):
-        return ("value",) if y.dim() == 2 else ()
-    return tuple(
-        name for name, v in zip(y._fields, y, strict=True) if v is not None and v.dim() == 2
-    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-RUNGS = ("accuracy", "blocks", "models")
+from amt_stream.meters.specification import RUNGS
 
 PATIENCE_S = 1.0
 FEWEST = 4

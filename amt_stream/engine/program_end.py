@@ -24,6 +24,7 @@ class Ends(Protocol):
 
 
 _STARTED: weakref.WeakSet[Ends] = weakref.WeakSet()
+_BEGINNING = threading.RLock()
 _SOURCE_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
@@ -40,19 +41,26 @@ def keep_nothing_running(threads: Iterable[threading.Thread]) -> None:
     _SOURCE_THREADS.update(threads)
 
 
-def nobody_is_left() -> bool:
-    """Whether the main thread has ended and no thread but those of sources keeps the program."""
+def stop_if_nobody_is_left() -> None:
+    """Stop the engines once only threads of their sources keep the program running [any-thread]."""
     if threading.main_thread().is_alive():
-        return False
+        return
     others = (thread for thread in threading.enumerate() if thread.is_alive() and not thread.daemon)
-    return _SOURCE_THREADS.issuperset(others)
+    if _SOURCE_THREADS.issuperset(others):
+        _begin_all()
+
+
+def _begin_all() -> list[Ends]:
+    """Begin the end of all that runs; gives those that have not ended."""
+    with _BEGINNING:  # several engines may find at once that nobody is left
+        running = [end for end in _STARTED if not end.is_over]
+        for end in running:
+            if not end.is_under_way:
+                end.with_program()
+    return running
 
 
 def _stop_all() -> None:
     """Stop the engines that nobody stopped; the interpreter is about to end [main-thread]."""
-    running = [end for end in _STARTED if not end.is_over]
-    for end in running:
-        if not end.is_under_way:
-            end.with_program()
-    for end in running:
+    for end in _begin_all():
         end.wait()

@@ -2,12 +2,10 @@
 
 import threading
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine.sources import (
     Deliver,
     Source,
@@ -16,6 +14,7 @@ from amt_stream.engine.sources import (
     as_lost,
     refuse_no_source,
 )
+from amt_stream.meters.calibration import Calibration
 
 
 class PushSource(Source):
@@ -54,7 +53,7 @@ class PushSource(Source):
         self._refusal = "is not started: start its Engine before pushing"
         self._closed = self._started = False
 
-    def push(self, block: NDArray[Any], lost: int = 0) -> None:
+    def push(self, block: np.ndarray, lost: int = 0) -> None:
         """Hand in samples `(time, channel)`, or `(time,)` of one channel [any-thread].
 
         They are fractions of full scale, or integers of 16 or 32 bits, which are taken by their

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Fault
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Fault
 
 NOTES = 64
 NOBODY = 2**62
@@ -22,6 +23,7 @@ class Read(NamedTuple):
     flags: int
 
 
+@thread_checked
 class SampleRing:
     """Samples `(time, channel)` from one writing thread to one reading thread, without a lock.
 
@@ -67,7 +69,7 @@ class SampleRing:
         return self._stored + self.lost
 
     def write(self, block: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
-        """Copy `block` `(time, channel)`; `lost` samples went missing before it [audio-thread]."""
+        """Copy `block` `(time, channel)`, after `lost` samples [audio-thread, model-thread]."""
         if lost:
             self.lost += lost
             self._lost_before_next += lost
@@ -106,7 +108,7 @@ class SampleRing:
             self._bell.release()
 
     def wait(self, samples: int, timeout_s: float) -> None:
-        """Sleep until so many samples can be read, but no longer than that [engine-thread]."""
+        """Sleep until so many samples can be read, but no longer than that [model-thread]."""
         # Before the look: whoever writes after that finds it.
         self._wanted = samples
         if self.fill < samples:
@@ -114,7 +116,7 @@ class SampleRing:
         self._wanted = NOBODY
 
     def read(self, out: NDArray[np.float32]) -> Read:
-        """Copy what waits into `out`, as much as fits and up to the next note [engine-thread]."""
+        """Copy what waits into `out`, as much as fits and up to the next note [model-thread]."""
         end = self._stored  # before the notes: a note is written before the samples that follow it
         lost = flags = 0
         if self._seen < self._noted and self._notes[self._seen % NOTES, 0] == self._taken:
@@ -131,7 +133,7 @@ class SampleRing:
         return Read(count, lost, flags)
 
     def rest(self) -> Read:
-        """What is missing after the last sample, once the writer has ended [engine-thread]."""
+        """What is missing after the last sample, once the writer has ended [model-thread]."""
         lost, flags = self._lost_before_next, self._flags_of_next
         self._lost_before_next = self._flags_of_next = 0
         return Read(0, lost, flags)

@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from amt_stream.calibration import Calibration, told_by
-from amt_stream.files import NotThatFile, require_file
-from amt_stream.formats import WHOLE_COMMENT
-from amt_stream.refusal import Refusal
-
-SLOWEST_FS, FASTEST_FS = 1000, 768000
-"""Sampling rates in hertz that sound is taken at."""
+from amt_stream.core.errors import Refusal
+from amt_stream.core.files import NotThatFile, require_file
+from amt_stream.core.formats import WHOLE_COMMENT
+from amt_stream.meters.calibration import Calibration, told_by
+from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 
 MOST_PER_BYTE = 8
 """Samples in a byte of a file whose codec has a fixed rate: more than any of them packs."""

@@ -14,14 +14,15 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine.sound_file import (
     UNKNOWN_FRAMES,
     SourceError,
     missing_samples,
     open_sound_file,
 )
-from amt_stream.signals import Component, Noise, Tone, demo_sound, mix
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
 
 __all__ = [
     "Block",
@@ -81,7 +82,7 @@ INTEGER_BYTES = (2, 4)
 """Of integers that are taken as PCM: 16 and 32 bits, signed."""
 
 
-def as_block(samples: Any, channels: int) -> Block:
+def as_block(samples: object, channels: int) -> Block:
     """`samples` `(time, channel)`, or `(time,)` of one channel, as float32 fractions of full scale.
 
     A block that is so already is not copied. Raises TypeError for another kind of number, and
@@ -108,7 +109,7 @@ def as_block(samples: Any, channels: int) -> Block:
     )
 
 
-def as_lost(lost: Any) -> int:
+def as_lost(lost: object) -> int:
     """A count of missing samples; raises TypeError or ValueError for what is none."""
     if not isinstance(lost, Integral):
         raise TypeError(f"lost is {lost!r}: give a whole number of samples")
@@ -121,6 +122,7 @@ def _nobody_listens(kind: str, text: str) -> None:
     """What `Source.tell` is without an engine."""
 
 
+@thread_checked
 class Source:
     """Something that delivers sound.
 
@@ -172,7 +174,7 @@ class Source:
         raise SourceError(f"{self.name} cannot begin at sample {sample}: it has no other place")
 
 
-def refuse_no_source(source: Any) -> None:
+def refuse_no_source(source: object) -> None:
     """Raise TypeError or ValueError for what cannot be the source of an engine."""
     if not isinstance(source, Source):
         raise TypeError(f"the source is {source!r}: give a Source, such as FileSource(path)")
@@ -220,6 +222,7 @@ def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: i
     return slice(left, right - 1 if right else None, right - left)
 
 
+@thread_checked
 class ThreadedSource(Source):
     """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
 
@@ -229,7 +232,7 @@ class ThreadedSource(Source):
         self._thread: threading.Thread | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """The sound, block after block [source-thread]."""
+        """The sound, block after block [audio-thread]."""
         raise NotImplementedError
 
     def start(self, deliver: Deliver) -> None:

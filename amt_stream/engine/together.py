@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from amt_stream.engine.listener import MISSING
+from amt_stream.core.safe_text import FORMULA, UNFIT
+from amt_stream.engine.gaps import MISSING
+from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.row import Row
 from amt_stream.engine.sources import (
     Block,
     Deliver,
@@ -22,7 +23,7 @@ from amt_stream.engine.sources import (
     as_lost,
     refuse_no_source,
 )
-from amt_stream.plain import FORMULA, UNFIT
+from amt_stream.engine.thread_check import thread_checked
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -32,11 +33,12 @@ SLIP_S = 5.0
 """So long a source has to be behind before that is taken for its clock."""
 
 
+@thread_checked
 class Together(Source):
     """Several sources of one rate; the channels of the second are counted on from the first's.
 
         mics = Together([MicrophoneSource("left"), MicrophoneSource("right")])
-        with Engine(mics, Moore2016(fs=48000), rows=mics.rows) as engine:
+        with Engine(mics, Moore2016(fs=48000), microphones=mics.microphones) as engine:
 
     Sound that comes live is handed on when all have delivered it, or `deadline_s` after the first
     of them had: what one of them has not delivered by then is MISSING in its channels, and of no
@@ -45,7 +47,7 @@ class Together(Source):
     fastest clock is that of all. Sources that can wait (`live=False`) are never missing before
     they end.
 
-    rows: one for each source of one or two channels, else one for each channel, by their names
+    microphones: one for each source of one or two channels, else one for each channel, by name
 
     Raises TypeError, ValueError or SourceError for sources that do not go together.
     """
@@ -72,7 +74,7 @@ class Together(Source):
         self.name = " and ".join(dict.fromkeys(source.name for source in sources))
         known = [source.duration_s for source in sources if source.duration_s is not None]
         self.duration_s = max(known) if len(known) == len(sources) else None
-        self.rows = _rows(self.sources)
+        self.microphones = _microphones(self.sources)
         ring_s = max(LEAST_RING_S, 4 * deadline_s)
         self._members = [_Member(source, ring_s) for source in sources]
         self._stopping = threading.Event()
@@ -113,7 +115,7 @@ class Together(Source):
         self.tell(kind, text if name in text else f"{name}: {text}")
 
     def _run(self, deliver: Deliver) -> None:
-        """Hand on what has come, until all have ended [source-thread]."""
+        """Hand on what has come, until all have ended [audio-thread]."""
         joint = _Joint(self._members, self.fs, self.deadline_s if self.live else None, self.tell)
         while not self._stopping.is_set():
             ended = all(member.ended for member in self._members)  # before the last look
@@ -175,6 +177,7 @@ class Together(Source):
         return found.pop() if len(found) == 1 else "running"
 
 
+@thread_checked
 class _Member:
     """One of the sources, what has come of it, and what it owes."""
 
@@ -365,8 +368,8 @@ class _Joint:
                 )
 
 
-def _rows(sources: Sequence[Source]) -> tuple[Row, ...]:
-    """A row of each source, or of each of its channels where they are more than two."""
+def _microphones(sources: Sequence[Source]) -> tuple[Microphone, ...]:
+    """A microphone of each source, or of each of its channels where they are more than two."""
     given: list[tuple[str, tuple[int, ...], Source]] = []
     plain = str.maketrans(dict.fromkeys(UNFIT, " "))
     at = 1
@@ -379,9 +382,9 @@ def _rows(sources: Sequence[Source]) -> tuple[Row, ...]:
             given += [(f"{name} {c - at + 1}", (c,), source) for c in range(at, end)]
         at = end
     counts, seen = Counter(name for name, _, _ in given), Counter[str]()
-    rows = []
+    microphones = []
     for name, channels, source in given:
         seen[name] += 1
         own = name if counts[name] == 1 else f"{name} ({seen[name]})"
-        rows.append(Row(channels, own, source.calibration))
-    return tuple(rows)
+        microphones.append(Microphone(channels, own, source.calibration))
+    return tuple(microphones)

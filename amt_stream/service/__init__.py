@@ -1,8 +1,9 @@
-"""A measurement on the wire: its rows go out over any number of transports, commands come in."""
+"""Service: a measurement on the wire: rows go out over transports, commands come in.
 
-from amt_stream.service.commands import COMMANDS, Asked, CommandRefused, understood
-from amt_stream.service.message import Message
-from amt_stream.service.station import Station
-from amt_stream.service.transport import Transport
+The public names stand in `__init__.pyi`, and are imported when they are first used. May import all
+rooms but `cli` and the window.
+"""
 
-__all__ = ["COMMANDS", "Asked", "CommandRefused", "Message", "Station", "Transport", "understood"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from amt_stream.files import NotThatFile, secret_text
+from amt_stream.core.files import NotThatFile, secret_text
 from amt_stream.service.transport import ServiceError, host_and_port
 
 USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"

@@ -1,12 +1,13 @@
 """The commands of a measurement: the same words over every transport (`docs/wire.md`)."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from amt_stream.plain import brief, sentence
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import brief, sentence
+from amt_stream.core.values import Number
 
 LONGEST_TEXT = 1000
 
@@ -16,42 +17,36 @@ class CommandRefused(Refusal):
 
 
 @dataclass(frozen=True)
-class Argument:
-    """One value of a command: what it means, and what it may be.
+class ShortText:
+    """Text that a log and a screen can hold."""
 
-    words: the only ones allowed, if there are any
-    low, high: of a number, both allowed
-    """
-
-    meaning: str
-    kind: type = str
-    needed: bool = False
-    words: tuple[str, ...] = ()
-    low: float = -math.inf
-    high: float = math.inf
-
-    @property
-    def allowed(self) -> str:
-        """What it may be, in words."""
-        if self.words:
-            return " or ".join(self.words)
-        if self.kind is float:
-            return f"a number from {self.low:g} to {self.high:g}"
-        if self.kind is dict:
-            return "an object of words"
+    def __str__(self) -> str:
         return f"text of at most {LONGEST_TEXT} characters"
 
     def allows(self, value: object) -> bool:
-        """Whether a value can be meant."""
-        if self.kind is float:
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return number and self.low <= value <= self.high  # type: ignore[operator]
-        if self.kind is dict:
-            pairs = value.items() if isinstance(value, dict) else [(0, 0)]
-            return all(isinstance(word, str) for pair in pairs for word in pair)
-        if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-            return False
-        return not self.words or value in self.words
+        return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words by name."""
+
+    def __str__(self) -> str:
+        return "an object of words"
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(word, str) for pair in value.items() for word in pair
+        )
+
+
+@dataclass(frozen=True)
+class CommandArgument:
+    """One value of a command: what it means, and what it may be."""
+
+    meaning: str
+    kind: ShortText | Words | Number = field(default_factory=ShortText)
+    needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,65 +54,59 @@ class Command:
     """What a command does, and its arguments by name."""
 
     does: str
-    arguments: Mapping[str, Argument]
+    arguments: Mapping[str, CommandArgument]
 
 
-_ROW = Argument("name of one row, where several are heard; by default all of them")
+_MICROPHONE = CommandArgument("name of one, where several are heard; by default all of them")
 
 COMMANDS = {
     "start": Command(
-        "begin a measurement, where none runs",
+        "begin a measurement, if none runs",
         {
-            "preset": Argument(
-                "name of a preset to go on with, in place of the present one; limits and events "
-                "that were typed hold for it too"
+            "preset": CommandArgument(
+                "name of the preset to use from now on; limits and events from the command line "
+                "still apply"
             )
         },
     ),
     "stop": Command("end the measurement: its last rows and its summary are sent", {}),
-    "pause": Command("averages, maxima and percentiles stand still; sound is heard, rows come", {}),
-    "resume": Command("what stood still goes on", {}),
-    "reset": Command(
-        "forget what was counted, or what the models have heard",
-        {
-            "what": Argument(
-                "readings (default): averages, maxima and percentiles begin anew; models: back "
-                "to silence",
-                words=("readings", "models"),
-            ),
-            "row": _ROW,
-        },
+    "pause": Command("stop averages, maxima and percentiles; models and rows go on", {}),
+    "unpause": Command("continue after a pause", {}),
+    "reset_readings": Command(
+        "clear averages, maxima and percentiles",
+        {"microphone": _MICROPHONE},
     ),
-    "undo": Command(
-        "count again what was forgotten by resets of readings, within 10 s of the last one",
-        {"row": _ROW},
+    "reset_filters": Command("set the models back to silence", {"microphone": _MICROPHONE}),
+    "undo_reset": Command(
+        "undo resets of readings, within 10 s of the last one",
+        {"microphone": _MICROPHONE},
     ),
     "mark": Command(
-        "an event with words of one's own, at this place of the sound",
-        {"text": Argument("the words", needed=True), "row": _ROW},
+        "an event with your text, at this place of the sound",
+        {"text": CommandArgument("the words", needed=True), "microphone": _MICROPHONE},
     ),
     "replay": Command(
-        "write the last of the sound to a file, where it is kept; the reply has its path",
+        "write the last seconds of sound to a file, if they are stored; the reply has its path",
         {
-            "seconds": Argument(
-                "how much of it; by default all that is kept", float, low=0.1, high=3600
+            "seconds": CommandArgument(
+                "how much of it; by default all that is stored", Number(0.1, 3600)
             )
         },
     ),
     "calibrate": Command(
-        "read with another level of full scale from here on",
+        "use another level of full scale from here on",
         {
-            "full_scale_db": Argument(
-                "level of a full-scale sine in dB SPL", float, needed=True, low=0, high=250
+            "full_scale_db": CommandArgument(
+                "level of a full-scale sine in dB SPL", Number(0, 250), needed=True
             ),
-            "row": _ROW,
+            "microphone": _MICROPHONE,
         },
     ),
     "swap": Command(
-        "go on with other settings of the models, without a gap",
-        {"settings": Argument('by name, as {"field": "diffuse"}', dict, needed=True)},
+        "change settings of the models, without a gap",
+        {"settings": CommandArgument('by name, as {"field": "diffuse"}', Words(), needed=True)},
     ),
-    "status": Command("say how it stands", {}),
+    "status": Command("report the state", {}),
 }
 
 
@@ -125,7 +114,7 @@ class Asked(NamedTuple):
     """A command that is understood; `id` is what its reply is to carry, if anything."""
 
     command: str
-    arguments: dict[str, Any]
+    arguments: JsonDict
     id: str | int | None
 
 
@@ -143,8 +132,8 @@ def understood(asked: object) -> Asked:
         if key not in arguments:
             there = ", ".join(arguments) or "none"
             raise CommandRefused(f"{name} has no argument {_shown(key)}: there are {there}")
-        if not arguments[key].allows(value):
-            allowed = arguments[key].allowed
+        if not arguments[key].kind.allows(value):
+            allowed = arguments[key].kind
             raise CommandRefused(f"{key} of {name} is {_shown(value)}: give {allowed}")
     for key, argument in arguments.items():
         if argument.needed and key not in given:

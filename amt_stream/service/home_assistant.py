@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from amt_stream import __version__
-from amt_stream.rows.block import kind_of
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.rows.block import column_type
 
 SOUND_PRESSURE = re.compile(r"A-weighted|C-weighted|Z-weighted")
 STALE_S = 30.0
 
 
 def discovery(
-    header: Mapping[str, Any], topic: str, topic_of: Callable[[str], str], every_s: float
-) -> Iterator[tuple[str, dict[str, Any]]]:
+    header: JsonMap, topic: str, topic_of: Callable[[str], str], every_s: float
+) -> Iterator[tuple[str, JsonDict]]:
     """For each column of each row the topic, below that of discovery, and what is told there.
 
     topic: of the measurement; topic_of: of a row by its name, "" where one alone is heard
@@ -32,28 +32,28 @@ def discovery(
         "device": device,
     }
     node = _fit(topic)
-    for row in header["source"].get("rows") or [""]:
+    for microphone in header["source"].get("microphones") or [""]:
         for column in header["columns"]:
             name = column["name"]
-            one = _fit(f"{row}_{name}") if row else _fit(name)
+            one = _fit(f"{microphone}_{name}") if microphone else _fit(name)
             yield (
                 f"sensor/{node}/{one}",
                 shared
                 | {
-                    "name": f"{row} {_title(column)}".strip(),
+                    "name": f"{microphone} {_title(column)}".strip(),
                     "unique_id": f"{node}_{one}",
-                    "state_topic": topic_of(row),
+                    "state_topic": topic_of(microphone),
                     "value_template": f"{{{{ value_json[{name!r}] }}}}",
                     **_kind(column),
                 },
             )
 
 
-def _kind(column: Mapping[str, Any]) -> dict[str, Any]:
+def _kind(column: JsonMap) -> JsonDict:
     """Its unit, and the class by which it is shown."""
-    if kind_of(column["name"]) != "float64":
+    if column_type(column["name"]) != "float64":
         return {}
-    kind: dict[str, Any] = {"state_class": "measurement", "suggested_display_precision": 1}
+    kind: JsonDict = {"state_class": "measurement", "suggested_display_precision": 1}
     if column["unit"]:
         kind["unit_of_measurement"] = column["unit"]
     weighting = SOUND_PRESSURE.search(column["quantity"])
@@ -64,7 +64,7 @@ def _kind(column: Mapping[str, Any]) -> dict[str, Any]:
     return kind
 
 
-def _title(column: Mapping[str, Any]) -> str:
+def _title(column: Mapping[str, object]) -> str:
     """What it is, and which statistic of it; the unit is told beside it."""
     statistic = column["statistic"]
     told = "" if statistic == "instantaneous" else f", {statistic}"

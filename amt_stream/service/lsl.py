@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amt_stream.limits import COLORS, STATE
-from amt_stream.rows.block import FAULTS_OF, kind_of
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.limits import COLORS, STATE
+from amt_stream.meters.rows.block import FAULTS_OF, column_type
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
 
@@ -55,7 +56,7 @@ class Lsl(Unhindered):
         self._clock = _Clock()
         self._outlets: dict[str, StreamOutlet] = {}
         self._events: StreamOutlet | None = None
-        self._header: Mapping[str, Any] = {}
+        self._header: JsonMap = {}
         self._channels: list[str] = []
         self._left_out = LeftOut()
 
@@ -97,12 +98,12 @@ class Lsl(Unhindered):
         if message.kind == "header":
             self._header = message.content
             channels = [one["name"] for one in message.content["columns"]]
-            channels = [n for n in channels if kind_of(n) == "float64" or n.startswith(STATE)]
+            channels = [n for n in channels if column_type(n) == "float64" or n.startswith(STATE)]
             if channels != self._channels:
                 self._channels, self._outlets = channels, {}
         elif message.kind == "row":
             try:
-                outlet = self._outlets.get(message.row) or self._begun(message.row)
+                outlet = self._outlets.get(message.microphone) or self._begun(message.microphone)
             except (OSError, RuntimeError) as error:
                 self.note = f"LSL has no stream for rows: {error}"
                 self._left_out.add()
@@ -112,7 +113,7 @@ class Lsl(Unhindered):
         elif message.kind == "event":
             self._events.push_sample([message.text], self._clock.of(message.content))
 
-    def _values(self, row: Mapping[str, Any]) -> list[float]:
+    def _values(self, row: Mapping[str, object]) -> list[float]:
         told = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
         return [*map(_number, told), float(FAULTS_OF[row["fault"]])]
 
@@ -163,7 +164,7 @@ class Lsl(Unhindered):
         return outlet
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """A reading, or the state of a limit, as LSL has it."""
     if value in COLORS:
         return float(COLORS.index(value))
@@ -176,7 +177,7 @@ class _Clock:
     def __init__(self) -> None:
         self._last = (math.nan, math.nan)
 
-    def of(self, told: Mapping[str, Any]) -> float:
+    def of(self, told: JsonMap) -> float:
         """Of a row or an event."""
         import pylsl
 

@@ -2,15 +2,15 @@
 
 import json
 import math
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from amt_stream.frames import Event, Fault
-from amt_stream.rows import FAULT_NAMES
-from amt_stream.rows.block import ROW, in_utc, told
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.rows import FAULT_NAMES
+from amt_stream.meters.rows.block import MICROPHONE, in_utc, python_values
 
 Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"]
 
@@ -25,7 +25,7 @@ INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.
 
 
 MAIN = "main"
-"""Stands for the name of the row where one alone is heard."""
+"""Stands for the name of the microphone where one alone is heard."""
 
 SAME_TIME_S = 1e-6
 
@@ -33,7 +33,7 @@ SAME_TIME_S = 1e-6
 class Message:
     """One message: a row is flat, every other one stands under the name of its kind."""
 
-    def __init__(self, kind: Kind, content: Mapping[str, Any]) -> None:
+    def __init__(self, kind: Kind, content: JsonMap) -> None:
         self.kind, self.content = kind, content
 
     @cached_property
@@ -43,12 +43,12 @@ class Message:
         return json.dumps(body, allow_nan=False, separators=(",", ":"))
 
     @property
-    def row(self) -> str:
+    def microphone(self) -> str:
         """Of several that are heard, whose it is; "" where one alone is."""
-        return str(self.content.get(ROW, ""))
+        return str(self.content.get(MICROPHONE if self.kind == "row" else "microphone", ""))
 
 
-def row_message(row: Mapping[str, Any]) -> Message:
+def row_message(row: JsonMap) -> Message:
     """A row as `Rows` gives it, and whether all of its readings hold: `valid`."""
     whole = not (row["settling"] or any(word in INVALID for word in row["fault"].split()))
     return Message("row", {**row, "valid": whole})
@@ -112,7 +112,9 @@ class Thinned:
 
 def event_message(event: Event) -> Message:
     """What happened, where in the sound, and when."""
-    (utc,) = told("utc", in_utc(np.array([event.utc])))
+    (utc,) = python_values("utc", in_utc(np.array([event.utc])))
     content = {"kind": event.kind, "time_s": round(event.time_s, 6), "utc": utc}
     content |= {"sample": event.sample, "samples": event.samples, "text": event.text}
-    return Message("event", content | ({ROW: event.row} if event.row else {}))
+    return Message(
+        "event", content | ({"microphone": event.microphone} if event.microphone else {})
+    )

@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
-from amt_stream.limits import COLORS, STATE
-from amt_stream.metering.sound_level import FRAME_S, WEIGHTINGS
-from amt_stream.rows.block import kind_of
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.accumulators.sound_level import FRAME_S, WEIGHTINGS
+from amt_stream.meters.limits import COLORS, STATE
+from amt_stream.meters.rows.block import column_type
 from amt_stream.service.message import MAIN, RUNNING, WAITING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
 from amt_stream.service.transport import Unhindered, Wire, missing
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 STATES = ("starting", WAITING, *RUNNING, "stopped", "ended", "failed")
 MARKS = ("valid", "settling", "calibrated")
+OF = ("microphone",)
+"""Every number has this label."""
 CHANNELS = {"": "", "left": "L", "right": "R"}
 SIDE = re.compile(r"_(left|right)(?=_)")
 OF_UNIT = {"sone": "loudness", "phon": "loudness", "dB": "sound", "acum": "sharpness"}
@@ -56,9 +59,9 @@ class Metrics(Unhindered):
 
     def __init__(self) -> None:
         self.totals = Totals()
-        self._header: Mapping[str, Any] = {}
-        self._rows: dict[str, Mapping[str, Any]] = {}
-        self._state: Mapping[str, Any] = {}
+        self._header: JsonMap = {}
+        self._rows: dict[str, JsonMap] = {}
+        self._state: JsonMap = {}
         self._faulty: Counter[tuple[str, str]] = Counter()
         self._registry: CollectorRegistry | None = None
 
@@ -75,8 +78,8 @@ class Metrics(Unhindered):
         if message.kind == "header":
             self._header = told
         elif message.kind == "row":
-            self._rows[message.row] = told
-            self._faulty.update((message.row, fault) for fault in told["fault"].split())
+            self._rows[message.microphone] = told
+            self._faulty.update((message.microphone, fault) for fault in told["fault"].split())
         elif message.kind == "state":
             self._state = told
             if told["state"] not in RUNNING:
@@ -100,62 +103,63 @@ class Metrics(Unhindered):
     def _totals(self) -> "Iterator[Metric]":
         totals = self.totals
         exposure = _counter(
-            "sound_exposure_pascal2_seconds", "Sound exposure", "weighting", "row", "channel"
+            "sound_exposure_pascal2_seconds", "Sound exposure", "weighting", *OF, "channel"
         )
-        for (row, channel), values in totals.exposure.items():
+        for (microphone, channel), values in totals.exposure.items():
             for weighting, value in zip(WEIGHTINGS, values, strict=True):
-                labels = [weighting.upper(), row or MAIN, CHANNELS[channel]]
+                labels = [weighting.upper(), microphone or MAIN, CHANNELS[channel]]
                 exposure.add_metric(labels, float(value))
-        measured = _counter("sound_measured_seconds", "Time that sound exposure is of", "row")
-        for row, frames in totals.measured.items():
-            measured.add_metric([row or MAIN], frames * FRAME_S)
+        measured = _counter("sound_measured_seconds", "Time that sound exposure is of", *OF)
+        for microphone, frames in totals.measured.items():
+            measured.add_metric([microphone or MAIN], frames * FRAME_S)
         yield from (exposure, measured)
         from prometheus_client.core import HistogramMetricFamily
 
         loudness = HistogramMetricFamily(
             "amt_loudness_distribution_sone",
             "Frames by their loudness: long-term, or that of Zwicker's method",
-            labels=["row", "model"],
+            labels=[*OF, "model"],
         )
-        for (row, model), (counts, total) in totals.loudness.items():
+        for (microphone, model), (counts, total) in totals.loudness.items():
             edges = [*(f"{edge:.6g}" for edge in EDGES_SONE), "+Inf"]
             upto = counts.cumsum().tolist()
             buckets = list(zip(edges, upto, strict=True))
-            loudness.add_metric([row or MAIN, model], buckets, total)
+            loudness.add_metric([microphone or MAIN, model], buckets, total)
         yield loudness
 
     def _readings(self) -> "Iterator[Metric]":
         """The newest of each column; of models that give many at a time there are too many."""
         if not self._header.get("statistics"):
             return
-        found: dict[str, Any] = {}
+        found: JsonDict = {}
         for column in self._header["columns"]:
-            if kind_of(column["name"]) != "float64":
+            if column_type(column["name"]) != "float64":
                 continue
-            name, channel = name_of(column)
+            name, channel = metric_name(column)
             told = f"{column['quantity']}, {column['statistic']} ({column['unit']})"
-            gauge = found.setdefault(name, _gauge(name, told, "row", "channel"))
-            for row, content in self._rows.items():
+            gauge = found.setdefault(name, _gauge(name, told, *OF, "channel"))
+            for microphone, content in self._rows.items():
                 if (value := content.get(column["name"])) is not None:
-                    gauge.add_metric([row or MAIN, channel], value)
+                    gauge.add_metric([microphone or MAIN, channel], value)
         yield from found.values()
 
     def _marks(self) -> "Iterator[Metric]":
-        marks = {one: _gauge(one, f"Whether the newest row is {one}", "row") for one in MARKS}
-        newest = _gauge("row_timestamp_seconds", "When the newest row was, since 1970", "row")
-        limits = _gauge("limit", "How the newest row stands to a limit", "row", "limit", "state")
-        for row, told in self._rows.items():
+        marks = {one: _gauge(one, f"Whether the newest row is {one}", *OF) for one in MARKS}
+        newest = _gauge("row_timestamp_seconds", "When the newest row was, since 1970", *OF)
+        limits = _gauge("limit", "How the newest row stands to a limit", *OF, "limit", "state")
+        for microphone, told in self._rows.items():
+            whose = microphone or MAIN
             for one, gauge in marks.items():
-                gauge.add_metric([row or MAIN], told[one])
+                gauge.add_metric([whose], told[one])
             if told["utc"] is not None:
                 utc = datetime.fromisoformat(told["utc"]).timestamp()
-                newest.add_metric([row or MAIN], utc)
+                newest.add_metric([whose], utc)
             for name, state in told.items():
                 for one in COLORS if name.startswith(STATE) else ():
-                    limits.add_metric([row or MAIN, name.removeprefix(STATE), one], state == one)
-        faulty = _counter("faulty_rows", "Rows with a fault", "row", "fault")
-        for (row, fault), count in self._faulty.items():
-            faulty.add_metric([row or MAIN, fault], count)
+                    limits.add_metric([whose, name.removeprefix(STATE), one], state == one)
+        faulty = _counter("faulty_rows", "Rows with a fault", *OF, "fault")
+        for (microphone, fault), count in self._faulty.items():
+            faulty.add_metric([microphone or MAIN, fault], count)
         yield from (*marks.values(), newest, limits, faulty)
 
     def _health(self) -> "Iterator[Metric]":
@@ -176,7 +180,7 @@ class Metrics(Unhindered):
                 yield family
 
 
-def name_of(column: Mapping[str, Any]) -> tuple[str, str]:
+def metric_name(column: JsonMap) -> tuple[str, str]:
     """What a column is called, without amt_, and its channel: amt_loudness_ltl_sone."""
     side = SIDE.search(column["name"])
     stem = SIDE.sub("", column["name"])

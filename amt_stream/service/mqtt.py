@@ -8,9 +8,9 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from amt_stream.plain import sentence
+from amt_stream.core.safe_text import sentence
 from amt_stream.service.broker import Broker
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import MAIN, Message, Thinned
@@ -125,7 +125,7 @@ class Mqtt:
             await asyncio.wait_for(self._run, LAST_S if self._connected else 0)
 
     def _send_row(self, message: Message) -> None:
-        thinned = self._thinned.setdefault(message.row, Thinned(self._every_s))
+        thinned = self._thinned.setdefault(message.microphone, Thinned(self._every_s))
         row = thinned.take(message)
         if row is None:
             return
@@ -133,7 +133,7 @@ class Mqtt:
             self.missed += self._wanted
             thinned.lose()
             return
-        self._put(Post(self._topic_of(message.row), row.text, sure=False))
+        self._put(Post(self._topic_of(message.microphone), row.text, sure=False))
 
     def _topic_of(self, row: str) -> str:
         return f"{self._topic}/{row.translate(UNFIT) or MAIN}/row"
@@ -144,7 +144,7 @@ class Mqtt:
         if self._connected or not kept:
             self._put(Post(f"{self._topic}/{message.kind}", message.text, kept=kept))
 
-    def _announce(self, header: Mapping[str, Any]) -> None:
+    def _announce(self, header: Mapping[str, object]) -> None:
         if self._found_at and self._connected:
             for topic, config in discovery(header, self._topic, self._topic_of, self._every_s):
                 self._put(Post(f"{self._found_at}/{topic}/config", json.dumps(config), kept=True))

@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from amt_stream.rows.block import AFTER, BEFORE, ROW
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.rows.block import AFTER, BEFORE, MICROPHONE
 from amt_stream.service.message import MAIN, Message
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
@@ -23,7 +24,7 @@ AT_ONCE = b"#bundle\0" + struct.pack(">Q", 1)
 UNFIT = str.maketrans(dict.fromkeys(" #*,/?[]{}", "_"))
 """What no part of an address may have."""
 
-APART = frozenset((*BEFORE, ROW, *AFTER, "valid"))
+APART = frozenset((*BEFORE, MICROPHONE, *AFTER, "valid"))
 
 
 class Osc(Udp):
@@ -37,7 +38,7 @@ class Osc(Udp):
             return _bundle(told)
         if message.kind == "event":
             texts = (told["kind"], told["text"], str(told["sample"]), told["utc"] or "")
-            return packed("/amt/event", *texts, message.row)
+            return packed("/amt/event", *texts, message.microphone)
         if message.kind == "state":
             return packed("/amt/state", told["state"], told["error"], json.dumps(told))
         return packed(f"/amt/{message.kind}", json.dumps(told))
@@ -81,7 +82,7 @@ class OscIn(Unhindered):
         if self._way is not None:
             self._way.close()
 
-    def hear(self, data: bytes, sender: Any) -> None:
+    def hear(self, data: bytes, sender: object) -> None:
         """Answer the commands of one datagram."""
         for asked in commands_in(data):
             if len(self._waiting) >= MOST_WAITING:
@@ -104,7 +105,7 @@ class _Ear(asyncio.DatagramProtocol):
     def __init__(self, osc: OscIn) -> None:
         self._osc = osc
 
-    def datagram_received(self, data: bytes, addr: Any) -> None:
+    def datagram_received(self, data: bytes, addr: object) -> None:
         self._osc.hear(data, addr)
 
 
@@ -132,9 +133,9 @@ def _asked(address: str, given: Sequence[Any]) -> object:
     return {**dict(zip(given[::2], given[1::2], strict=True)), **command}
 
 
-def _bundle(told: Mapping[str, Any]) -> bytes:
+def _bundle(told: JsonMap) -> bytes:
     """A row: when and where it stands, its marks, and each reading that there is."""
-    row = str(told.get(ROW) or MAIN)
+    row = str(told.get(MICROPHONE) or MAIN)
     marks = (int(told[name]) for name in ("valid", "settling", "calibrated"))
     messages = [
         packed(address_of(row, "time"), told["utc"] or "", str(told["sample"])),

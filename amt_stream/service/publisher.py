@@ -3,16 +3,18 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from amt_stream.frames import Event, Frames
-from amt_stream.rows import Readings, Rows, RowsOfEach
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Event, Frames
+from amt_stream.meters.rows import Readings, Rows, RowsOfEach
+from amt_stream.meters.table import Table
 from amt_stream.service.message import Message, event_message, row_message
-from amt_stream.table import Table
 
 Post = Callable[[Sequence[Message]], None]
 Tap = Callable[[Frames, Readings], None]
 """Is handed all frames, with the readings that count them [sink-thread]."""
 
 
+@thread_checked
 class Publisher:
     """A sink: posts a header, a message for each row and each event, and at the end a summary.
 
@@ -40,7 +42,7 @@ class Publisher:
         self._heard = True
         rows = self._table.rows
         if self._tap is not None and not frames.after_end:
-            of_one = rows.of[frames.row] if isinstance(rows, RowsOfEach) else rows
+            of_one = rows.of[frames.microphone] if isinstance(rows, RowsOfEach) else rows
             self._tap(frames, of_one.readings[frames.model])
         self._send(rows(frames))
         if rows.covered:

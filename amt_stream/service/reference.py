@@ -3,15 +3,16 @@
 import asyncio
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from amt_stream.core.json_types import JsonDict
+from amt_stream.engine.engine import Engine
 from amt_stream.engine.feed import RowSink
-from amt_stream.engine.runner import Engine
 from amt_stream.engine.sources import SignalSource
-from amt_stream.presets import Preset
-from amt_stream.rows import reading_text, readings_of
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import reading_text, readings_of
+from amt_stream.meters.signals import Tone
 from amt_stream.service.station import Station
-from amt_stream.signals import Tone
 
 TONE = Tone(level_db=60.0, frequency=1000.0)
 TONE_S = 2.0
@@ -28,7 +29,7 @@ def read_tone(preset: Preset, fs: int, ears: int) -> dict[str, float]:
     that. What accumulates is left out.
     """
     heard = min(ears, 2)
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonDict] = []
     source = SignalSource([TONE], fs, TONE_S, paced=False, name="reference tone")
     sinks = [RowSink(rows.append, STEP_MS)]
     models = preset.models(fs, heard)
@@ -44,6 +45,7 @@ def read_tone(preset: Preset, fs: int, ears: int) -> dict[str, float]:
     return {k: v for k, v in values.items() if k in momentary and isinstance(v, float)}
 
 
+@thread_checked
 class ReferenceTone:
     """Hears the tone at the start and then every so many seconds, and tells what it read.
 
@@ -77,12 +79,12 @@ class ReferenceTone:
             self._of, self._first = asked, found
         wrong = [name for name, first in self._first.items() if not same(first, found.get(name))]
         if wrong:
-            at_first = in_words({name: self._first[name] for name in wrong})
-            station.trouble = f"{WORDS} {in_words(found)}, and at the start {at_first}"
+            at_first = _in_words({name: self._first[name] for name in wrong})
+            station.trouble = f"{WORDS} {_in_words(found)}, and at the start {at_first}"
             station.tell("check failed", station.trouble)
         else:
             station.trouble = ""
-            station.tell("checked", f"{WORDS} {in_words(found)}, as at the start")
+            station.tell("checked", f"{WORDS} {_in_words(found)}, as at the start")
 
 
 def same(first: float, now: float | None) -> bool:
@@ -90,6 +92,6 @@ def same(first: float, now: float | None) -> bool:
     return now is not None and math.isclose(first, now, rel_tol=APART, abs_tol=APART)
 
 
-def in_words(values: Mapping[str, float]) -> str:
+def _in_words(values: Mapping[str, float]) -> str:
     """Readings with their names."""
     return ", ".join(f"{name} {reading_text(name, value)}" for name, value in values.items())

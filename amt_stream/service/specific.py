@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amt_stream import catalog
-from amt_stream.measuring import axis_of
+from amt_stream.meters import catalog
+from amt_stream.offline.measure import axis_of
 from amt_stream.service.message import Message
 
 if TYPE_CHECKING:
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.engine import Engine
 
 SCALES = ("erb_number", "bark")
 
@@ -45,7 +45,7 @@ def _message(frames: Any, model: str, output: catalog.Output, values: Any) -> Me
     axis = axis_of(output.axes[-1], newest.shape[-1])
     content = {
         "model": model,
-        "row": frames.row,
+        "microphone": frames.microphone,
         "time_s": round(frames.end_s, 6),
         "unit": output.unit,
         "scale": output.axes[-1],

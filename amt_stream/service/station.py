@@ -6,32 +6,34 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amt_stream.calibration import Calibration, utc_now
-from amt_stream.compiling import compiling
-from amt_stream.engine.course import EngineEnded
-from amt_stream.events import SoundKeeper, keeper_in, tables_of_files
-from amt_stream.presets import Preset, load_preset
-from amt_stream.refusal import Refusal
+from amt_stream.core.compiling import compiling
+from amt_stream.core.errors import Refusal
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.engine.run_state import EngineEnded
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import Calibration, utc_now
+from amt_stream.meters.presets import Preset, load_preset
+from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
 from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
 from amt_stream.service.transport import Transport
-from amt_stream.session import SessionLog
-from amt_stream.table import Table
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.events import SoundKeeper, keeper_in, tables_of_files
 
 if TYPE_CHECKING:
+    from amt_stream.engine.engine import Engine
     from amt_stream.engine.health import Health
-    from amt_stream.engine.outlet import Sink
-    from amt_stream.engine.runner import Engine
+    from amt_stream.engine.sink_thread import Sink
 
 log = logging.getLogger("amt_stream")
 
@@ -61,6 +63,7 @@ class NotWanted(Refusal):
     """The measurement was told to stop while it waited for its device."""
 
 
+@thread_checked
 class Station:
     """Begins, commands and ends measurements, one at a time, and sends what they give.
 
@@ -240,7 +243,7 @@ class Station:
 
         looks_only: whoever asks may have `status` alone
         """
-        reply: dict[str, Any] = {"command": command_in(asked), "id": id_of(asked)}
+        reply: dict[str, object] = {"command": command_in(asked), "id": id_of(asked)}
         reply |= {"done": False, "error": ""}
         try:
             given = understood(asked)
@@ -277,28 +280,13 @@ class Station:
             )
 
     async def _do(self, asked: Asked) -> None:
-        given, row = asked.arguments, asked.arguments.get("row")
-        if asked.command == "start":
-            await self._start(given.get("preset"))
-        elif asked.command == "status":
-            return
-        elif asked.command == "stop":
-            self._running()
-            await self._end("stopped")
-        elif asked.command in ("pause", "resume"):
-            self._pause(asked.command == "pause")
-        elif asked.command == "reset" and given.get("what") == "models":
-            self._running().reset(row)
-        elif asked.command == "reset":
-            self._running().clear(row)
-        elif asked.command == "undo":
-            self._running().undo_clear(row)
-        elif asked.command == "mark":
-            self._running().mark(given["text"], row)
-        elif asked.command == "calibrate":
-            self._calibrate(float(given["full_scale_db"]), row)
-        else:
-            await self._swap(given["settings"])
+        waits = ACTIONS[asked.command](self, asked.arguments)
+        if waits is not None:
+            await waits
+
+    async def _stop(self) -> None:
+        self._running()
+        await self._end("stopped")
 
     def _running(self) -> "Engine":
         if self._engine is None or self._state not in RUNNING:
@@ -400,13 +388,13 @@ class Station:
             engine.unpause()
         self._enter("paused" if paused else "measuring")
 
-    def _calibrate(self, full_scale_db: float, row: str | None) -> None:
+    def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:
         engine, table = self._running(), self._table
         assert table is not None
-        calibration = Calibration(full_scale_db, "given over the wire", utc_now())
+        calibration = Calibration(float(full_scale_db), "given over the wire", utc_now())
         for one in (table, *tables_of_files(engine.sinks)):
-            one.calibrate(calibration, row)
-        engine.calibrate(calibration, row=row, keep_corrections=True)
+            one.calibrate(calibration, microphone)
+        engine.calibrate(calibration, microphone=microphone, keep_corrections=True)
 
     async def _replay(self, seconds: float | None) -> Path:
         keeper = keeper_in(self._running().sinks)
@@ -462,7 +450,7 @@ class Station:
             if message.kind == "header":
                 self._header = message
             elif message.kind == "row":
-                self._rows[message.row] = message
+                self._rows[message.microphone] = message
                 self._heard_at = time.monotonic()
             self._send(message)
             self._taken += 0 if drain else 1
@@ -484,13 +472,13 @@ class Station:
         """How it stands."""
         engine = self._engine
         health = None if engine is None else engine.health
-        content: dict[str, Any] = {"state": self._state, "since_utc": self._since}
+        content: dict[str, object] = {"state": self._state, "since_utc": self._since}
         content |= {
             "error": self._error,
             "why": self._complaints(health),
             "preset": self._preset.where,
         }
-        content |= {"health": None if health is None else told(health)}
+        content |= {"health": None if health is None else health_data(health)}
         content |= {"logs": [] if engine is None else _logs(engine)}
         content |= {"kept_sound": None if engine is None else _kept_sound(engine)}
         content["transports"] = {
@@ -500,16 +488,34 @@ class Station:
         return Message("state", content)
 
 
-def told(health: "Health") -> dict[str, Any]:
+Action = Callable[[Station, JsonMap], Awaitable[None] | None]
+
+ACTIONS: Mapping[str, Action] = {
+    "start": lambda station, given: station._start(given.get("preset")),
+    "status": lambda station, given: None,
+    "stop": lambda station, given: station._stop(),
+    "pause": lambda station, given: station._pause(True),
+    "unpause": lambda station, given: station._pause(False),
+    "reset_filters": lambda station, given: station._running().reset_filters(**given),
+    "reset_readings": lambda station, given: station._running().reset_readings(**given),
+    "undo_reset": lambda station, given: station._running().undo_reset(**given),
+    "mark": lambda station, given: station._running().mark(**given),
+    "calibrate": lambda station, given: station._calibrate(**given),
+    "swap": lambda station, given: station._swap(given["settings"]),
+}
+"""What each command does, but `replay`, which waits for a disk and not in order."""
+
+
+def health_data(health: "Health") -> JsonDict:
     """How an engine is doing, as data for JSON; calibrations stand in the header."""
-    rows = {
-        name: {key: value for key, value in asdict(row).items() if key != "calibration"}
-        for name, row in health.rows.items()
+    each = {
+        name: {key: value for key, value in asdict(one).items() if key != "calibration"}
+        for name, one in health.microphones.items()
     }
-    return {**asdict(replace(health, rows={})), "rows": rows}
+    return {**asdict(replace(health, microphones={})), "microphones": each}
 
 
-def _logs(engine: "Engine") -> list[dict[str, Any]]:
+def _logs(engine: "Engine") -> list[JsonDict]:
     return [
         {"path": str(sink.path), "note": sink.note, "dropped": sink.dropped}
         for sink in engine.sinks
@@ -517,7 +523,7 @@ def _logs(engine: "Engine") -> list[dict[str, Any]]:
     ]
 
 
-def _kept_sound(engine: "Engine") -> dict[str, Any] | None:
+def _kept_sound(engine: "Engine") -> JsonDict | None:
     keeper = keeper_in(engine.sinks)
     if keeper is None:
         return None

@@ -4,10 +4,9 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Mapping
-from typing import Any
 
-from amt_stream.plain import plain
+from amt_stream.core.json_types import JsonMap
+from amt_stream.core.safe_text import plain
 from amt_stream.service.message import RUNNING, WAITING, Message
 from amt_stream.service.transport import Unhindered, Wire
 
@@ -54,7 +53,7 @@ class Manager(Unhindered):
             self._told = time.monotonic()
             self._tell("WATCHDOG=1")
 
-    def _lives_without_rows(self, told: Mapping[str, Any]) -> bool:
+    def _lives_without_rows(self, told: JsonMap) -> bool:
         if told["state"] != self._state:
             self._state, self._since = told["state"], time.monotonic()
         if self._state == "starting":

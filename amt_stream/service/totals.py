@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Frames
-from amt_stream.metering.sound_level import FRAME_S, MEMORY_S, WEIGHTINGS
-from amt_stream.rows import Readings
-from amt_stream.rows.loudness import LoudnessReadings
-from amt_stream.rows.readings import SIDES
-from amt_stream.rows.sound_level import SoundLevelReadings
-from amt_stream.rows.zwicker import ZwickerReadings
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.accumulators.sound_level import FRAME_S, MEMORY_S, WEIGHTINGS
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows import Readings
+from amt_stream.meters.rows.loudness import LoudnessReadings
+from amt_stream.meters.rows.readings import SIDES
+from amt_stream.meters.rows.sound_level import SoundLevelReadings
+from amt_stream.meters.rows.zwicker import ZwickerReadings
 
 EDGES_SONE = 2.0 ** (np.arange(-16, 33) / 4)
 """Of the classes of loudness: 0.0625 to 256 sone, in steps of 2.5 phon from 1 sone on."""
@@ -19,16 +20,18 @@ EDGES_SONE = 2.0 ** (np.arange(-16, 33) / 4)
 Values = NDArray[np.float64]
 
 
+@thread_checked
 class Totals:
     """Sound exposure, and how often which loudness was there; what rows leave out is left out here.
 
-    All is by the name of a row, "" where one alone is heard. Nothing is ever reset: a measurement
-    that begins anew goes on with what the one before had. Paused time does not count.
+    All is by the name of a microphone, "" where one alone is heard. Nothing is ever reset: a
+    measurement that begins anew goes on with what the one before had. Paused time does not count.
 
-    exposure: by row and channel ("left", "right", or "" of one), of A, C and Z in Pa^2 s (3,)
-    measured: by row, of how many frames that is, of 10 ms
-    loudness: by row and model, long-term loudness or that of Zwicker, of the higher channel: how
-        many frames are in each class (50,), the last one above all edges, and their sum in sone
+    exposure: by microphone and channel ("left", "right", or "" of one), of A, C and Z, in
+        Pa^2 s (3,)
+    measured: by microphone, of how many frames that is, of 10 ms
+    loudness: by microphone and model, long-term loudness or that of Zwicker, of the higher channel:
+        how many frames are in each class (50,), the last one above all edges, and their sum in sone
     """
 
     def __init__(self) -> None:
@@ -51,18 +54,19 @@ class Totals:
         squares = np.asarray(frames.values.mean_square, np.float64)
         counts = readings.counted(frames, MEMORY_S) & np.isfinite(squares).all((0, 1))
         of_each = np.where(counts, squares, 0.0).sum(axis=-1) * FRAME_S
-        exposure, row = dict(self.exposure), frames.row
+        exposure, microphone = dict(self.exposure), frames.microphone
         for side, of_one in zip(SIDES if len(of_each) == 2 else ("",), of_each, strict=True):
-            exposure[row, side] = exposure.get((row, side), np.zeros(len(WEIGHTINGS))) + of_one
-        measured = self.measured.get(row, 0) + int(np.count_nonzero(counts))
+            before = exposure.get((microphone, side), np.zeros(len(WEIGHTINGS)))
+            exposure[microphone, side] = before + of_one
+        measured = self.measured.get(microphone, 0) + int(np.count_nonzero(counts))
         # Replaced, as another thread may be reading them.
         self.exposure = exposure
-        self.measured = {**self.measured, row: measured}
+        self.measured = {**self.measured, microphone: measured}
 
     def _sort(self, frames: Frames, readings: Readings, sone: NDArray[np.floating]) -> None:
         there = sone[readings.counted(frames) & np.isfinite(sone)]
         places = np.searchsorted(EDGES_SONE, there)
-        key = frames.row, readings.model
+        key = frames.microphone, readings.model
         counts, total = self.loudness.get(key, (np.zeros(len(EDGES_SONE) + 1, np.int64), 0.0))
         counts = counts + np.bincount(places, minlength=len(counts))
         total += float(there.sum(dtype=np.float64))

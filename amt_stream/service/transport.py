@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
 from amt_stream.service.message import Message
 
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
-from amt_stream.page.entrance import Entrance, PageError
-from amt_stream.page.pipe import LONGEST, line, parts
-from amt_stream.processes import module_command
+from amt_stream.core.processes import module_command
 from amt_stream.service.message import LeftOut, Message
+from amt_stream.service.page.entrance import Entrance, PageError
+from amt_stream.service.page.pipe import LONGEST, parts, pipe_line
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import Unhindered, Wire, host_and_port, missing
 
@@ -22,7 +22,7 @@ BEHIND_BYTES = 1 << 24
 """So much may wait for the page's process; further rows are left out, and the next one says so."""
 
 
-class Metrics(Protocol):
+class HasExposition(Protocol):
     """What answers at /metrics."""
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
@@ -49,7 +49,7 @@ class Web(Unhindered):
         port: int,
         token: str | None = None,
         origins: Sequence[str] = (),
-        metrics: Metrics | None = None,
+        metrics: HasExposition | None = None,
         viewers: str | None = None,
     ) -> None:
         Entrance(host, token, viewers=viewers)
@@ -83,8 +83,9 @@ class Web(Unhindered):
     async def _start(self) -> None:
         """Start the process; raises PageError where it cannot listen."""
         pipe = asyncio.subprocess.PIPE
+        command = module_command("amt_stream.service.page.server")
         self._process = await asyncio.create_subprocess_exec(
-            *module_command("amt_stream.page.server"), stdin=pipe, stdout=pipe, limit=LONGEST
+            *command, stdin=pipe, stdout=pipe, limit=LONGEST
         )
         # What is secret goes by no argument, which others could read.
         settings = {"host": self._host, "port": self.port, **self._secret}
@@ -124,10 +125,10 @@ class Web(Unhindered):
         if kind in ("ask", "ask to look"):
             asked = asked_in(json.loads(text))
             reply = await self._wire.answer(asked, looks_only=kind == "ask to look")
-            self._write(line("reply", key, reply.text))
+            self._write(pipe_line("reply", key, reply.text))
         elif kind == "metrics" and self._metrics is not None:
             body, content = self._metrics.exposition(json.loads(text))
-            self._write(line("metrics", key, json.dumps([body.decode(), content])))
+            self._write(pipe_line("metrics", key, json.dumps([body.decode(), content])))
         elif kind == "wants":
             self._wanted = json.loads(text)
         elif kind == "dropped":
@@ -139,7 +140,7 @@ class Web(Unhindered):
                 self._left_out.add()
                 return
             message = self._left_out.before(message)
-        self._write(line(message.kind, message.row, message.text))
+        self._write(pipe_line(message.kind, message.microphone, message.text))
 
     @property
     def _has_room(self) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore
 
-from amt_stream.plain import sentence
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import sentence
 
 
-class Background(QtCore.QObject):
+class BackgroundTask(QtCore.QObject):
     """Runs one function at a time; `done` has what it gave, `refused` a sentence [main-thread].
 
     What was asked for before and is not done yet is told to nobody any more.

@@ -9,17 +9,17 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.bars import Bars
 from amt_monitor.cell import Cell
 from amt_monitor.follower import Follower
-from amt_monitor.held import Held
-from amt_monitor.plot import Axis, Plot
+from amt_monitor.peak_hold import PeakHold
+from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.reading_pane import ReadingPane
-from amt_stream.catalog import Entry
-from amt_stream.metering.rolling import level_db
-from amt_stream.metering.third_octave import NAME, band_name
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.third_octave import NAME, band_name
+from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")
@@ -49,14 +49,14 @@ class BandsPane(ReadingPane):
         named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
         octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
         self.plot.set_axes(
-            Axis(-0.6, len(cells) - 0.4, octaves),
-            Axis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
+            PlotAxis(-0.6, len(cells) - 0.4, octaves),
+            PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
         )
         self.plot.set_unit("dB", False)
         self.bars = Bars("accent")
         self.plot.add(self.bars)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
-        self._held, self._follower = Held(), Follower()
+        self._held, self._follower = PeakHold(), Follower()
         self._found: Mapping[str, Any] = {}
         self.line = QtWidgets.QComboBox()
         self.line.setAccessibleName("line over the bars")

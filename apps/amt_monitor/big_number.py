@@ -191,7 +191,7 @@ def _plain(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
     return label
 
 
-def figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
+def _figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
     """A font of that size whose digits are all as wide as each other."""
     font.setPixelSize(pixels)
     font.setBold(bold)
@@ -203,12 +203,12 @@ def figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
 def resize_text(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
     font = label.font()
     if (font.pixelSize(), font.bold()) != (pixels, bold):
-        label.setFont(figures(font, pixels, bold))
+        label.setFont(_figures(font, pixels, bold))
 
 
 @cache
 def _metrics(family: str, bold: bool) -> QtGui.QFontMetricsF:
-    return QtGui.QFontMetricsF(figures(QtGui.QFont(family), REFERENCE, bold))
+    return QtGui.QFontMetricsF(_figures(QtGui.QFont(family), REFERENCE, bold))
 
 
 @cache

@@ -6,9 +6,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.buttons import Buttons
 from amt_monitor.theme import tint
-from amt_stream.calibration import Kept, kept_channels
-from amt_stream.plain import plain
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.calibration import Kept, kept_channels
 
 COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
 
@@ -122,12 +122,12 @@ def _told(one: Kept) -> tuple[str, ...]:
         str(one.channel),
         level,
         "-" if calibration.date is None else calibration.date[:10],
-        state_of(one),
+        calibration_state(one),
         "-" if correction is None else correction.name,
     )
 
 
-def state_of(one: Kept, now: datetime | None = None) -> str:
+def calibration_state(one: Kept, now: datetime | None = None) -> str:
     """How old the calibration is, and whether it is to be made again."""
     calibration, now = one.calibration, now or datetime.now(UTC)
     until, days = calibration.valid_until, calibration.valid_days

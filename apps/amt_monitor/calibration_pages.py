@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
-from amt_monitor.calibration_list import CalibrationList, state_of
+from amt_monitor.calibration_list import CalibrationList, calibration_state
+from amt_monitor.calibration_run import CalibrationRun, Draft
 from amt_monitor.correction_plot import CorrectionPlot
 from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.message_line import begun
 from amt_monitor.theme import tint
-from amt_stream.calibration import LARGEST_UNCERTAINTY_DB, LONGEST_VALID_DAYS, Calibration
-from amt_stream.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, Verdict
-from amt_stream.correction import CorrectionError, read_correction
-from amt_stream.engine.microphone import MicrophoneSource
-from amt_stream.plain import plain
-from amt_stream.refusal import Refusal
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.devices.microphone import MicrophoneSource
+from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, LONGEST_VALID_DAYS, Calibration
+from amt_stream.meters.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, ToneVerdict
+from amt_stream.meters.correction import CorrectionError, read_correction
 
 if TYPE_CHECKING:
-    from amt_monitor.calibration_wizard import CalibrationWizard, Draft
-    from amt_stream.engine.calibrating import Heard
+    from amt_stream.engine.calibrator_source import ToneReading
 
 MOST_CHANNELS = 8
 LEVELS = 94.0, 104.0, 114.0
@@ -43,15 +43,15 @@ HEADLINES = {
 """A word or two for each kind of verdict."""
 
 
-class Page(QtWidgets.QWizardPage):
+class WizardPage(QtWidgets.QWizardPage):
     """One of them: a title, a sentence, and a line for what is wrong."""
 
-    def __init__(self, wizard: "CalibrationWizard", name: str, title: str, about: str) -> None:
+    def __init__(self, run: CalibrationRun, name: str, title: str, about: str) -> None:
         super().__init__()
         self.setObjectName(name)
         self.setTitle(title)
         self.setSubTitle(about)
-        self._owner = wizard
+        self._run = run
         self.body = QtWidgets.QVBoxLayout(self)
         self.problem = text_label("problem")
         font = self.problem.font()
@@ -59,10 +59,10 @@ class Page(QtWidgets.QWizardPage):
         self.problem.setFont(font)
 
     @property
-    def draft(self) -> "Draft":
-        return self._owner.draft
+    def draft(self) -> Draft:
+        return self._run.draft
 
-    def show_heard(self, heard: "Heard") -> None:
+    def show_heard(self, heard: "ToneReading") -> None:
         """Be shown what is heard just now, ten times a second."""
 
     def refuse(self, sentence: str) -> None:
@@ -70,12 +70,12 @@ class Page(QtWidgets.QWizardPage):
         self.problem.setText(begun(plain(sentence)))
 
 
-class MicrophonePage(Page):
+class MicrophonePage(WizardPage):
     """Which microphone and channel, with its level."""
 
-    def __init__(self, wizard: "CalibrationWizard") -> None:
+    def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
-            wizard,
+            run,
             "microphone_page",
             "Which microphone",
             "Speak, or tap it: the bar of its channel has to move.",
@@ -107,7 +107,7 @@ class MicrophonePage(Page):
         self.channel.currentIndexChanged.connect(self._choose_channel)
 
     def initializePage(self) -> None:
-        if self._owner.listener is None:
+        if self._run.listener is None:
             self.device.refresh()
             if self.draft.device is not None and self.device.findData(self.draft.device) < 0:
                 self.device.addItem(plain(self.draft.device), self.draft.device)
@@ -117,8 +117,8 @@ class MicrophonePage(Page):
     def isComplete(self) -> bool:
         return bool(self.draft.identity) and not self.problem.text()
 
-    def show_heard(self, heard: "Heard") -> None:
-        listener = self._owner.listener
+    def show_heard(self, heard: "ToneReading") -> None:
+        listener = self._run.listener
         source = None if listener is None else listener.source
         if source is not None and not self.bars:
             self._know(source)
@@ -140,7 +140,7 @@ class MicrophonePage(Page):
         self.channel.clear()
         self.channel.blockSignals(False)
         self.draft.channel = channel
-        self._owner.listen(self.device.device)
+        self._run.listen(self.device.device)
         self.completeChanged.emit()
 
     def _know(self, source: object) -> None:
@@ -175,20 +175,20 @@ class MicrophonePage(Page):
         if self.draft.channel > len(self.bars):
             self._listen(self.draft.channel)  # a device is opened with the first two
             return
-        self._owner.listen_anew()
+        self._run.listen_anew()
         self._show_before()
 
     def _show_before(self) -> None:
         if not self.draft.identity:
             return
         try:
-            self._owner.know_before()
+            self._run.know_before()
         except Refusal as refusal:
             self.refuse(str(refusal))
             return
         before = self.draft.before
         correction = before.correction
-        told = [state_of(before)]
+        told = [calibration_state(before)]
         if before.record is not None:
             told.insert(0, f"full-scale sine = {_level(before.calibration)}")
         if correction is not None:
@@ -205,16 +205,16 @@ class MicrophonePage(Page):
     def _list(self) -> None:
         dialog = CalibrationList(self)
         dialog.changed.connect(self._show_before)
-        dialog.changed.connect(lambda: self._owner.kept.emit(self.draft.identity))
+        dialog.changed.connect(lambda: self._run.kept.emit(self.draft.identity))
         dialog.open()
 
 
-class TonePage(Page):
+class TonePage(WizardPage):
     """The calibrator's tone, heard until it is stable."""
 
-    def __init__(self, wizard: "CalibrationWizard") -> None:
+    def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
-            wizard,
+            run,
             "tone_page",
             "The tone of the calibrator",
             f"Press it home and switch it on. Its reading is taken once it has been stable within "
@@ -271,7 +271,7 @@ class TonePage(Page):
             self.draft.tone = None
         return self.isComplete()
 
-    def show_heard(self, heard: "Heard") -> None:
+    def show_heard(self, heard: "ToneReading") -> None:
         self.refuse(heard.words if heard.state in ("ended", "lost") else "")
         verdict = heard.verdict if heard.state == "listening" else None
         self._show(verdict)
@@ -281,7 +281,7 @@ class TonePage(Page):
             self.completeChanged.emit()
         self._show_taken()
 
-    def _show(self, verdict: Verdict | None) -> None:
+    def _show(self, verdict: ToneVerdict | None) -> None:
         kind = "" if verdict is None else verdict.kind
         self.headline.setText(HEADLINES.get(kind, "Listening"))
         words = "" if verdict is None else verdict.words
@@ -316,18 +316,18 @@ class TonePage(Page):
         """Hear it anew."""
         self._choose()
         self.draft.frequency_hz, self.draft.tone = self.frequency.value, None
-        self._owner.listen_anew()
+        self._run.listen_anew()
         self._show(None)
         self._show_taken()
         self.completeChanged.emit()
 
 
-class CorrectionPage(Page):
+class CorrectionPage(WizardPage):
     """The file of the microphone's response, and what it does."""
 
-    def __init__(self, wizard: "CalibrationWizard") -> None:
+    def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
-            wizard,
+            run,
             "correction_page",
             "The microphone's response",
             "A file of the maker says how the microphone differs by frequency (.cal, .txt, .frd). "
@@ -412,12 +412,12 @@ class CorrectionPage(Page):
         self.completeChanged.emit()
 
 
-class ResultPage(Page):
+class ResultPage(WizardPage):
     """What changes, before it is kept."""
 
-    def __init__(self, wizard: "CalibrationWizard") -> None:
+    def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
-            wizard, "result_page", "Before and after", "Nothing has been kept so far: Save does it."
+            run, "result_page", "Before and after", "Nothing has been kept so far: Save does it."
         )
         self.setFinalPage(True)
         self.numbers = Numbers(("Before", "After", "Difference"))
@@ -453,7 +453,7 @@ class ResultPage(Page):
 
     def validatePage(self) -> bool:
         try:
-            self._owner.keep()
+            self._run.keep()
         except Refusal as refusal:
             self.refuse(str(refusal))
             return False

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from amt_stream.metering.window import WINDOW
+from amt_stream.meters.accumulators.window import WINDOW
 
 
 class Caption(NamedTuple):
@@ -77,7 +77,7 @@ FAMILIES = (
 """Models of the Moore family: prefix, standard, times up and down of short- and long-term."""
 
 
-class Kind(NamedTuple):
+class ReadingKind(NamedTuple):
     """Readings of one kind. Words, symbol and sentence have the groups of `pattern` in braces."""
 
     pattern: str
@@ -87,7 +87,9 @@ class Kind(NamedTuple):
     counted: bool = False
 
 
-def _family(prefix: str, standard: str, stl: tuple[str, str], ltl: tuple[str, str]) -> list[Kind]:
+def _family(
+    prefix: str, standard: str, stl: tuple[str, str], ltl: tuple[str, str]
+) -> list[ReadingKind]:
     unit = "_(?P<unit>sone|phon)"
     kinds = []
     for name, words, what, (up, down) in (
@@ -97,15 +99,15 @@ def _family(prefix: str, standard: str, stl: tuple[str, str], ltl: tuple[str, st
         about = f"{what.format(up=up, down=down)} {standard}"
         symbol, stem = name.upper(), prefix + name
         kinds += [
-            Kind(f"{stem}{unit}", f"{{loudness}}, {words}", symbol, about),
-            Kind(
+            ReadingKind(f"{stem}{unit}", f"{{loudness}}, {words}", symbol, about),
+            ReadingKind(
                 f"{prefix}max_{name}{unit}",
                 f"Highest, {words}",
                 f"{symbol} max",
                 f"{HIGHEST} {about}",
                 True,
             ),
-            Kind(
+            ReadingKind(
                 rf"{stem}_n(?P<percent>\d\d?){OF}{unit}",
                 "Exceeded {percent} % of time",
                 f"{symbol} N{{percent}}",
@@ -117,12 +119,14 @@ def _family(prefix: str, standard: str, stl: tuple[str, str], ltl: tuple[str, st
             sentence = f"The {bound} that follows from the uncertainty of the level (k = 2)."
             pattern = f"{prefix}(?:max_)?{name}_{edge}{unit}"
             kinds.append(
-                Kind(pattern, f"{words.capitalize()}, {bound}", symbol, f"{sentence} {about}")
+                ReadingKind(
+                    pattern, f"{words.capitalize()}, {bound}", symbol, f"{sentence} {about}"
+                )
             )
     return kinds
 
 
-def _kinds() -> Iterator[Kind]:
+def _kinds() -> Iterator[ReadingKind]:
     for family in FAMILIES:
         yield from _family(*family)
     yield from _ZWICKER
@@ -134,47 +138,47 @@ def _kinds() -> Iterator[Kind]:
 
 
 _ZWICKER = (
-    Kind(
+    ReadingKind(
         f"zwicker_n{SIDE}_(?P<unit>sone|phon)",
         "{loudness}",
         "N",
         f"How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms. {ZWICKER}",
     ),
-    Kind(
+    ReadingKind(
         f"zwicker_nmax{SIDE}_(?P<unit>sone|phon)",
         "Highest loudness",
         "Nmax",
         f"{HIGHEST} {ZWICKER}",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"zwicker_n(?P<percent>\d\d?){OF}{SIDE}_(?P<unit>sone|phon)",
         "Exceeded {percent} % of time",
         "N{percent}",
         f"{EXCEEDED} {ZWICKER}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"sharpness(?P<after>_aures|_bismarck)?{SIDE}_acum",
         "Sharpness",
         "S",
         f"How much of the sound is high; narrow noise at 1 kHz has 1 acum. {DIN}",
     ),
-    Kind(
+    ReadingKind(
         f"sharpness(?P<after>_aures|_bismarck)?_mean{SIDE}_acum",
         "Average sharpness",
         "S mean",
         f"The mean of all that was counted. {DIN}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"sharpness(?P<after>_aures|_bismarck)?_max{SIDE}_acum",
         "Highest sharpness",
         "Smax",
         f"{HIGHEST} {DIN}",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"sharpness(?P<after>_aures|_bismarck)?_s(?P<percent>\d\d?){OF}{SIDE}_acum",
         "Sharpness exceeded {percent} % of time",
         "S{percent}",
@@ -184,14 +188,16 @@ _ZWICKER = (
 )
 
 _PROGRAMME = (
-    Kind(
+    ReadingKind(
         "momentary_lu(?:fs)?",
         "Momentary",
         "M",
         f"Loudness of the last 0.4 s. {PROGRAMME}",
     ),
-    Kind("short_term_lu(?:fs)?", "Short-term", "S", f"Loudness of the last 3 s. {PROGRAMME}"),
-    Kind(
+    ReadingKind(
+        "short_term_lu(?:fs)?", "Short-term", "S", f"Loudness of the last 3 s. {PROGRAMME}"
+    ),
+    ReadingKind(
         "integrated_lu(?:fs)?",
         "Integrated",
         "I",
@@ -199,28 +205,28 @@ _PROGRAMME = (
         + PROGRAMME,
         True,
     ),
-    Kind(
+    ReadingKind(
         "lra_lu",
         "Loudness range",
         "LRA",
         "From the soft to the loud parts: 10 to 95 % of short-term loudness, gated. EBU Tech 3342.",
         True,
     ),
-    Kind(
+    ReadingKind(
         "max_momentary_lu(?:fs)?",
         "Highest momentary",
         "M max",
         f"{HIGHEST} Loudness of 0.4 s. {PROGRAMME}",
         True,
     ),
-    Kind(
+    ReadingKind(
         "max_short_term_lu(?:fs)?",
         "Highest short-term",
         "S max",
         f"{HIGHEST} Loudness of 3 s. {PROGRAMME}",
         True,
     ),
-    Kind(
+    ReadingKind(
         "true_peak_dbtp",
         "True peak",
         "TP",
@@ -228,7 +234,7 @@ _PROGRAMME = (
         f"below -1 dBTP. {PROGRAMME}",
         True,
     ),
-    Kind(
+    ReadingKind(
         "sample_peak_dbfs",
         "Sample peak",
         "SP",
@@ -238,20 +244,20 @@ _PROGRAMME = (
 )
 
 _LEVELS = (
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])(?P<time>[fsi]){SIDE}_db",
         "Level{weighted}, {timed}",
         "L{WEIGHT}{TIME}",
         f"Sound level, {{WEIGHT}}-weighted, {{smoothed}}. {SPL}",
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])(?P<time>[fsi])max{SIDE}_db",
         "Highest level{weighted}, {timed}",
         "L{WEIGHT}{TIME}max",
         f"{HIGHEST} Sound level, {{WEIGHT}}-weighted, {{smoothed}}. {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])(?P<time>[fsi])min{SIDE}_db",
         "Lowest level{weighted}, {timed}",
         "L{WEIGHT}{TIME}min",
@@ -259,7 +265,7 @@ _LEVELS = (
         + SPL,
         True,
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])eq{OF}{SIDE}_db",
         "Average level{weighted}",
         "L{WEIGHT}eq",
@@ -267,7 +273,7 @@ _LEVELS = (
         f"{{WEIGHT}}-weighted. {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])e{SIDE}_db",
         "Sound exposure level{weighted}",
         "L{WEIGHT}E",
@@ -275,28 +281,28 @@ _LEVELS = (
         + SPL,
         True,
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])peak{SIDE}_db",
         "Peak level{weighted}",
         "L{WEIGHT}peak",
         f"The highest instantaneous sound pressure, {{WEIGHT}}-weighted, as a level. {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"l(?P<percent>\d\d?){OF}{SIDE}_db",
         "Exceeded {percent} % of time",
         "LAF{percent}",
         f"{EXCEEDED} Sound level, A-weighted, with a time constant of 125 ms (F). {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"l(?P<weight>[acz])(?P<time>[fsi])(?P<percent>\d\d?){OF}{SIDE}_db",
         "Exceeded {percent} % of time{weighted}, {timed}",
         "L{WEIGHT}{TIME}{percent}",
         f"{EXCEEDED} Sound level, {{WEIGHT}}-weighted, {{smoothed}}. {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"l(?P<weight>[acz])ieq{SIDE}_db",
         "Average level{weighted}, impulse",
         "L{WEIGHT}Ieq",
@@ -304,7 +310,7 @@ _LEVELS = (
         f"1.5 s downwards (I). {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"laft(?P<seconds>[35])eq{SIDE}_db",
         "Average of the highest in {seconds} s",
         "LAFT{seconds}",
@@ -312,21 +318,21 @@ _LEVELS = (
         f"level, A-weighted, with a time constant of 125 ms (F). {SPL}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"lceq_minus_laeq{SIDE}_db",
         "Average levels, C less A",
         "LCeq - LAeq",
         "How much low-frequency sound there is: the difference of two equivalent levels.",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"laieq_minus_laeq{SIDE}_db",
         "Average levels, impulse less A",
         "LAIeq - LAeq",
         "How impulsive the sound is: the difference of two equivalent levels.",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"laft(?P<seconds>[35])eq_minus_laeq{SIDE}_db",
         "Highest in {seconds} s less average",
         "LAFT{seconds} - LAeq",
@@ -334,33 +340,33 @@ _LEVELS = (
         "{seconds} s and of the equivalent level.",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"lex_8h{SIDE}_db",
         "Noise exposure, 8 hours",
         "LEX,8h",
         "The exposure of all that was counted, as if it were spread over a working day of 8 hours.",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"(?P<of>l[acz]eq_{WINDOW}|lex_8h)_allowed_(?P<limit>\d+(?:p\d+)?){SIDE}_db",
         "Still allowed",
         "",
         "The highest steady level that keeps {OF} within {limited} dB from now on.",
     ),
-    Kind(
+    ReadingKind(
         rf"(?P<of>l[acz]eq_{WINDOW}|lex_8h)_until_(?P<limit>\d+(?:p\d+)?){SIDE}_s",
         "Time to the limit",
         "",
         "How long until {OF} is above {limited} dB if the level of the last 10 s goes on.",
     ),
-    Kind(
+    ReadingKind(
         rf"dose(?:_\w+?)?{SIDE}_percent",
         "Noise dose",
         "dose",
         "The share of a working day's allowed noise that all that was counted makes.",
         True,
     ),
-    Kind(
+    ReadingKind(
         rf"twa(?:_\w+?)?{SIDE}_db",
         "Average of 8 hours",
         "TWA",
@@ -373,15 +379,17 @@ _BAND = r"_(?P<band>\d+(?:_\d+)?)hz"
 _THIRD = f"Level of the third octave at {{hertz}}, {{smoothed}}. {THIRDS}"
 
 _THIRDS = (
-    Kind(f"lz(?P<time>[fs]){_BAND}{SIDE}_db", "{hertz}, {timed}", "LZ{TIME} {hertz}", _THIRD),
-    Kind(
+    ReadingKind(
+        f"lz(?P<time>[fs]){_BAND}{SIDE}_db", "{hertz}, {timed}", "LZ{TIME} {hertz}", _THIRD
+    ),
+    ReadingKind(
         f"lz(?P<time>[fs])max{_BAND}{SIDE}_db",
         "{hertz}, highest, {timed}",
         "LZ{TIME}max {hertz}",
         f"{HIGHEST} {_THIRD}",
         True,
     ),
-    Kind(
+    ReadingKind(
         f"lzeq{_BAND}{OF}{SIDE}_db",
         "{hertz}, average",
         "LZeq {hertz}",
@@ -405,8 +413,10 @@ _LINE = (
 )
 
 _SPECTRUM = (
-    Kind(f"spectrum_peak{SIDE}_(?:hz|db)", "Strongest line", "", _LINE),
-    Kind(f"spectrum_max{SIDE}_(?:hz|db)", "Strongest line so far", "", f"{HIGHEST} {_LINE}", True),
+    ReadingKind(f"spectrum_peak{SIDE}_(?:hz|db)", "Strongest line", "", _LINE),
+    ReadingKind(
+        f"spectrum_max{SIDE}_(?:hz|db)", "Strongest line so far", "", f"{HIGHEST} {_LINE}", True
+    ),
 )
 
 KINDS = tuple((re.compile(kind.pattern), kind) for kind in _kinds())
@@ -424,7 +434,7 @@ def caption_of(name: str) -> Caption:
     return Caption(plain[:1].upper() + plain[1:], "", unit)
 
 
-def _filled(kind: Kind, found: "re.Match[str]", unit: str) -> Caption:
+def _filled(kind: ReadingKind, found: "re.Match[str]", unit: str) -> Caption:
     parts = {key: value or "" for key, value in found.groupdict().items()}
     given = parts | _in_words(parts, unit)
     words, symbol = (text.format_map(given) for text in (kind.words, kind.symbol))

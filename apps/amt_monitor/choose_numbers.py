@@ -6,7 +6,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.buttons import Buttons
 from amt_monitor.captions import caption_of
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 NAME = QtCore.Qt.ItemDataRole.UserRole
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Command(NamedTuple):
+class WindowCommand(NamedTuple):
     """One of them.
 
     name: of the method of the window that does it
@@ -28,38 +28,64 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("open_file", "&Open a file...", "Ctrl+O", "File", "plays or analyzes a sound"),
-    Command("open_session", "Open a sess&ion...", "Ctrl+Shift+O", "File", "shows what was kept"),
-    Command("save_session", "&Save the session...", "Ctrl+S", "File", "keeps what was measured"),
-    Command("report", "&Report...", "Ctrl+P", "File", "writes one page, as HTML or PDF"),
-    Command("compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"),
-    Command("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
-    Command("choose_settings", "Se&ttings...", "Ctrl+,", "File", "folder, colors, sound, limits"),
-    Command(
+    WindowCommand("open_file", "&Open a file...", "Ctrl+O", "File", "plays or analyzes a sound"),
+    WindowCommand(
+        "open_session", "Open a sess&ion...", "Ctrl+Shift+O", "File", "shows a stored session"
+    ),
+    WindowCommand(
+        "save_session", "&Save the session...", "Ctrl+S", "File", "stores the measurement"
+    ),
+    WindowCommand("report", "&Report...", "Ctrl+P", "File", "writes one page, as HTML or PDF"),
+    WindowCommand(
+        "compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"
+    ),
+    WindowCommand("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
+    WindowCommand(
+        "choose_settings", "Se&ttings...", "Ctrl+,", "File", "folder, colors, sound, limits"
+    ),
+    WindowCommand(
         "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
     ),
-    Command("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
-    Command("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
-    Command("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),
-    Command("clear", "&Reset readings", "R", "Measure", "forgets averages, maxima, percentiles"),
-    Command("undo_clear", "&Undo reset", "Ctrl+Z, U", "Measure", "counts readings again, for 10 s"),
-    Command("reset", "Reset &filters", "Shift+R", "Measure", "models go back to silence"),
-    Command("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
-    Command("log", "&Log", "L", "Measure", "keeps rows and events in a folder", checked=True),
-    Command("replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"),
-    Command(
+    WindowCommand("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
+    WindowCommand("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
+    WindowCommand("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),
+    WindowCommand(
+        "reset_readings", "&Reset readings", "R", "Measure", "forgets averages and maxima"
+    ),
+    WindowCommand(
+        "undo_reset", "&Undo reset", "Ctrl+Z, U", "Measure", "counts readings again, for 10 s"
+    ),
+    WindowCommand(
+        "reset_filters", "Reset &filters", "Shift+R", "Measure", "models go back to silence"
+    ),
+    WindowCommand("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
+    WindowCommand(
+        "log", "&Log", "L", "Measure", "writes rows and events to a folder", checked=True
+    ),
+    WindowCommand(
+        "replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"
+    ),
+    WindowCommand(
         "calibrate",
         "Cali&brate a microphone...",
         "Ctrl+K",
         "Measure",
         "with a calibrator's tone, or a file of its response",
     ),
-    Command("calibrations", "C&alibrations...", "Ctrl+Shift+K", "Measure", "lists what is kept"),
-    Command("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
-    Command("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
-    Command("first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"),
-    Command("keys", "&Keys", "?", "Help", "shows this list"),
+    WindowCommand(
+        "calibrations",
+        "C&alibrations...",
+        "Ctrl+Shift+K",
+        "Measure",
+        "lists the stored calibrations",
+    ),
+    WindowCommand("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
+    WindowCommand("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
+    WindowCommand(
+        "first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"
+    ),
+    WindowCommand("keys", "&Keys", "?", "Help", "shows this list"),
 )
 
-GROUPS = ("report", "choose_settings", "quit", "clear", "mark", "calibrate")
+GROUPS = ("report", "choose_settings", "quit", "reset_readings", "mark", "calibrate")
 """Commands that begin a group in their menu."""

@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.background import Background
+from amt_monitor.background import BackgroundTask
 from amt_monitor.buttons import Buttons
-from amt_monitor.curve import Between, Curve
+from amt_monitor.curve import Between, CurveLayer
 from amt_monitor.lines import Threshold, Thresholds
 from amt_monitor.message_line import begun
-from amt_monitor.plot import Axis, Named
+from amt_monitor.plot import Named, PlotAxis
 from amt_monitor.report_dialog import save_page, writing
 from amt_monitor.shown import FIRST, Scale, ticks_of
 from amt_monitor.theme import Colors, ThemedLabel, tint
 from amt_monitor.time_plot import TimePlot
-from amt_stream.comparing import Comparison, Course, Difference
-from amt_stream.plain import plain
-from amt_stream.report.curves import summed_up
-from amt_stream.report.names import symbol
-from amt_stream.results import Results
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions.compare import Comparison, Course, Difference
+from amt_stream.sessions.report.curves import summed_up
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.results import Results
 
 AIR = 0.08
 """Above and below a difference, of its range."""
@@ -46,7 +46,7 @@ class CompareWindow(QtWidgets.QDialog):
         independent: bool = False,
     ) -> None:
         super().__init__(parent)
-        from amt_stream.comparing import compare
+        from amt_stream.sessions.compare import compare
 
         self.setObjectName("compare_window")
         self.setWindowTitle(f"{plain(b.name)} against {plain(a.name)} - amt-stream")
@@ -101,7 +101,7 @@ class CompareWindow(QtWidgets.QDialog):
         save.setObjectName("save")
         save.setAutoDefault(False)
         save.clicked.connect(self._save)
-        self._background = Background(self)
+        self._background = BackgroundTask(self)
         self._background.done.connect(lambda path: self._tell(f"Written: {path}"))
         self._background.refused.connect(self._refused)
         whole = QtWidgets.QVBoxLayout(self)
@@ -114,7 +114,7 @@ class CompareWindow(QtWidgets.QDialog):
 
     def write(self, path: Path) -> None:
         """Write it as a page to a file that ends in .html or .pdf."""
-        from amt_stream.comparing import comparison_page
+        from amt_stream.sessions.compare import comparison_page
 
         self._background.run(writing(path, comparison_page(self.found)))
 
@@ -134,8 +134,8 @@ class CompareWindow(QtWidgets.QDialog):
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
         self.both.setAccessibleName("both against time")
         self.apart.setAccessibleName("their difference against time")
-        self._a, self._b = Curve("accent"), Curve("right", dashed=True)
-        self._doubt, self._difference = Between("ltl", 0.2), Curve("ltl")
+        self._a, self._b = CurveLayer("accent"), CurveLayer("right", dashed=True)
+        self._doubt, self._difference = Between("ltl", 0.2), CurveLayer("ltl")
         self._zero = Thresholds()
         self.both.set_layers([self._a, self._b])
         self.apart.set_layers([self._zero, self._doubt, self._difference])
@@ -221,14 +221,14 @@ class CompareWindow(QtWidgets.QDialog):
         QtCore.QTimer.singleShot(0, self._draw)
 
 
-def _around_zero(values: Sequence[np.ndarray]) -> Axis:
+def _around_zero(values: Sequence[np.ndarray]) -> PlotAxis:
     """A scale in which 0 is seen, with a little air."""
     known = np.concatenate([*values, [0.0]])
     known = known[np.isfinite(known)]
     low, high = float(known.min()), float(known.max())
     wide = max(high - low, SMALLEST)
     low, high = low - AIR * wide, high + AIR * wide
-    return Axis(low, high, ticks_of(low, high))
+    return PlotAxis(low, high, ticks_of(low, high))
 
 
 def _names(a: str, b: str, colors: Colors) -> str:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.background import Background
+from amt_monitor.background import BackgroundTask
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.device_choice import DeviceChoice
 from amt_monitor.log_watch import log_in
-from amt_monitor.measurement import Measurement, Wanted
+from amt_monitor.measurement import MeasurementControl, Wanted
 from amt_monitor.models_menu import swap_models
 from amt_monitor.settings import Settings
-from amt_monitor.top_bar import clock
-from amt_stream.engine.course import EngineEnded
-from amt_stream.events import keeper_in
-from amt_stream.frames import Event
-from amt_stream.outputs import FollowedReadings
-from amt_stream.refusal import Refusal
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.errors import Refusal
+from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.frames import Event
+from amt_stream.sessions.events import keeper_in
+from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-    from amt_stream.session import SessionLog
+    from amt_stream.sessions import SessionLog
 
 FREE_MS = 50
 ASK_S = 60.0
@@ -50,7 +50,7 @@ class Controls(QtCore.QObject):
     def __init__(
         self,
         over: QtWidgets.QWidget,
-        measurement: Measurement,
+        measurement: MeasurementControl,
         settings: Settings,
         device: DeviceChoice,
         *,
@@ -62,7 +62,7 @@ class Controls(QtCore.QObject):
         self._over, self._make_log = over, make_log
         self._front = front
         self._unlogged_s: dict[Path, float] = {}
-        self._replaying = Background(self)
+        self._replaying = BackgroundTask(self)
         self._replaying.refused.connect(self.told)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
@@ -76,7 +76,7 @@ class Controls(QtCore.QObject):
         measurement = self.measurement
         engine = measurement.engine
         if engine is not None and measurement.measuring:
-            swapping = Background(self)
+            swapping = BackgroundTask(self)
             swapping.refused.connect(self.told)
             swapping.done.connect(lambda _: measurement.have_set(engine, setting, word))
             for told in (swapping.done, swapping.refused):
@@ -112,24 +112,24 @@ class Controls(QtCore.QObject):
         wanted = replace(self.measurement.wanted, past=None, log=None)
         self.unless_lost("Begin a new measurement?", "Begin", lambda: self.begin(wanted))
 
-    def clear(self) -> None:
+    def reset_readings(self) -> None:
         """Forget what was counted."""
         engine = self.measurement.engine
         if engine is not None and self.measurement.measuring:
-            clear = partial(self._command, engine.clear)
-            self.unless_lost("Reset the readings?", "Reset", clear)
+            reset = partial(self._command, engine.reset_readings)
+            self.unless_lost("Reset the readings?", "Reset", reset)
 
-    def undo_clear(self) -> None:
+    def undo_reset(self) -> None:
         """Count again what was just forgotten."""
-        if self.measurement.can_undo_clear and self.measurement.engine is not None:
+        if self.measurement.can_undo_reset and self.measurement.engine is not None:
             with suppress(ValueError):  # just too late: that is no longer offered
-                self._command(self.measurement.engine.undo_clear)
+                self._command(self.measurement.engine.undo_reset)
         self.changed.emit()
 
-    def reset(self) -> None:
+    def reset_filters(self) -> None:
         """Models back to silence; the clock goes on."""
         if self.measurement.engine is not None and self.measurement.measuring:
-            self._command(self.measurement.engine.reset)
+            self._command(self.measurement.engine.reset_filters)
 
     def _command(self, command: Callable[[], object]) -> None:
         """Have it done; where the measurement has just ended, it is told that it is not."""
@@ -226,7 +226,7 @@ class Controls(QtCore.QObject):
 
     def _calibrate(self) -> None:
         # Its source brings torch; a window is seen before that.
-        from amt_stream.engine.microphone import MicrophoneSource
+        from amt_stream.engine.devices.microphone import MicrophoneSource
 
         measurement = self.measurement
         wanted, engine = measurement.wanted, measurement.engine
@@ -252,7 +252,7 @@ class Controls(QtCore.QObject):
 
         wizard = CalibrationWizard(self._front(), device)
         kept: list[str] = []
-        wizard.kept.connect(kept.append)
+        wizard.run.kept.connect(kept.append)
 
         def go_on(_: int) -> None:
             wizard.deleteLater()
@@ -318,7 +318,9 @@ class Controls(QtCore.QObject):
         box = QtWidgets.QMessageBox(self._front())
         box.setObjectName("question")
         box.setText(question)
-        box.setInformativeText(f"The readings of {clock(lost_s)} are in no log: they are lost.")
+        box.setInformativeText(
+            f"The readings of {elapsed_text(lost_s)} are in no log: they are lost."
+        )
         role = QtWidgets.QMessageBox.ButtonRole
         yes = box.addButton(verb, role.DestructiveRole)
         # Enter, pressed in haste, throws nothing away.

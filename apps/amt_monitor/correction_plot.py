@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from amt_monitor.curve import Curve
-from amt_monitor.plot import Axis, Plot
-from amt_stream.correction import Correction
+from amt_monitor.curve import CurveLayer
+from amt_monitor.plot import Plot, PlotAxis
+from amt_stream.meters.correction import Correction
 
 LOW_HZ, HIGH_HZ = 10.0, 24000.0
 TICKS = ((20, "20"), (100, "100"), (1000, "1k"), (10000, "10k"), (20000, "20k"))
@@ -18,8 +18,8 @@ class CorrectionPlot(Plot):
     def __init__(self) -> None:
         super().__init__("correction_plot")
         self.setMinimumHeight(8 * self.fontMetrics().height())
-        self._curve = Curve("accent")
-        self._zero = Curve("second", dashed=True)
+        self._curve = CurveLayer("accent")
+        self._zero = CurveLayer("second", dashed=True)
         self.add(self._zero)
         self.add(self._curve)
         self.set_unit("dB added to readings, over Hz", False)
@@ -31,13 +31,13 @@ class CorrectionPlot(Plot):
         top = next((one for one in TOPS_DB if np.abs(gain).max() <= one), TOPS_DB[-1])
         ticks = [(float(db), f"{db:+g}" if db else "0") for db in (-top, -top / 2, 0, top / 2, top)]
         lines = [float(np.log10(f)) for f in LINES if LOW_HZ <= f <= HIGH_HZ]
-        along = Axis(
+        along = PlotAxis(
             float(np.log10(LOW_HZ)),
             float(np.log10(HIGH_HZ)),
             [(float(np.log10(f)), text) for f, text in TICKS],
             lines,
         )
-        self.set_axes(along, Axis(-top, top, ticks))
+        self.set_axes(along, PlotAxis(-top, top, ticks))
         x = np.log10(hz)
         self._zero.set(x[[0, -1]], [0.0, 0.0])
         self._curve.set(x, gain if correction is not None else np.full_like(hz, np.nan))

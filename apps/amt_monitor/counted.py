@@ -3,20 +3,20 @@
 import math
 from collections.abc import Sequence
 
-from amt_stream.frames import Event, undone_with
+from amt_stream.meters.frames import Event, undone_with
 
 
 def counted_from(events: Sequence[Event]) -> float:
     """When counting began anew, in seconds; a reset that was undone is none."""
     began_s = before_s = 0.0
-    cleared_s = -math.inf
+    reset_s = -math.inf
     for event in events:
-        if event.kind == "cleared":
-            if not undone_with(cleared_s, event.time_s):
+        if event.kind == "readings_reset":
+            if not undone_with(reset_s, event.time_s):
                 before_s = began_s
-            began_s = cleared_s = event.time_s
-        elif event.kind == "restored":
-            began_s, cleared_s = before_s, -math.inf
+            began_s = reset_s = event.time_s
+        elif event.kind == "reset_undone":
+            began_s, reset_s = before_s, -math.inf
     return began_s
 
 

@@ -11,7 +11,7 @@ from amt_monitor.theme import Role
 NONE = np.empty((0, 2))
 
 
-class Curve(Layer):
+class CurveLayer(Layer):
     """A line through points, broken where one is NaN.
 
     width: in pixels; on the screen it is drawn so often, as Qt draws wider lines many times slower

@@ -5,9 +5,9 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_stream.engine.identity import is_alias
-from amt_stream.plain import plain
-from amt_stream.processes import module_command
+from amt_stream.core.processes import module_command
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.devices.identity import is_alias
 
 LETTERS = 60
 """At most so wide."""
@@ -50,7 +50,7 @@ class DeviceChoice(QtWidgets.QComboBox):
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
             # In a process of its own: a sound system that hangs does not hold up the window.
-            program, *arguments = module_command("amt_stream.engine.devices")
+            program, *arguments = module_command("amt_stream.engine.devices.listing")
             self._listing.start(program, arguments)
 
     def close_listing(self) -> None:

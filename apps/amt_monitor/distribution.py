@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from amt_monitor.counted import counted_from, pauses
 from amt_monitor.past import CAME, FAULTS, SETTLING, Past
-from amt_stream.frames import Event
-from amt_stream.metering import Histogram
+from amt_stream.meters.accumulators import Histogram
+from amt_stream.meters.frames import Event
 
 LOWEST, HIGHEST = -120, 160
 """Classes of one decibel, or phon, from here to there."""

@@ -8,16 +8,16 @@ import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bars import Bars
-from amt_monitor.curve import Curve
+from amt_monitor.curve import CurveLayer
 from amt_monitor.distribution import Distribution
 from amt_monitor.lines import Markers
 from amt_monitor.pane import Pane
 from amt_monitor.past import Past, middle_of
-from amt_monitor.plot import Axis, Plot
+from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.shown import DECIBELS, first_of, symbol_of, ticks_of, unit_of
-from amt_monitor.time_plot import clock
-from amt_stream.frames import Event
-from amt_stream.rows import reading_text
+from amt_monitor.time_plot import clock_text
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -49,7 +49,7 @@ class DistributionPane(Pane):
         self.plot.setAccessibleName("how often each level was read")
         self.bars, self.exceeded, self.percentiles = (
             Bars("second", opacity=0.4),
-            Curve("ink"),
+            CurveLayer("ink"),
             Markers(),
         )
         for layer in (self.bars, self.exceeded, self.percentiles):
@@ -95,8 +95,8 @@ class DistributionPane(Pane):
         room = max(LEAST_CLASSES, len(counts))
         low = first - (room - len(counts)) // 2
         ticks = [(value - low - 0.5, text) for value, text in ticks_of(low, low + room)]
-        along = Axis(-0.5, room - 0.5, ticks, caption=self.column.currentText())
-        self.plot.set_axes(along, Axis(0.0, 100.0, PERCENTS))
+        along = PlotAxis(-0.5, room - 0.5, ticks, caption=self.column.currentText())
+        self.plot.set_axes(along, PlotAxis(0.0, 100.0, PERCENTS))
         heights = np.zeros(room)
         heights[first - low : first - low + len(counts)] = 100.0 * counts / counts.max()
         self.bars.set(heights)
@@ -110,7 +110,7 @@ class DistributionPane(Pane):
                 if (value := self._found[name]) is not None
             ]
         )
-        self.counted.setText(f"{clock(round(self.distribution.counted_s))} counted")
+        self.counted.setText(f"{clock_text(round(self.distribution.counted_s))} counted")
 
 
 def percentiles_of(name: str, found: Mapping[str, Any]) -> list[tuple[str, str]]:

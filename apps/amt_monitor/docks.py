@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.kinds import CURVES, HISTORY, NUMBERS, SHARES, Kind
+from amt_monitor.kinds import CURVES, HISTORY, NUMBERS, SHARES, PaneKind
 from amt_monitor.pane import Pane
 
 VERSION = 1
@@ -30,7 +30,7 @@ class Dock(QtWidgets.QDockWidget):
     It does not float: docks that do are broken on Wayland. The pane is made when it is first seen.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: PaneKind) -> None:
         # Tabs and menus take a single & for a mark of a key.
         super().__init__(kind.title.replace("&", "&&"))
         self.kind = kind

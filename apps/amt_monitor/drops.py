@@ -4,13 +4,13 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_stream.session.chain import CHAIN
-from amt_stream.session.reading import ROWS_IN
+from amt_stream.sessions.chain import CHAIN
+from amt_stream.sessions.reading import ROWS_IN
 
 SOUND, KEPT = "sound", "kept"
 
 
-def kind_of(path: Path) -> str:
+def dropped_kind(path: Path) -> str:
     """What is meant by a path: SOUND, KEPT (a log, or a file of rows), or "" for neither."""
     if path.is_dir():
         return KEPT if (path / CHAIN).is_file() else ""
@@ -35,13 +35,13 @@ class Drops(QtCore.QObject):
     def eventFilter(self, watched: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
         if isinstance(event, QtGui.QDropEvent):
             found = path_of(event.mimeData())
-            if found is None or not kind_of(found):
+            if found is None or not dropped_kind(found):
                 event.ignore()
             else:
                 event.acceptProposedAction()
                 # A drop is a kind of move, and an entering one too: what comes last is the drop.
                 if event.type() == QtCore.QEvent.Type.Drop:
-                    self.dropped.emit(found, kind_of(found))
+                    self.dropped.emit(found, dropped_kind(found))
             return True
         return super().eventFilter(watched, event)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
-from amt_monitor.top_bar import clock
-from amt_stream.frames import Event
-from amt_stream.plain import plain
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.frames import Event
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -20,12 +20,12 @@ WORDS = {
     "stall": "Sound held up",
     "lost": "Input lost",
     "back": "Input back",
-    "resumed": "Went on",
+    "restored": "Went on",
     "paused": "Paused",
     "continued": "Continued",
-    "cleared": "Readings reset",
-    "restored": "Reset undone",
-    "reset": "Filters reset",
+    "readings_reset": "Readings reset",
+    "reset_undone": "Reset undone",
+    "filters_reset": "Filters reset",
     "calibrated": "Calibrated",
     "clock": "Clock set",
     "overload": "Too slow",
@@ -123,13 +123,13 @@ def line_of(event: Event, zoned: bool = False) -> tuple[str, str, str, str]:
     zoned: with the offset from UTC, where that is not the same for all
     """
     what = WORDS.get(event.kind, event.kind.replace("_", " ").capitalize())
-    if event.row:
-        what += f", {event.row}"
+    if event.microphone:
+        what += f", {event.microphone}"
     note = event.text
     if event.kind == "gap" and event.samples:
         note = f"{event.samples} samples: {note}"
     day = time.strftime("%H:%M:%S %z" if zoned else "%H:%M:%S", time.localtime(event.utc))
-    return clock(event.time_s), day, plain(what), plain(note)
+    return elapsed_text(event.time_s), day, plain(what), plain(note)
 
 
 def _item(line: tuple[str, ...]) -> QtWidgets.QTreeWidgetItem:

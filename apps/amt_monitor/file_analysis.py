@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore
 
-from amt_stream.plain import sentence
-from amt_stream.processes import module_command
-from amt_stream.results import ResultsError, read_results
-from amt_stream.session import SessionError
+from amt_stream.core.processes import module_command
+from amt_stream.core.safe_text import sentence
+from amt_stream.sessions import SessionError
+from amt_stream.sessions.results import ResultsError, read_results
 
 PROGRESS_S = 0.2
 STEP_MS = 100

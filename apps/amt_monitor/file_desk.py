@@ -6,15 +6,15 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.background import Background
-from amt_monitor.drops import KEPT, Drops, kind_of
+from amt_monitor.background import BackgroundTask
+from amt_monitor.drops import KEPT, Drops, dropped_kind
 from amt_monitor.open_dialog import OpenDialog
 from amt_monitor.results_window import OpenedResults, ResultsWindow
 from amt_monitor.settings import Settings
-from amt_stream.plain import plain
-from amt_stream.refusal import Refusal
-from amt_stream.results import Results
-from amt_stream.session import save_session
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions import save_session
+from amt_stream.sessions.results import Results
 
 NOTHING = "nothing was measured yet: start a measurement first"
 KINDS = "Sound, or rows (*.wav *.flac *.ogg *.mp3 *.aif *.aiff *.caf *.csv *.jsonl *.parquet)"
@@ -56,7 +56,7 @@ class FileDesk(QtCore.QObject):
         self._other.refused.connect(tell)
         self._other.opened.connect(self._compare_with)
         self._compared: Results | None = None
-        self._saving = Background(self)
+        self._saving = BackgroundTask(self)
         self._saving.done.connect(self._saved)
         self._saving.refused.connect(tell)
         Drops(over).dropped.connect(lambda path, kind: self.open_path(path))
@@ -77,7 +77,7 @@ class FileDesk(QtCore.QObject):
 
     def open_path(self, path: Path) -> None:
         """A sound is played or analyzed, what was kept is shown."""
-        kind = kind_of(path)
+        kind = dropped_kind(path)
         if not kind:
             self._tell(f"{path} is neither a sound nor a session, or it is gone")
         elif kind == KEPT:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.counted import counted_from, pauses
-from amt_stream.frames import Event, Frames
+from amt_stream.meters.frames import Event, Frames
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 
 class Follower:

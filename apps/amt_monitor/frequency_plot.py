@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Axis, Plot
-from amt_monitor.spectrum_pane import hertz
-from amt_stream.metering.spectrum import HIGHEST_HZ, LOWEST_HZ
+from amt_monitor.plot import Plot, PlotAxis
+from amt_monitor.spectrum_pane import hertz_text
+from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 
 Levels = NDArray[np.floating]
 
@@ -30,10 +30,10 @@ class FrequencyPlot(Plot):
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.cursor_lg: float | None = None
         """Where the cursor is, if there is one."""
-        ticks = [(float(np.log10(f)), hertz(f)) for f in HZ_TICKS]
+        ticks = [(float(np.log10(f)), hertz_text(f)) for f in HZ_TICKS]
         lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
         low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
-        self.set_axes(Axis(low, high, ticks, lines))
+        self.set_axes(PlotAxis(low, high, ticks, lines))
 
     def point(self, lg: float | None) -> None:
         """Put the cursor at a frequency, or away."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.health_words import Told, health_lines
+from amt_monitor.health_words import HealthLine, health_lines
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
@@ -41,13 +41,15 @@ class HealthPane(Pane):
         lines = health_lines(look.engine)
         log = log_in(look.engine)
         words = self._log.words(log)
-        self.show_lines([*lines, Told("Log", words if log is None else f"{words} ({log.path})")])
+        self.show_lines(
+            [*lines, HealthLine("Log", words if log is None else f"{words} ({log.path})")]
+        )
 
     def judge(self, look: "Look") -> None:
         """It needs no calibration."""
         self.mark(look.held, False)
 
-    def show_lines(self, lines: list[Told]) -> None:
+    def show_lines(self, lines: list[HealthLine]) -> None:
         while len(self._labels) < len(lines):
             self._add()
         for place, (what, words) in enumerate(self._labels):

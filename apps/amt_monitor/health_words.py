@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
 
 
-class Told(NamedTuple):
+class HealthLine(NamedTuple):
     """One line. `wrong` where it says that something went wrong."""
 
     what: str
@@ -27,73 +27,77 @@ DEVICE = {
 }
 
 
-def health_lines(engine: "Engine") -> list[Told]:
+def health_lines(engine: "Engine") -> list[HealthLine]:
     """All that there is to tell [any-thread]."""
-    return [Told(one.what, plain(one.words), one.wrong) for one in _lines(engine)]
+    return [HealthLine(one.what, plain(one.words), one.wrong) for one in _lines(engine)]
 
 
-def _lines(engine: "Engine") -> Iterator[Told]:
+def _lines(engine: "Engine") -> Iterator[HealthLine]:
     health, source = engine.health, engine.source
     fs = source.fs
     if health.note:
-        yield Told("Note", health.note, True)
-    yield Told("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
+        yield HealthLine("Note", health.note, True)
+    yield HealthLine("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
     state = health.device_state
-    yield Told("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
-    yield Told("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
+    yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
+    yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
     yield _count("Not a number", health.non_finite, "sample", "that were no number", fs)
     late = health.late_callbacks
-    yield Told("Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0)
+    yield HealthLine(
+        "Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0
+    )
     if health.silent:
-        yield Told("Silence", "only digital silence comes: is the input muted?", True)
-    yield Told("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
-    yield Told(
+        yield HealthLine("Silence", "only digital silence comes: is the input muted?", True)
+    yield HealthLine("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
+    yield HealthLine(
         "Load",
         f"{100 * health.load:.0f} % of one core, at most {100 * health.load_max:.0f} %",
         health.overloaded,
     )
-    yield Told(
+    yield HealthLine(
         "Block time",
         f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
         f"the slowest of a hundred {100 * health.block_share_p99:.0f} %",
     )
-    yield Told("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
+    yield HealthLine("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
     full = health.overruns
     words = f"no room for sound that came, {times(full)}" if full else "all that came had room"
-    yield Told("Room", words, full > 0)
+    yield HealthLine("Room", words, full > 0)
     broken = health.broken_frames
     words = (
         f"no number in {counted(broken, 'frame')} of good sound" if broken else "a number for all"
     )
-    yield Told("Models", words, broken > 0)
+    yield HealthLine("Models", words, broken > 0)
     if source.live:
-        yield Told("Its clock", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
-    yield Told("Computed on", engine.device)
+        yield HealthLine("Its clock", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
+    yield HealthLine("Computed on", engine.device)
     yield from _outputs(engine)
-    for name, row in health.rows.items():
-        wrong = row.lost_samples + row.non_finite + row.broken_frames > 0
-        words = f"{counted(row.lost_samples, 'sample')} lost, {row.clipped} clipped"
-        words += ", no sound just now" if row.missing else ""
-        yield Told(f"Row {name}" if name else "Row", words, wrong or row.missing)
+    for name, one in health.microphones.items():
+        wrong = one.lost_samples + one.non_finite + one.broken_frames > 0
+        words = f"{counted(one.lost_samples, 'sample')} lost, {one.clipped} clipped"
+        words += ", no sound just now" if one.missing else ""
+        yield HealthLine(
+            f"Microphone {name}" if name else "Microphone", words, wrong or one.missing
+        )
 
 
-def _outputs(engine: "Engine") -> Iterator[Told]:
+def _outputs(engine: "Engine") -> Iterator[HealthLine]:
     health = engine.health
     missed, failed = health.sink_missed, health.sink_errors
     words = f"{counted(missed, 'row')} missed, {times(failed)} failed"
-    yield Told("Outputs", words, missed + failed > 0)
+    yield HealthLine("Outputs", words, missed + failed > 0)
     for sink in engine.sinks:
         if note := getattr(sink, "note", ""):
-            yield Told(type(sink).__name__, str(note))
+            yield HealthLine(type(sink).__name__, str(note))
 
 
-def _count(what: str, count: int, one: str, how: str, fs: int) -> Told:
+def _count(what: str, count: int, one: str, how: str, fs: int) -> HealthLine:
     words = f"{counted(count, one)} {how}"
     if count:
         words += f" ({count / fs:.3g} s)"
-    return Told(what, words, count > 0)
+    return HealthLine(what, words, count > 0)
 
 
 def _clock(ppm: float | None, uncertainty: float | None) -> str:

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from amt_monitor.counted import pauses
-from amt_monitor.curve import Between, Curve
-from amt_monitor.lines import Cursor, Markers, Maxima, Maximum, Threshold, Thresholds
+from amt_monitor.curve import Between, CurveLayer
+from amt_monitor.lines import Cursor, CurveMaximum, Markers, Maxima, Threshold, Thresholds
 from amt_monitor.past import CAME, SETTLING, Past, edges_of
 from amt_monitor.plot import Named
 from amt_monitor.pyramid import FACTOR, Cells
 from amt_monitor.shown import Scale, Trace, symbol_of, unit_of
 from amt_monitor.stretches import Stretch, Stretches, stretches
 from amt_monitor.time_plot import TimePlot
-from amt_stream.frames import Event
-from amt_stream.limits import Limit
-from amt_stream.rows import FAULT_WORDS, reading_text
+from amt_stream.meters.frames import Event
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import FAULT_WORDS, reading_text
 
 PER_PIXEL = 1.5
 """Cells, at most."""
@@ -27,7 +27,7 @@ HEAVY = 2
 
 NEAR_S = 1.0
 NO_ROW, PAUSED = "no readings", "not counted"
-RESETS = {"cleared": "reset", "restored": "reset undone"}
+RESETS = {"readings_reset": "reset", "reset_undone": "reset undone"}
 """Kinds of events, and what they are called in the plot."""
 
 
@@ -48,7 +48,7 @@ class HistoryLayers:
         self.notes, self.cursor = Markers(), Cursor()
         self.bands: list[Between] = []
         self.ranges: list[Between] = []
-        self.curves: list[Curve] = []
+        self.curves: list[CurveLayer] = []
         self._level = 0
         self._held_at: int | None = None
         self._drawn: tuple[Any, ...] = ()
@@ -63,7 +63,8 @@ class HistoryLayers:
         self.bands = [Between(trace.role, 0.12) for trace in traces]
         self.ranges = [Between(trace.role, 0.35) for trace in traces]
         self.curves = [
-            Curve(trace.role, trace.dashed, HEAVY if trace.role == "ltl" else 1) for trace in traces
+            CurveLayer(trace.role, trace.dashed, HEAVY if trace.role == "ltl" else 1)
+            for trace in traces
         ]
         lines = (self.thresholds, self.maxima, self.notes, self.cursor)
         self.plot.set_layers([self.marks, *self.bands, *self.ranges, *self.curves, *lines])
@@ -139,7 +140,7 @@ class HistoryLayers:
             if not np.isnan(high).all():
                 at = int(np.nanargmax(high))
                 text = reading_text(trace.name, float(high[at]))
-                maxima.append(Maximum(float(x[at]), float(high[at]), text, trace.role))
+                maxima.append(CurveMaximum(float(x[at]), float(high[at]), text, trace.role))
         self.maxima.set(maxima)
 
     @property

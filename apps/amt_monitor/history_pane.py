@@ -14,8 +14,8 @@ from amt_monitor.pane import Pane
 from amt_monitor.past import Past, middle_of
 from amt_monitor.shown import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.theme import Colors, ThemedLabel
-from amt_monitor.time_plot import TimePlot, clock
-from amt_stream.rows import Rows, reading_text
+from amt_monitor.time_plot import TimePlot, clock_text
+from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -151,7 +151,7 @@ class HistoryPane(Pane):
     def _view(self) -> None:
         self.live.setEnabled(not self.plot.follows)
         span = next((name for name, s in SPANS.items() if s == self.plot.span_s), "")
-        self.span.setPlaceholderText(clock(round(self.plot.span_s, 1)))
+        self.span.setPlaceholderText(clock_text(round(self.plot.span_s, 1)))
         self.span.setCurrentText(span) if span else self.span.setCurrentIndex(-1)
         self.layers.scale.anew()
         self.draw(again=True)
@@ -192,7 +192,7 @@ class HistoryPane(Pane):
 
     def _moment(self, time_s: float) -> str:
         utc = self.past.utc(time_s)
-        text = f"at {clock(round(time_s, 1))}"
+        text = f"at {clock_text(round(time_s, 1))}"
         if not np.isnat(utc):
             local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
             text += f" ({local.toString('HH:mm:ss')})"

@@ -13,9 +13,9 @@ from pyqtgraph.Qt import QtCore, QtGui, QtSvg, QtWidgets
 from amt_monitor.asked_file import asked_file
 from amt_monitor.plot import Plot
 from amt_monitor.theme import LIGHT
-from amt_monitor.time_plot import clock
-from amt_stream.outputs import CsvWriter
-from amt_stream.rows import Rows
+from amt_monitor.time_plot import clock_text
+from amt_stream.meters.rows import Rows
+from amt_stream.sessions.outputs import CsvWriter
 
 Head = Mapping[str, Any]
 """What is told above rows, as data for JSON."""
@@ -36,7 +36,7 @@ def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
     """Do one of COPY_ROWS and COPY_PICTURE, and say what was done."""
     clipboard = QtGui.QGuiApplication.clipboard()
     if name == COPY_PICTURE:
-        clipboard.setImage(image_of(plot, about))
+        clipboard.setImage(_image_of(plot, about))
         return "picture copied"
     found = rows()
     clipboard.setText(csv_of(found, about))
@@ -52,7 +52,7 @@ def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
         data = svg_of(plot, about)
     else:
         buffer = QtCore.QBuffer()
-        image_of(plot, about).save(buffer, "PNG")
+        _image_of(plot, about).save(buffer, "PNG")
         data = bytes(buffer.data())
     draft = path.with_name(f".{path.name}.part")
     draft.write_bytes(data)
@@ -130,7 +130,7 @@ def csv_of(rows: Rows, about: Head) -> str:
     return text.getvalue()
 
 
-def image_of(plot: Plot, about: Head) -> QtGui.QImage:
+def _image_of(plot: Plot, about: Head) -> QtGui.QImage:
     """The plot on white, twice as fine as on the screen, what was measured above it."""
     size = _size(plot, about)
     image = QtGui.QImage(size * FINE, QtGui.QImage.Format.Format_RGB32)
@@ -169,7 +169,7 @@ def lines_of(about: Head) -> list[str]:
         lines.append("; ".join(dict.fromkeys(map(_calibration, each))))
     if seen := about.get("visible"):
         begun = f" since {about['start_utc']}" if about.get("start_utc") else ""
-        lines.append(f"{clock(seen['from_s'])} to {clock(seen['to_s'])}{begun}")
+        lines.append(f"{clock_text(seen['from_s'])} to {clock_text(seen['to_s'])}{begun}")
     return lines
 
 

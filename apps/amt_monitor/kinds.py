@@ -20,12 +20,12 @@ from amt_monitor.reading_pane import pane_of
 from amt_monitor.settings import Settings
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import WaterfallPane
-from amt_stream import catalog
+from amt_stream.meters import catalog
 
 Make = Callable[[], Pane]
 
 
-class Kind(NamedTuple):
+class PaneKind(NamedTuple):
     """A pane that can be shown.
 
     name: of its dock, by which a layout knows it
@@ -51,12 +51,12 @@ SHARES = (5, 5, 4)
 """Of the window's height, by row."""
 
 
-def kinds_of(look: Look, settings: Settings) -> list[Kind]:
+def kinds_of(look: Look, settings: Settings) -> list[PaneKind]:
     """Those that what is measured can fill; settings keep what is chosen in them."""
     return [*_of_models(look), *_of_all(look, settings)]
 
 
-def _of_models(look: Look) -> Iterator[Kind]:
+def _of_models(look: Look) -> Iterator[PaneKind]:
     if look.readings is None:
         return
     for name, model in look.engine.models.items():
@@ -64,7 +64,7 @@ def _of_models(look: Look) -> Iterator[Kind]:
         if entry is None or name not in look.readings.models:
             continue
         make = partial(_reading_pane, entry.name, name, tuple(look.readings.of(name)))
-        yield Kind(entry.name, entry.title, NUMBERS, 4, make)
+        yield PaneKind(entry.name, entry.title, NUMBERS, 4, make)
 
 
 def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
@@ -78,27 +78,27 @@ def _chosen_pane(settings: Settings) -> Pane:
     return ChosenPane(chosen, lambda names: settings.put(numbers=names))
 
 
-def _of_all(look: Look, settings: Settings) -> Iterator[Kind]:
+def _of_all(look: Look, settings: Settings) -> Iterator[PaneKind]:
     # Whoever sets a limit looks for its light first.
     if look.readings is not None and (limits := look.readings.limits):
-        yield Kind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
+        yield PaneKind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
     if look.heard is not None:
-        yield Kind("levels", "Input level", NUMBERS, 2, LevelPane)
+        yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
     if look.readings is not None and not look.readings.rows.gives_cells:
         rows = look.readings.rows
         past = Past(rows.columns, rows.step_ms / 1000)
-        yield Kind("history", "History", HISTORY, 1, partial(HistoryPane, past), always=True)
-        yield Kind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
+        yield PaneKind("history", "History", HISTORY, 1, partial(HistoryPane, past), always=True)
+        yield PaneKind("distribution", "Distribution", None, 1, partial(DistributionPane, past))
     if look.specific_loudness is not None:
-        yield Kind("specific_loudness", "Specific loudness", CURVES, 1, SpectrumPane)
+        yield PaneKind("specific_loudness", "Specific loudness", CURVES, 1, SpectrumPane)
         title = "Specific loudness, last minute"
-        yield Kind("waterfall", title, None, 1, WaterfallPane, always=True)
+        yield PaneKind("waterfall", title, None, 1, WaterfallPane, always=True)
     if ears_in(look) is not None:
-        yield Kind("ears", "Ears and inhibition", None, 1, EarsPane)
+        yield PaneKind("ears", "Ears and inhibition", None, 1, EarsPane)
     if hasattr(look.newest.values, "rms"):
-        yield Kind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
-        yield Kind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)
+        yield PaneKind("strongest", "Strongest modulation", NUMBERS, 4, StrongestPane)
+        yield PaneKind("modulation", "Modulation spectrum", CURVES, 1, MapsPane)
     if look.readings is not None:
-        yield Kind("numbers", "Numbers", None, 3, partial(_chosen_pane, settings))
-    yield Kind("events", "Events", None, 1, EventsPane)
-    yield Kind("health", "Health", None, 1, HealthPane)
+        yield PaneKind("numbers", "Numbers", None, 3, partial(_chosen_pane, settings))
+    yield PaneKind("events", "Events", None, 1, EventsPane)
+    yield PaneKind("health", "Health", None, 1, HealthPane)

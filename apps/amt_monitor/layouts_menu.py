@@ -6,7 +6,7 @@ from functools import partial
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.settings import Settings
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 LONGEST = 60
 """Letters of a name."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from amt_monitor.limit_words import state_of
-from amt_stream.limits import Limit
+from amt_stream.meters.limits import Limit
 
 
 class LimitAlarm:

@@ -5,9 +5,9 @@ from typing import Any
 
 from amt_monitor.captions import caption_of
 from amt_monitor.numbers import number_text
-from amt_stream.limits import STATES, Limit
-from amt_stream.rows import forecast
-from amt_stream.rows.limited import so_far
+from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.rows import forecast
+from amt_stream.meters.rows.limited import so_far
 
 WORDS = {
     "green": "within the limit",
@@ -61,13 +61,13 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
     allowed, until = forecast(limit, values)
     told = []
     if until is not None:
-        told.append(f"as loud as now, the limit is reached in {duration(until)}")
+        told.append(f"as loud as now, the limit is reached in {_duration(until)}")
     if allowed is not None:
         told.append(f"up to {allowed:.1f} dB can go on")
     return f"Forecast: {'; '.join(told)}" if told else ""
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Rounded so that a person can count on it."""
     if seconds < 100:
         return f"{seconds:.0f} s"

@@ -8,8 +8,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, theme
-from amt_stream.limits import Limit
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.limits import Limit
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look

@@ -93,7 +93,7 @@ APART = 4
 """Pixels between the values of maxima and what stands beside them."""
 
 
-class Maximum(NamedTuple):
+class CurveMaximum(NamedTuple):
     """Where a curve is highest."""
 
     x: float
@@ -106,9 +106,9 @@ class Maxima(Layer):
     """Small triangles above what is highest, with its value."""
 
     def __init__(self) -> None:
-        self.maxima: tuple[Maximum, ...] = ()
+        self.maxima: tuple[CurveMaximum, ...] = ()
 
-    def set(self, maxima: Sequence[Maximum]) -> None:
+    def set(self, maxima: Sequence[CurveMaximum]) -> None:
         if tuple(maxima) != self.maxima:
             self.maxima = tuple(maxima)
             self.plot.update(self.plot.inside)

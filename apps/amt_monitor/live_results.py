@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from amt_monitor.look import models_told, sound_told
 from amt_monitor.past import Past
-from amt_stream.results import Results
-from amt_stream.rows import header
-from amt_stream.session.saving import whole_rows
+from amt_stream.meters.rows import header
+from amt_stream.sessions.results import Results
+from amt_stream.sessions.saving import whole_rows
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 
 def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Results | None:

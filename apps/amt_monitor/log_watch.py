@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amt_stream.plain import plain
-from amt_stream.session import SessionLog
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions import SessionLog
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -49,14 +49,14 @@ class LogWatch:
                 self._free = shutil.disk_usage(log.path).free
             except OSError:
                 self._free = 0
-        words = f"log {plain(log.path.name)}\n{in_bytes(self._bytes)}"
+        words = f"log {plain(log.path.name)}\n{_in_bytes(self._bytes)}"
         grown, passed = self._bytes - self._first_bytes, now - self._first_at
         if passed > RATE_S and grown > 0:
             words += f", room for {in_days(self._free / (grown / passed))}"
         return words
 
 
-def in_bytes(count: float) -> str:
+def _in_bytes(count: float) -> str:
     """A size with its unit."""
     for unit in UNITS[:-1]:
         if count < 999.5:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amt_stream.catalog import entry_of
-from amt_stream.contract import takes_pascal
-from amt_stream.rows import fault_words, header
+from amt_stream.dsp.contract import takes_pascal
+from amt_stream.meters.catalog import entry_of
+from amt_stream.meters.rows import fault_words, header
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
-    from amt_stream.frames import Event
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.meters.frames import Event
+    from amt_stream.sessions.outputs import FollowedReadings
 
 RECENT_S = 1.0
 """For so long a fault is told beside the numbers."""

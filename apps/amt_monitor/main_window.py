@@ -20,7 +20,7 @@ from amt_monitor.limit_words import forecast_words, state_of, state_words, value
 from amt_monitor.live_results import results_of
 from amt_monitor.log_watch import LogWatch, log_in
 from amt_monitor.look import Look
-from amt_monitor.measurement import MakeEngine, Measurement, Wanted
+from amt_monitor.measurement import MakeEngine, MeasurementControl, Wanted
 from amt_monitor.message_line import MessageLine
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
@@ -29,17 +29,17 @@ from amt_monitor.settings import Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.status import status_text, title_text
 from amt_monitor.theme import CHOICES, NAMES, theme
-from amt_monitor.top_bar import TopBar, clock, plain_label
+from amt_monitor.top_bar import TopBar, elapsed_text, plain_label
 from amt_monitor.tray import Tray
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
-from amt_stream.calibration import in_words, reminder_of
-from amt_stream.compiling import compiling
-from amt_stream.contract import takes_pascal
-from amt_stream.plain import plain
+from amt_stream.core.compiling import compiling
+from amt_stream.core.safe_text import plain
+from amt_stream.dsp.contract import takes_pascal
+from amt_stream.meters.calibration import calibration_words, reminder_of
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Event, Frames
-    from amt_stream.results import Results
+    from amt_stream.sessions.results import Results
 
 CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
 LOST, FAILED = 3, 1
@@ -52,7 +52,7 @@ TOO_SLOW = "; measure with fewer models, or close other programs"
 ROOMY = 700
 """Pixels from which on a window has room for a message and for the first steps."""
 
-BUTTONS = ("pause", "stop", "clear", "mark", "log", "freeze")
+BUTTONS = ("pause", "stop", "reset_readings", "mark", "log", "freeze")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.resize(min(1280, room.width()), min(800, room.height()))
         self.settings = settings or Settings()
         self.area = PaneArea(self, self.settings)
-        self.measurement = Measurement(make_engine)
+        self.measurement = MeasurementControl(make_engine)
         self._log_watch = LogWatch()
         self.frozen = False
         self._frozen_of = 0
@@ -97,7 +97,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._look: Look | None = None
         self._drawn: Frames | None = None
         self._told = ""
-        self._cleared: Event | None = None
+        self._reset: Event | None = None
         self._sure = False
         self._alarm, self._alarm_of = LimitAlarm(QtWidgets.QApplication.beep), 0
         self._tray = Tray(self)
@@ -150,7 +150,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.controls.told.connect(self._tell)
         self.device.chosen.connect(self.controls.change_input)
         self.message, self.status = MessageLine(), plain_label("status")
-        self.message.undo.clicked.connect(lambda _: self.controls.undo_clear())
+        self.message.undo.clicked.connect(lambda _: self.controls.undo_reset())
         head = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(head)
         column.setContentsMargins(0, 0, 0, 0)
@@ -460,15 +460,15 @@ class MainWindow(QtWidgets.QMainWindow):
             note += TOO_SLOW
         if measurement.error:
             note = f"\N{WARNING SIGN} {measurement.error}"
-        undone = UNDONE if measurement.can_undo_clear else ""
-        if engine is not None and (cleared := _last_cleared(engine)) is not self._cleared:
-            self._cleared = cleared
+        undone = UNDONE if measurement.can_undo_reset else ""
+        if engine is not None and (reset := _last_reset(engine)) is not self._reset:
+            self._reset = reset
             self.message.say_again(UNDONE)
         self.message.say((note, self._told, self.settings.trouble), undone)
         self.first_start.give_way(bool(self.message.text) and self.height() < ROOMY)
         self._show_wall()
         self._follow_limits()
-        self.bar.elapsed.setText(clock(measurement.measured_s))
+        self.bar.elapsed.setText(elapsed_text(measurement.measured_s))
         if engine is None:
             self.status.setText(measurement.state)
             starting = "\n".join(filter(None, (STARTING, compiling.note)))
@@ -495,7 +495,7 @@ class MainWindow(QtWidgets.QMainWindow):
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
         self.bar.calibrated.setText(calibrated if pascal and known else "")
-        about = ". ".join(filter(None, (in_words(engine.calibration), reminder)))
+        about = ". ".join(filter(None, (calibration_words(engine.calibration), reminder)))
         for label in (self.bar.calibration, self.bar.calibrated):
             label.setToolTip(plain(about))
 
@@ -511,9 +511,9 @@ class MainWindow(QtWidgets.QMainWindow):
         for name in ("stop", "anew"):
             actions[name].setEnabled(not busy)
         self.device.setEnabled(not busy)
-        for name in ("clear", "reset", "mark"):
+        for name in ("reset_readings", "reset_filters", "mark"):
             actions[name].setEnabled(measuring)
-        actions["undo_clear"].setEnabled(measurement.can_undo_clear)
+        actions["undo_reset"].setEnabled(measurement.can_undo_reset)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         if not self._sure:
@@ -550,5 +550,5 @@ class MainWindow(QtWidgets.QMainWindow):
         return LOST if lost else FAILED
 
 
-def _last_cleared(engine: "Engine") -> "Event | None":
-    return next((one for one in reversed(engine.events) if one.kind == "cleared"), None)
+def _last_reset(engine: "Engine") -> "Event | None":
+    return next((one for one in reversed(engine.events) if one.kind == "readings_reset"), None)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_monitor.log_watch import log_in
-from amt_stream.outputs import FollowedReadings
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -53,7 +53,7 @@ class Wanted:
 MakeEngine = Callable[[Wanted], "Engine"]
 
 
-class Measurement:
+class MeasurementControl:
     """At most one engine that measures, made new whenever one begins or goes on [main-thread].
 
     Making and warming a model takes seconds; so it is done, like stopping, in one thread of its
@@ -116,10 +116,10 @@ class Measurement:
         return readings.standing is not None and (engine.source.live or engine.source.seekable)
 
     @property
-    def can_undo_clear(self) -> bool:
+    def can_undo_reset(self) -> bool:
         """Whether readings were reset so short a time ago that it can be undone."""
         engine = self.engine
-        return self.measuring and engine is not None and engine.can_undo_clear()
+        return self.measuring and engine is not None and engine.can_undo_reset()
 
     def begin(self, wanted: Wanted) -> None:
         """Measure anew; an engine that is measuring stops first.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import colors_of, theme
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 MARK = 4
 """Pixels of the stripe at the left, by which a line is seen as a message."""

@@ -7,12 +7,12 @@ from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.bar import Bar, BarScale
 from amt_monitor.cell import Cell
-from amt_monitor.numbers import signed
+from amt_monitor.numbers import signed_text
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import tint
-from amt_stream.catalog import Entry
-from amt_stream.metering import EBU_9, EBU_18
-from amt_stream.rows import band_texts
+from amt_stream.meters.accumulators import EBU_9, EBU_18
+from amt_stream.meters.catalog import Entry
+from amt_stream.meters.rows import band_texts
 
 TARGET_LUFS = -23.0
 """What is 0 LU (EBU R 128)."""
@@ -34,7 +34,7 @@ PEAK_SCALE = BarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
 
 def lu_text(level_lufs: float) -> str:
     """A loudness relative to the target, with its sign."""
-    return signed(level_lufs - TARGET_LUFS)
+    return signed_text(level_lufs - TARGET_LUFS)
 
 
 class LoudnessPane(ReadingPane):

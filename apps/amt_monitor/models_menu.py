@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.measurement import has_ended
-from amt_stream import catalog
-from amt_stream.engine.course import EngineEnded
-from amt_stream.events import tables_of_files
+from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters import catalog
+from amt_stream.sessions.events import tables_of_files
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

@@ -7,8 +7,8 @@ from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.picture import Frame, Picture
-from amt_monitor.plot import Axis, Plot
-from amt_stream.rows import RANGE_DB, hz_text
+from amt_monitor.plot import Plot, PlotAxis
+from amt_stream.meters.rows import RANGE_DB, hz_text
 
 HZ_TICKS = (100, 200, 500, 1000, 2000, 5000, 10000)
 SCALE_TICKS = range(-int(RANGE_DB), 1, 10)
@@ -39,8 +39,8 @@ class ModulationPane(Pane):
         rows = [(m + 0.5, hz_text(f) if f else "mean") for m, f in enumerate(mfc)]
         along = list(zip(places, map(str, named), strict=True))
         self.plot.set_axes(
-            Axis(0, len(fc), along, (), "center of the auditory band, Hz"),
-            Axis(0, len(mfc), rows, (), "modulation frequency, Hz"),
+            PlotAxis(0, len(fc), along, (), "center of the auditory band, Hz"),
+            PlotAxis(0, len(mfc), rows, (), "modulation frequency, Hz"),
         )
         self.image.set_extent(0, 0, len(fc), len(mfc))
 
@@ -60,8 +60,8 @@ class ColorScale(QtWidgets.QWidget):
         self.setObjectName("color_scale")
         self.plot = Plot("color_scale_plot")
         ticks = [(float(db), str(db)) for db in SCALE_TICKS]
-        beside = Axis(-RANGE_DB, 0.0, ticks, (), "dB relative to the strongest")
-        self.plot.set_axes(Axis(0, 1), beside)
+        beside = PlotAxis(-RANGE_DB, 0.0, ticks, (), "dB relative to the strongest")
+        self.plot.set_axes(PlotAxis(0, 1), beside)
         scale = Picture(-RANGE_DB, 0.0)
         self.plot.add(scale)
         scale.set_extent(0, -RANGE_DB, 1, 0)

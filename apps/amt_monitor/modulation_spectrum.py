@@ -16,7 +16,7 @@ from amt_monitor.modulation_pane import ColorScale, ModulationPane
 from amt_monitor.numbers import NONE
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
-from amt_stream.rows import EARS, Strongest, below_db, strongest
+from amt_stream.meters.rows import EARS, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look

@@ -9,22 +9,22 @@ from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bands_pane import LINES, LOWEST_PLOT
 from amt_monitor.cell import Cell
-from amt_monitor.curve import Curve
+from amt_monitor.curve import CurveLayer
 from amt_monitor.follower import Follower
 from amt_monitor.frequency_plot import Columns, FrequencyPlot
-from amt_monitor.held import Held
-from amt_monitor.lines import Markers, Maxima, Maximum
+from amt_monitor.lines import CurveMaximum, Markers, Maxima
 from amt_monitor.numbers import number_text
-from amt_monitor.plot import Axis, Named
+from amt_monitor.peak_hold import PeakHold
+from amt_monitor.plot import Named, PlotAxis
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import Colors, Role, ThemedLabel
-from amt_stream.catalog import Entry
-from amt_stream.metering.spectrum import strongest_line
+from amt_stream.meters.accumulators.spectrum import strongest_line
+from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 Levels = NDArray[np.floating]
 
@@ -55,13 +55,13 @@ class NarrowBandPane(ReadingPane):
         self.plot.setAccessibleName("narrow-band spectrum")
         self.plot.setAccessibleDescription("Left and Right move the cursor")
         self.plot.pointed.connect(self.read_off)
-        self.greatest = [Curve("second"), Curve("second", dashed=True)]
-        self.curves = [Curve("left"), Curve("right", dashed=True)]
+        self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
+        self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.strongest, self.cursor = Maxima(), Markers("ink")
         for layer in (*self.greatest, *self.curves, self.strongest, self.cursor):
             self.plot.add(layer)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
-        self._held, self._follower, self._columns = Held(), Follower(), Columns()
+        self._held, self._follower, self._columns = PeakHold(), Follower(), Columns()
         self._time_s = self._quiet_since_s = -np.inf
         self._top = 0.0
         self._set_top(80.0)
@@ -121,7 +121,7 @@ class NarrowBandPane(ReadingPane):
             return
         text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
         role: Role = SIDES[channel] if len(self._now) > 1 else "ink"
-        self.strongest.set([Maximum(float(np.log10(hz)), level, text, role)])
+        self.strongest.set([CurveMaximum(float(np.log10(hz)), level, text, role)])
 
     def read_off(self) -> None:
         """Write the levels at the cursor."""
@@ -156,7 +156,7 @@ class NarrowBandPane(ReadingPane):
         if np.isfinite(self._time_s):
             self.show_spectrum(self._time_s, self._now, self._bin_hz)
 
-    def _draw(self, curves: list[Curve], level_db: Levels) -> None:
+    def _draw(self, curves: list[CurveLayer], level_db: Levels) -> None:
         for curve, level in zip(curves, level_db, strict=False):
             curve.set(self._columns.x, self._columns.highest(level))
         for curve in curves[len(level_db) :]:
@@ -184,7 +184,7 @@ class NarrowBandPane(ReadingPane):
         if top != self._top:
             self._top = top
             steps = np.arange(top - SPAN_DB, top + 1, STEP_DB).tolist()
-            self.plot.set_axes(y=Axis(steps[0], top, [(v, f"{v:g}") for v in steps]))
+            self.plot.set_axes(y=PlotAxis(steps[0], top, [(v, f"{v:g}") for v in steps]))
 
 
 def _sides(colors: Colors) -> str:

@@ -35,7 +35,7 @@ class Box(NamedTuple):
     beside: int
 
 
-class Plan(NamedTuple):
+class GridPlan(NamedTuple):
     """Where the groups stand, and the places that are left for a table."""
 
     extent: Extent
@@ -174,9 +174,9 @@ class NumberGrid(QtWidgets.QWidget):
         plan = self._plan(way, size, room.width)
         return Form(plan.extent, plan.boxes, QtCore.QRect(), 0, 0, TABLE[0], way.short)
 
-    def _plan(self, way: Way, size: int, width: int) -> Plan:
+    def _plan(self, way: Way, size: int, width: int) -> GridPlan:
         if not self.groups:
-            return Plan(Extent(0, 0), [], [(0, 0)])
+            return GridPlan(Extent(0, 0), [], [(0, 0)])
         half = _beside_size(size)
         ruling = self._of(0, size, half)
         first = Box(0, 0, size, half)
@@ -186,13 +186,15 @@ class NumberGrid(QtWidgets.QWidget):
             boxes = [first, *(box._replace(x=box.x + left) for box in others)]
             extent = Extent(left + inner.width, max(ruling.height, inner.height))
             below = [(0, extent.height), (left, inner.height)]
-            return Plan(extent, boxes, [(x, y + _line_gap(half)) for x, y in below])
+            return GridPlan(extent, boxes, [(x, y + _line_gap(half)) for x, y in below])
         top = ruling.height + _line_gap(size)
         inner, others = self._others(half, way.across, width)
         boxes = [first, *(box._replace(y=box.y + top) for box in others)]
         high = top + inner.height if others else ruling.height
         extent = Extent(max(ruling.width, inner.width), high)
-        return Plan(extent, boxes, [(0, high + _line_gap(half)), (extent.width + _gap(size), 0)])
+        return GridPlan(
+            extent, boxes, [(0, high + _line_gap(half)), (extent.width + _gap(size), 0)]
+        )
 
     def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[Box]]:
         """Those that do not rule, `across` in a line, spread over a width."""

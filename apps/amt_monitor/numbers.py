@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from amt_stream.rows import HIGHEST_PHON
+from amt_stream.meters.rows import HIGHEST_PHON
 
 NONE = "---"
 """What is written where there is no reading."""
@@ -26,7 +26,7 @@ def table_phon(phon: float) -> str:
     return f">{HIGHEST_PHON:.0f}" if phon >= HIGHEST_PHON else tenths(phon)
 
 
-def signed(level_lu: float) -> str:
+def signed_text(level_lu: float) -> str:
     """A loudness relative to the target, with its sign."""
     return f"{round(level_lu, 1) + 0.0:+.1f}"
 
@@ -47,7 +47,7 @@ def frequency(hz: float) -> str:
 BY_UNIT: dict[str, Callable[[float], str]] = {
     "sone": sone_text,
     "phon": table_phon,
-    "lu": signed,
+    "lu": signed_text,
     "acum": hundredths,
     "s": whole,
     "hz": frequency,
@@ -55,7 +55,7 @@ BY_UNIT: dict[str, Callable[[float], str]] = {
 
 
 @cache
-def writer_of(name: str) -> Callable[[float], str]:
+def _writer_of(name: str) -> Callable[[float], str]:
     """How a reading of that name is written: tenths where its unit asks for nothing else."""
     if name == "lra_lu" or (name.startswith("zwicker") and name.endswith("phon")):
         return tenths
@@ -66,4 +66,4 @@ def number_text(name: str, value: float | None) -> str:
     """A reading, or that there is none."""
     if value is None or not math.isfinite(value):
         return NONE
-    return writer_of(name)(value)
+    return _writer_of(name)(value)

@@ -9,8 +9,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.buttons import Buttons
 from amt_monitor.file_analysis import FileAnalysis
 from amt_monitor.theme import tint
-from amt_stream.plain import plain
-from amt_stream.results import Results
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions.results import Results
 
 ABOUT = (
     "Play it: it is heard by the meter as by a microphone, in its own time. Analyze it: the whole "

@@ -11,8 +11,8 @@ from amt_monitor.theme import colors_of, hatching, tint
 if TYPE_CHECKING:
     from amt_monitor.look import Look
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
-    from amt_stream.rows import Rows
+    from amt_stream.meters.rows import Rows
+    from amt_stream.sessions.outputs import FollowedReadings
 
 
 LEAST_ENDS = 4

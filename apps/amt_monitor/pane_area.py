@@ -13,8 +13,8 @@ from amt_monitor.settings import Settings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
-    from amt_stream.rows import Rows
+    from amt_stream.meters.rows import Rows
+    from amt_stream.sessions.outputs import FollowedReadings
 
 LAYOUTS = "layouts"
 """Under which settings keep them, by the names of the panes."""

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.pyramid import Cells, Pyramid
-from amt_stream.rows import Rows
+from amt_stream.meters.rows import Rows
 
 if TYPE_CHECKING:
-    from amt_stream.rows import Column
+    from amt_stream.meters.rows import Column
 
 ROWS, WHOLE = 288_000, 864_000
 """Eight hours of rows each 100 ms are kept as they are, a day of them summed up."""

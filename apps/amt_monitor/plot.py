@@ -18,7 +18,7 @@ FINE = 1 / 16
 """Of a pixel: how exactly points are placed in a picture that is kept."""
 
 
-class Axis(NamedTuple):
+class PlotAxis(NamedTuple):
     """From `low` to `high`, with texts at some values and lines across at others.
 
     lines: by default where the texts are
@@ -73,7 +73,7 @@ class Plot(QtWidgets.QWidget):
         super().__init__()
         self.setObjectName(name)
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.x, self.y = Axis(), Axis()
+        self.x, self.y = PlotAxis(), PlotAxis()
         self.top: Ticks = ()
         self.unit_text = ""
         self.inside = QtCore.QRect()
@@ -102,7 +102,9 @@ class Plot(QtWidgets.QWidget):
             self.add(layer)
         self._renew()
 
-    def set_axes(self, x: Axis | None = None, y: Axis | None = None, top: Ticks = ()) -> None:
+    def set_axes(
+        self, x: PlotAxis | None = None, y: PlotAxis | None = None, top: Ticks = ()
+    ) -> None:
         """Show other ranges; None leaves one as it is."""
         axes = x or self.x, y or self.y, top or self.top
         if axes != (self.x, self.y, self.top):
@@ -287,7 +289,7 @@ class Plot(QtWidgets.QWidget):
         painter.setPen(self.pen("ink"))
         painter.drawText(area.adjusted(UNIT_LEFT, 2, 0, 0), align.AlignLeft, self.unit_text)
 
-    def _places(self, axis: Axis, values: Sequence[float]) -> NDArray[np.float64]:
+    def _places(self, axis: PlotAxis, values: Sequence[float]) -> NDArray[np.float64]:
         if axis is self.x:
             return self.points(values, np.zeros(len(values)))
         return self.points(np.zeros(len(values)), values)

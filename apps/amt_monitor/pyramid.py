@@ -29,7 +29,7 @@ class Cells(NamedTuple):
     marks: NDArray[np.uint16]
 
 
-class _Level:
+class _CellRing:
     """Cells around a ring: cell k is in place k modulo their number."""
 
     def __init__(self, columns: int, size: int, finest: bool) -> None:
@@ -71,7 +71,7 @@ class Pyramid:
         sizes = [rows, *(-(-whole // FACTOR**level) for level in range(1, LEVELS))]
         self._new: list[NDArray[np.int64]] = []
         self._waiting, self._at_most = 0, min(AT_MOST, rows // 2)
-        self._levels = [_Level(columns, size, level == 0) for level, size in enumerate(sizes)]
+        self._levels = [_CellRing(columns, size, level == 0) for level, size in enumerate(sizes)]
 
     @property
     def newest(self) -> int:
@@ -154,7 +154,7 @@ class Pyramid:
         return LEVELS - 1
 
 
-def _sum_up(below: _Level, above: _Level, cells: NDArray[np.int64]) -> None:
+def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64]) -> None:
     """Make some cells of a level, in their order, from those below them."""
     above.advance(int(cells[-1]))
     cells = cells[cells > above.newest - above.size]

@@ -9,7 +9,7 @@ from amt_monitor.big_number import BigNumber
 from amt_monitor.cell import Cell
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
-from amt_monitor.top_bar import clock
+from amt_monitor.top_bar import elapsed_text
 
 WIDEST_BAND = "± 100 %"
 BAND = "as far as the uncertainty of the level goes, k = 2"
@@ -50,7 +50,7 @@ class ReadingGrid(NumberGrid):
 
     def show_elapsed(self, measured_s: float) -> None:
         """Write beside what is made of all that was counted how long that is."""
-        time = clock(measured_s)
+        time = elapsed_text(measured_s)
         for _, number in self._large:
             if number.caption.counted and number.captioned:
                 number.show_note(time, COUNTED)

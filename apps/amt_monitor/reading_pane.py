@@ -10,12 +10,12 @@ from amt_monitor.cell import Cell
 from amt_monitor.pane import Elided, Pane
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.theme import Role, tint
-from amt_stream import catalog
-from amt_stream.catalog import Entry
+from amt_stream.meters import catalog
+from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
-    from amt_stream.plugin import MakesPane
+    from amt_stream.meters.plugin import MakesPane
 
 BOUNDS = ("_low_", "_high_")
 """In names of readings that are shown as what a number may be off."""

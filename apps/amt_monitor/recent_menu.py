@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.drops import KEPT, kind_of
+from amt_monitor.drops import KEPT, dropped_kind
 from amt_monitor.settings import Settings
-from amt_stream.plain import plain
+from amt_stream.core.safe_text import plain
 
 
 class RecentMenu(QtWidgets.QMenu):
@@ -33,6 +33,6 @@ class RecentMenu(QtWidgets.QMenu):
             shown = f"&{number % 10} {plain(path.name)}   ({plain(path.parent)})"
             action = self.addAction(shown, partial(self.chosen.emit, path))
             action.setData(path)
-            action.setEnabled(kind_of(path) == KEPT)
+            action.setEnabled(dropped_kind(path) == KEPT)
         if not paths:
             self.addAction("none yet").setEnabled(False)

@@ -7,16 +7,16 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.asked_file import asked_file
-from amt_monitor.background import Background
+from amt_monitor.background import BackgroundTask
 from amt_monitor.buttons import Buttons
 from amt_monitor.report_pdf import pdf_of
 from amt_monitor.theme import tint
-from amt_stream.files import whole_text_file
-from amt_stream.plain import plain, sentence
-from amt_stream.report import About, report_page
-from amt_stream.report.content import integrity
-from amt_stream.results import Results
-from amt_stream.session.files import drafted
+from amt_stream.core.files import whole_text_file
+from amt_stream.core.safe_text import plain, sentence
+from amt_stream.sessions.files import drafted
+from amt_stream.sessions.report import About, report_page
+from amt_stream.sessions.report.content import integrity
+from amt_stream.sessions.results import Results
 
 FIELDS = {
     "title": ("&Title", "Sound measurement"),
@@ -47,7 +47,7 @@ class ReportDialog(QtWidgets.QDialog):
         self.setObjectName("report_dialog")
         self.setWindowTitle(f"Report of {plain(results.name)}")
         self.setMinimumWidth(460)
-        self._background = Background(self)
+        self._background = BackgroundTask(self)
         self._background.done.connect(self._done)
         self._background.refused.connect(self._refused)
         known = known or {}

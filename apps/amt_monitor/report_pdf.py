@@ -37,7 +37,7 @@ _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 
 def pdf_of(page: str) -> bytes:
-    """The page that `amt_stream.report.report_page` gives, as one page of PDF in A4.
+    """The page that `amt_stream.sessions.report.report_page` gives, as one page of PDF in A4.
 
     Text that is more than one page is made smaller. Without an application one is made, for which
     no screen is needed where QT_QPA_PLATFORM is "offscreen".

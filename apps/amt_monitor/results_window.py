@@ -7,15 +7,16 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.background import Background
+from amt_monitor.background import BackgroundTask
 from amt_monitor.buttons import Buttons
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.pane import Badge
 from amt_monitor.past import Past
 from amt_monitor.theme import tint
-from amt_stream.limits import limit_of
-from amt_stream.plain import plain
-from amt_stream.report.content import (
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.limits import limit_of
+from amt_stream.meters.rows import Column
+from amt_stream.sessions.report.content import (
     MOST_READINGS,
     calibration,
     device,
@@ -25,10 +26,9 @@ from amt_stream.report.content import (
     readings,
     when,
 )
-from amt_stream.report.curves import is_followed
-from amt_stream.report.times import Clock
-from amt_stream.results import Results, read_results
-from amt_stream.rows import Column
+from amt_stream.sessions.report.curves import is_followed
+from amt_stream.sessions.report.times import Clock
+from amt_stream.sessions.results import Results, read_results
 
 ALL_READINGS = 20 * MOST_READINGS
 
@@ -193,7 +193,7 @@ class OpenedResults(QtCore.QObject):
 
     def __init__(self, parent: QtCore.QObject) -> None:
         super().__init__(parent)
-        self._background = Background(self)
+        self._background = BackgroundTask(self)
         self._background.refused.connect(self.refused)
         self._background.done.connect(lambda found: self.opened.emit(*found))
 

@@ -31,7 +31,7 @@ def run_window(
 
     make_engine: `make_engine(wanted)` gives a new engine, not yet started, for a `Wanted`: an
         input, a file, or what the program was started with; one that goes on has the sink
-        `wanted.past` and resumes from where that stands
+        `wanted.past` and goes on from its snapshot
     make_log: `make_log(engine, folder)` gives a log of it; without, the window offers none
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from amt_stream.files import NotThatFile, small_text, whole_text_file, why
+from amt_stream.core.files import NotThatFile, small_text, whole_text_file, why
 
 VERSION = 1
 RECENT = 10

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.captions import caption_of
-from amt_monitor.plot import Axis
+from amt_monitor.plot import PlotAxis
 from amt_monitor.theme import Role
 
 if TYPE_CHECKING:
-    from amt_stream.rows import Column
+    from amt_stream.meters.rows import Column
 
 MOST = 4
 """Curves beside each other: there are no more colors that are told apart."""
@@ -98,7 +98,7 @@ class Scale:
         """As small as what is shown next."""
         self._low, self._high = math.inf, -math.inf
 
-    def axis(self, values: NDArray[np.float64]) -> Axis:
+    def axis(self, values: NDArray[np.float64]) -> PlotAxis:
         """For values of which some may be NaN."""
         known = values[np.isfinite(values)]
         if len(known):
@@ -111,7 +111,7 @@ class Scale:
             low = max(low, 0.0) if self.unit == "phon" else low
         else:
             low, high = 0.0, top_of(high)
-        return Axis(low, high, ticks_of(low, high))
+        return PlotAxis(low, high, ticks_of(low, high))
 
 
 def top_of(high: float) -> float:

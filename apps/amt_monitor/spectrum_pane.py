@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.curve import Between, Curve
+from amt_monitor.curve import Between, CurveLayer
 from amt_monitor.follower import Follower
-from amt_monitor.held import Held
 from amt_monitor.look import specific_in
 from amt_monitor.pane import Pane
-from amt_monitor.plot import Axis, Named, Plot
+from amt_monitor.peak_hold import PeakHold
+from amt_monitor.plot import Named, Plot, PlotAxis
 from amt_monitor.theme import Colors, ThemedLabel
-from amt_stream.scales import hz_to_erb_number
+from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
 CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
@@ -45,16 +45,18 @@ class SpectrumPane(Pane):
         )
         self.head.insertWidget(2, ThemedLabel(_ears))
         self.plot = Plot("specific_loudness_plot")
-        cams = Axis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
-        self.plot.set_axes(cams, top=[(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS])
-        self.curves = [Curve("left"), Curve("right", dashed=True)]
+        cams = PlotAxis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
+        self.plot.set_axes(
+            cams, top=[(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
+        )
+        self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.filled = [Between("left", 0.18), Between("right", 0.18)]
-        self.greatest = [Curve("second"), Curve("second", dashed=True)]
+        self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
         for layer in (*self.filled, *self.greatest, *self.curves):
             self.plot.add(layer)
         self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
         self.plot.setAccessibleName("specific loudness of both ears")
-        self._held, self._follower = Held(), Follower()
+        self._held, self._follower = PeakHold(), Follower()
         self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
         self.most = self._switch("most", "Max", "The greatest since readings were reset")
@@ -92,7 +94,7 @@ class SpectrumPane(Pane):
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
             return
-        if new := self._follower.new(engine, newest.model, newest.row):
+        if new := self._follower.new(engine, newest.model, newest.microphone):
             curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
             counts = self._follower.counts(new, readings)
             self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
@@ -131,7 +133,7 @@ class SpectrumPane(Pane):
         if top != self._top:
             self._top, self._quiet_frames = top, 0
             steps = np.linspace(0.0, top, 6).tolist()
-            self.plot.set_axes(y=Axis(0.0, top, [(v, f"{v:g}") for v in steps]))
+            self.plot.set_axes(y=PlotAxis(0.0, top, [(v, f"{v:g}") for v in steps]))
 
 
 def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:
@@ -147,6 +149,6 @@ def _ears(colors: Colors) -> str:
     )
 
 
-def hertz(f: int) -> str:
+def hertz_text(f: int) -> str:
     """A frequency as an axis has it."""
     return f"{f // 1000}k" if f >= 1000 else str(f)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from amt_monitor.top_bar import clock
-from amt_stream.events import keeper_in
-from amt_stream.plain import plain
-from amt_stream.rows import reading_text
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.rows import reading_text
+from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -27,7 +27,7 @@ def status_text(engine: "Engine", state: str, measured_s: float) -> str:
     words = (
         f"{source.name}, {source.fs} Hz",
         state,
-        *([clock(measured_s)] if measured_s else []),
+        *([elapsed_text(measured_s)] if measured_s else []),
         f"load {100 * engine.health.load:.0f} %",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),

@@ -5,7 +5,7 @@ from functools import partial
 
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Axis, Plot, Ticks
+from amt_monitor.plot import Plot, PlotAxis, Ticks
 
 SHORTEST_S, LONGEST_S = 2.0, 86400.0
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
@@ -61,21 +61,23 @@ class TimePlot(Plot):
             self._end_s, self.span_s = end_s, span
             self.viewed.emit()
 
-    def set_time(self, reference_s: float, y: Axis) -> None:
+    def set_time(self, reference_s: float, y: PlotAxis) -> None:
         """Draw the axes; `reference_s` is the end of the newest that is shown, where followed."""
         if self.follows:
             self.reference_s = reference_s
-            self.set_axes(Axis(-self.span_s, 0.0, self._ticks(-self.span_s, 0.0)), y)
+            self.set_axes(PlotAxis(-self.span_s, 0.0, self._ticks(-self.span_s, 0.0)), y)
         else:
             self.reference_s = 0.0
-            self.set_axes(Axis(self.from_s, self.end_s, self._ticks(self.from_s, self.end_s)), y)
+            self.set_axes(
+                PlotAxis(self.from_s, self.end_s, self._ticks(self.from_s, self.end_s)), y
+            )
 
     def _ticks(self, low: float, high: float) -> Ticks:
-        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(clock(self.end_s))
+        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(clock_text(self.end_s))
         most = max(2, min(12, int(max(1, self.inside.width()) / wide)))
         step = next((s for s in STEPS_S if (high - low) / s <= most), STEPS_S[-1])
         numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-        tell = partial(ago, step_s=step) if self.follows else clock
+        tell = partial(ago, step_s=step) if self.follows else clock_text
         return tuple((k * step, tell(k * step)) for k in numbers)
 
     def point(self, time_s: float | None) -> None:
@@ -150,7 +152,7 @@ def ago(seconds: float, step_s: float = 1.0) -> str:
     return f"{seconds / length:g} {unit}"
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """A time since the beginning: "1:02:03"; tenths where there are some."""
     whole = math.floor(seconds + 1e-6)
     tenths = round(10 * (seconds - whole))

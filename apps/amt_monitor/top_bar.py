@@ -78,7 +78,7 @@ def plain_label(name: str) -> QtWidgets.QLabel:
     return label
 
 
-def clock(seconds: float) -> str:
+def elapsed_text(seconds: float) -> str:
     """Hours, minutes and seconds, as 00:12:34."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

@@ -22,8 +22,8 @@ from amt_monitor.theme import (
     theme,
     tint,
 )
-from amt_monitor.top_bar import clock
-from amt_stream.plain import plain
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
@@ -117,7 +117,7 @@ class WallView(QtWidgets.QWidget):
         self.numbers = {}
         for name in names:
             caption = caption_of(name)
-            spare = clock(0) if caption.counted else ""
+            spare = elapsed_text(0) if caption.counted else ""
             self.numbers[name] = BigNumber(f"wall_{name}", caption, spare=spare)
         below, ignored = max(1, len(names) - 1), QtWidgets.QSizePolicy.Policy.Ignored
         for place, number in enumerate(self.numbers.values()):
@@ -145,7 +145,7 @@ class WallView(QtWidgets.QWidget):
             doubt = doubts[name]
             number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:
-                number.show_note(clock(look.measured_s), "the time that it covers")
+                number.show_note(elapsed_text(look.measured_s), "the time that it covers")
         self._show_limit(look)
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))

@@ -8,16 +8,16 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.follower import Follower
 from amt_monitor.look import specific_in
 from amt_monitor.pane import Pane
-from amt_monitor.plot import Axis, Plot
-from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz
+from amt_monitor.plot import Plot, PlotAxis
+from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz_text
 from amt_monitor.time_plot import ago
 from amt_monitor.waterfall import Waterfall
-from amt_stream.scales import hz_to_erb_number
+from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
     from amt_monitor.look import Look
     from amt_stream.engine import Engine
-    from amt_stream.outputs import FollowedReadings
+    from amt_stream.sessions.outputs import FollowedReadings
 
 CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
 DECADES = 2
@@ -37,8 +37,8 @@ class WaterfallPane(Pane):
         self.plot.setAccessibleName("specific loudness of the last minute as colors")
         span = COLUMNS * COLUMN_S
         times = [(float(t), ago(float(t))) for t in range(-round(span), 1, 10)]
-        cams = [(float(hz_to_erb_number(f)), hertz(f)) for f in HZ_TICKS]
-        self.plot.set_axes(Axis(-span, 0.0, times, ()), Axis(CAM_LOW, CAM_HIGH, cams, ()))
+        cams = [(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
+        self.plot.set_axes(PlotAxis(-span, 0.0, times, ()), PlotAxis(CAM_LOW, CAM_HIGH, cams, ()))
         self._follower = Follower()
         self.colors = Waterfall(2, CHANNELS, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
@@ -62,7 +62,7 @@ class WaterfallPane(Pane):
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
             return
-        if new := self._follower.new(engine, newest.model, newest.row):
+        if new := self._follower.new(engine, newest.model, newest.microphone):
             time_s = np.concatenate([one.time_s for one in new])
             curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
             columns = np.flatnonzero(np.diff(time_s // COLUMN_S, prepend=-np.inf))

@@ -3,8 +3,8 @@
 import pytest
 from pyqtgraph.Qt import QtCore
 
+from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.models import Moore2016
 
 
 @pytest.fixture(scope="session")

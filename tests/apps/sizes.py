@@ -41,13 +41,13 @@ def main(folder, size, *words):
     from amt_monitor.main_window import MainWindow
     from amt_monitor.settings import Settings
     from amt_stream.cli.command import build_parser
-    from amt_stream.cli.options import choose_rows, chosen_preset
+    from amt_stream.cli.preset import chosen_preset, with_microphones
     from amt_stream.cli.window import Maker
 
     app = application()
     args = build_parser().parse_args(["meter", *words])
     preset = chosen_preset(args)
-    choose_rows(args, preset)
+    args = with_microphones(args, preset)
     maker = Maker(args, preset)
     window = MainWindow(maker.engine, maker.log, Settings(Path(folder) / "monitor.json"))
     window.resize(*map(int, size.split("x")))

@@ -11,9 +11,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_stream.calibration import Record, calibrations_of, kept_channels, write_records
-from amt_stream.correction import keep_corrections, read_correction
 from amt_stream.engine import Engine, MicrophoneSource
+from amt_stream.meters.calibration import Record, calibrations_of, kept_channels, write_records
+from amt_stream.meters.correction import keep_corrections, read_correction
 
 FS = 48000
 TONE = 10 ** (-30 / 20) * np.sin(2 * np.pi * 1000 * np.arange(40 * FS) / FS)
@@ -73,7 +73,7 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
     write_records([Record("virtual_mic", 2, 94.0, -26.0, 1000.0, "2026-01-01T00:00:00Z", 0.25)])
     wizard = open_wizard(device="virtual_mic")
     said = []
-    wizard.kept.connect(said.append)
+    wizard.run.kept.connect(said.append)
     microphone, tone, response = wizard.microphone, wizard.tone, wizard.response
     with playing(0 * TONE, TONE):
         qtbot.waitUntil(lambda: len(microphone.bars) == 2, timeout=15000)
@@ -109,7 +109,7 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
     assert (kept.device, kept.channel) == ("virtual_mic", 2)
     assert kept.record.full_scale_db_spl == pytest.approx(124.0, abs=0.05)
     assert kept.correction == read_correction(folder / "mic.cal")
-    assert wizard.listener is None
+    assert wizard.run.listener is None
 
 
 def test_what_is_no_calibrator_is_not_accepted(qtbot, open_wizard, playing, folder):

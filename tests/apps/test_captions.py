@@ -3,10 +3,10 @@
 import pytest
 
 from amt_monitor.captions import caption_of
-from amt_stream import catalog
-from amt_stream.rows import readings_of
+from amt_stream.meters import catalog
+from amt_stream.meters.rows import readings_of
 
-METERS = catalog.side_by_side()
+METERS = catalog.models_side_by_side()
 
 
 @pytest.mark.parametrize("channels", [1, 2])

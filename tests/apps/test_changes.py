@@ -9,11 +9,12 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.models_menu import swap_models
 from amt_monitor.theme import theme
+from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
-from amt_stream.models import Moore2016
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
 
 Key = QtCore.Qt.Key
 FS = 48000
@@ -110,7 +111,7 @@ def test_a_log_says_how_models_were_set(qtbot, tmp_path):
     source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     models = preset.models(FS, 2)
     sound = Sound(source.name, FS, (1, 2), [source.calibration], None)
-    with SessionLog(tmp_path / "log", Table(preset, models, sound, 100)) as log:
+    with SessionLog(tmp_path / "log", Table(preset, models, sound, RowSettings(100))) as log:
         told = Told(log)
         assert log.table.header()["models"][0]["field"] == "free"
         with Engine(source, models, [log, told]) as engine:
@@ -205,9 +206,9 @@ def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
     def make(wanted):
         assert not wanted.settings
         past = wanted.past
-        sinks, resume = ([], None) if past is None else ([past], past.standing.state)
+        sinks, restore = ([], None) if past is None else ([past], past.standing.state)
         source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
-        return Engine(source, model, sinks, resume=resume)
+        return Engine(source, model, sinks, restore=restore)
 
     window = open_window(make)
     measurement = window.measurement
@@ -292,7 +293,7 @@ def played(path, models=("spl",)):
         source = FileSource(wanted.file or path)
         made = Preset(wanted.models or models, wanted.settings).models(FS, source.channels)
         past = wanted.past
-        sinks, resume = ([], None) if past is None else ([past], past.standing.state)
-        return Engine(source, made, sinks, resume=resume)
+        sinks, restore = ([], None) if past is None else ([past], past.standing.state)
+        return Engine(source, made, sinks, restore=restore)
 
     return make

@@ -8,10 +8,10 @@ from amt_monitor.kinds import kinds_of
 from amt_monitor.look import Look
 from amt_monitor.numbers import number_text
 from amt_monitor.settings import Settings
+from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.outputs import FollowedReadings
-from amt_stream.rows import JoinedRows, readings_of
-from amt_stream.stages import BS1770, SoundLevel
+from amt_stream.meters.rows import JoinedRows, readings_of
+from amt_stream.sessions.outputs import FollowedReadings
 
 FS = 48000
 Key = QtCore.Qt.Key

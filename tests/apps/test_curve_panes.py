@@ -7,15 +7,15 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.counted import counted_from, pauses
 from amt_monitor.distribution_pane import DistributionPane, percentiles_of
 from amt_monitor.ears_pane import inhibited_text
-from amt_monitor.held import Held
 from amt_monitor.past import Past, kept_of
+from amt_monitor.peak_hold import PeakHold
 from amt_monitor.picture import color_table
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.theme import theme
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Event, Fault
-from amt_stream.rows import Rows, SoundLevelReadings, readings_of
+from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.rows import Rows, SoundLevelReadings, readings_of
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def shown(qtbot):
 
 
 def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():
-    held, every, none = Held(), np.ones(1, bool), np.zeros(1, bool)
+    held, every, none = PeakHold(), np.ones(1, bool), np.zeros(1, bool)
     held.take(0.0, np.array([[1.0, 2.0], [3.0, 4.0]])[:, None], every, 1)
     held.take(1.0, np.array([[5.0, np.nan], [0.0, 0.0]])[:, None], every, 1)
     held.take(1.0, np.full((2, 1, 2), 9.0), none, 1)
@@ -60,7 +60,7 @@ def test_the_greatest_is_again_that_from_before_all_resets_that_are_undone():
         held.take(time_s, np.full((1, 1, 1), value), np.ones(1, bool), 1, from_s)
         return held.greatest.item()
 
-    held = Held()
+    held = PeakHold()
     assert take(held, 19.0, 9.0, 0.0) == 9.0
     assert take(held, 21.0, 5.0, 20.0) == 5.0
     assert take(held, 23.0, 3.0, 22.0) == 3.0
@@ -187,7 +187,7 @@ def test_what_is_not_counted_is_in_no_distribution(shown):
     pane = shown(DistributionPane(past))
     pane.follow((), {})
     assert pane.distribution.counts.sum() == 300
-    cleared = Event("cleared", 0, 10.0, 0.0)
+    cleared = Event("readings_reset", 0, 10.0, 0.0)
     halted = (Event("paused", 0, 25.0, 0.0), Event("continued", 0, 28.0, 0.0))
     pane.follow((cleared, *halted), {})
     first, counts = pane.distribution.shown()
@@ -211,11 +211,11 @@ def test_the_distribution_counts_the_first_rows_as_statistics_do(shown):
 
 
 def test_pauses_and_resets_are_those_of_the_events():
-    kinds = ("paused", "continued", "cleared", "paused", "gap")
+    kinds = ("paused", "continued", "readings_reset", "paused", "gap")
     events = [Event(kind, 0, float(k), 0.0) for k, kind in enumerate(kinds)]
     assert pauses(events) == [(0.0, 1.0), (3.0, np.inf)]
     assert counted_from(events) == 2.0
-    assert counted_from([*events, Event("restored", 0, 9.0, 0.0)]) == 0.0
+    assert counted_from([*events, Event("reset_undone", 0, 9.0, 0.0)]) == 0.0
     assert (pauses(()), counted_from(())) == ([], 0.0)
 
 

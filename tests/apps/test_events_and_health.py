@@ -11,9 +11,9 @@ from amt_monitor.events_pane import EventsPane, line_of
 from amt_monitor.health_pane import HealthPane
 from amt_monitor.health_words import health_lines
 from amt_monitor.look import Look
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Event
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.frames import Event
 
 FS = 48000
 

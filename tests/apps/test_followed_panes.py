@@ -9,10 +9,10 @@ from amt_monitor.follower import Follower
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import COLUMN_S, WaterfallPane
+from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Event
-from amt_stream.outputs import FollowedReadings
-from amt_stream.stages import SoundLevel, ThirdOctaves
+from amt_stream.meters.frames import Event
+from amt_stream.sessions.outputs import FollowedReadings
 
 FS = 48000
 CONTROL = QtCore.Qt.KeyboardModifier.ControlModifier
@@ -96,7 +96,7 @@ def test_what_is_paused_or_was_before_a_reset_does_not_count(qtbot):
     readings = FollowedReadings(engine.new_rows())
     engine.attach(readings)
     with engine:
-        for action in (engine.clear, engine.pause, engine.unpause, lambda: None):
+        for action in (engine.reset_readings, engine.pause, engine.unpause, lambda: None):
             wait_for = reached(readings) + 0.4
             qtbot.waitUntil(lambda end_s=wait_for: reached(readings) > end_s, timeout=10000)
             action()
@@ -106,7 +106,7 @@ def test_what_is_paused_or_was_before_a_reset_does_not_count(qtbot):
     time_s = np.concatenate([one.time_s for one in new])
     known = np.concatenate([of_model.counted(one) for one in new])
     at = {event.kind: event.time_s for event in readings.events}
-    expected = known & (time_s > at["cleared"])
+    expected = known & (time_s > at["readings_reset"])
     expected &= (time_s <= at["paused"]) | (time_s > at["continued"])
     np.testing.assert_array_equal(counts, expected)
     assert 0 < np.count_nonzero(counts) < np.count_nonzero(known)
@@ -170,11 +170,16 @@ def test_counting_begins_where_no_reset_was_undone():
     def begins(*told):
         return counted_from([Event(kind, 0, time_s, 0.0) for kind, time_s in told])
 
-    assert begins(("cleared", 3.0), ("cleared", 12.0)) == 12.0
-    assert begins(("cleared", 3.0), ("cleared", 12.0), ("restored", 13.0)) == 0.0
-    old = ("cleared", 3.0), ("cleared", 14.0), ("cleared", 20.0), ("restored", 21.0)
+    assert begins(("readings_reset", 3.0), ("readings_reset", 12.0)) == 12.0
+    assert begins(("readings_reset", 3.0), ("readings_reset", 12.0), ("reset_undone", 13.0)) == 0.0
+    old = (
+        ("readings_reset", 3.0),
+        ("readings_reset", 14.0),
+        ("readings_reset", 20.0),
+        ("reset_undone", 21.0),
+    )
     assert begins(*old) == 3.0
-    assert begins(*old, ("cleared", 22.0)) == 22.0
+    assert begins(*old, ("readings_reset", 22.0)) == 22.0
 
 
 def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
@@ -187,7 +192,7 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] > 5.0, timeout=10000)
     loudest = readings.totals["max_stl_sone"]
     assert undo.isHidden()
-    assert not window.actions_by_name["undo_clear"].isEnabled()
+    assert not window.actions_by_name["undo_reset"].isEnabled()
 
     def press():
         undo.setFocus()
@@ -196,7 +201,7 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
 
     def reset(number):
         qtbot.keyClick(window, QtCore.Qt.Key.Key_R)
-        resets = lambda: sum(one.kind == "cleared" for one in readings.events)  # noqa: E731
+        resets = lambda: sum(one.kind == "readings_reset" for one in readings.events)  # noqa: E731
         qtbot.waitUntil(lambda: resets() == number, timeout=5000)
         qtbot.waitUntil(lambda: undo.isVisible() and most() < 1.0, timeout=5000)
         qtbot.waitUntil(lambda: readings.totals["max_stl_sone"] < 5.0, timeout=5000)

@@ -12,13 +12,13 @@ from amt_monitor.history_pane import HistoryPane
 from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
 from amt_monitor.lines import rooms_at_lines, rooms_beside
 from amt_monitor.past import Past
-from amt_monitor.plot import Axis, Plot
+from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.stretches import Stretch, Stretches, stretches
 from amt_monitor.theme import LIGHT
-from amt_monitor.time_plot import ago, clock
-from amt_stream.frames import Event, Fault
-from amt_stream.limits import Limit
-from amt_stream.rows import LoudnessReadings, Rows, SoundLevelReadings
+from amt_monitor.time_plot import ago, clock_text
+from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings
 
 Key = QtCore.Qt.Key
 BEGUN = np.datetime64("2026-11-22T08:00:00", "ms")
@@ -280,7 +280,7 @@ def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
     plot, marks = Plot("plot"), Stretches()
     qtbot.addWidget(plot)
     plot.resize(400, 200)
-    plot.set_axes(Axis(0.0, 100.0), Axis(0.0, 1.0))
+    plot.set_axes(PlotAxis(0.0, 100.0), PlotAxis(0.0, 1.0))
     plot.add(marks)
 
     def written():
@@ -338,4 +338,4 @@ def test_times_before_the_end(seconds, step_s, text):
 
 
 def test_times_since_the_beginning():
-    assert [clock(s) for s in (3723.5, 59.99, 0.0)] == ["1:02:03.5", "0:01:00", "0:00:00"]
+    assert [clock_text(s) for s in (3723.5, 59.99, 0.0)] == ["1:02:03.5", "0:01:00", "0:00:00"]

@@ -5,15 +5,16 @@ import pytest
 
 from amt_monitor.live_results import results_of
 from amt_monitor.past import Past
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
-from amt_stream.limits import limit_from_text
-from amt_stream.outputs import FollowedReadings
-from amt_stream.presets import Preset
-from amt_stream.report import report_page
-from amt_stream.results import read_results
-from amt_stream.session import save_session
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.limits import limit_from_text
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import save_session
+from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.sessions.report import report_page
+from amt_stream.sessions.results import read_results
 from tests.data.synth import render
 
 FS = 48000
@@ -25,7 +26,7 @@ def measured():
     """An engine that has heard 3 s, its readings and what a window keeps of them."""
     preset = Preset(("spl",), limits=(limit_from_text("laf_db>90"),))
     models = preset.models(FS, 2)
-    table = Table(preset, models, Sound("noise", FS, (1, 2), [LEVEL], None), 100)
+    table = Table(preset, models, Sound("noise", FS, (1, 2), [LEVEL], None), RowSettings(100))
     readings, source = FollowedReadings(table.rows), PushSource(FS, 2, live=False)
     past = Past(table.rows.columns, 0.1)
     noise = 0.01 * np.random.default_rng(6).standard_normal((FS // 10, 2)).astype(np.float32)

@@ -6,9 +6,9 @@ import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.modulation_spectrum import LONGEST, StrongestPane
-from amt_stream.calibration import UNCALIBRATED
+from amt_stream.dsp.models import ModulationSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
-from amt_stream.models import ModulationSpectrum
+from amt_stream.meters.calibration import UNCALIBRATED
 
 FS = 48000
 NEAREST_4_HZ = 5.236

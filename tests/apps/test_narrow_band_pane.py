@@ -8,7 +8,7 @@ from amt_monitor.frequency_plot import Columns
 from amt_monitor.reading_pane import pane_of
 from amt_stream import NarrowBandSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.rows import readings_of
+from amt_stream.meters.rows import readings_of
 
 FS = 48000
 STAGE = NarrowBandSpectrum(FS)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.curve import Between, Curve
+from amt_monitor.curve import Between, CurveLayer
 from amt_monitor.picture import Picture, color_table
-from amt_monitor.plot import Axis, Plot
+from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.theme import DARK, LIGHT, theme
 
 DECADES = [(float(v), str(v)) for v in range(0, 101, 20)]
@@ -15,7 +15,7 @@ DECADES = [(float(v), str(v)) for v in range(0, 101, 20)]
 @pytest.fixture
 def plot(qtbot):
     plot = Plot("plot")
-    plot.set_axes(Axis(0.0, 100.0, DECADES), Axis(0.0, 100.0, DECADES))
+    plot.set_axes(PlotAxis(0.0, 100.0, DECADES), PlotAxis(0.0, 100.0, DECADES))
     qtbot.addWidget(plot)
     plot.resize(400, 300)
     plot.show()
@@ -37,7 +37,7 @@ def test_the_smallest_plot_still_has_room_for_its_curves(plot):
 
 
 def test_a_line_goes_through_its_points(plot):
-    curve = Curve("right")
+    curve = CurveLayer("right")
     plot.add(curve)
     curve.set([10.0, 50.0, 90.0], [30.0, 30.0, 70.0])
     assert color_at(plot, 30.0, 30.0) == color_at(plot, 90.0, 70.0) == LIGHT.right
@@ -45,7 +45,7 @@ def test_a_line_goes_through_its_points(plot):
 
 
 def test_a_line_is_broken_where_nothing_is_known(plot):
-    curve, between = Curve("left"), Between("red", opacity=1.0)
+    curve, between = CurveLayer("left"), Between("red", opacity=1.0)
     plot.add(between)
     plot.add(curve)
     y = np.array([np.nan, 50.0, 50.0, np.nan, 50.0, 50.0])
@@ -77,7 +77,7 @@ class Painted(QtCore.QObject):
 
 
 def test_only_what_has_changed_is_painted(qtbot, plot):
-    curve = Curve("left")
+    curve = CurveLayer("left")
     plot.add(curve)
     x, y = np.arange(0.0, 101.0, 10.0), np.full(11, 50.0)
     curve.set(x, y)
@@ -109,7 +109,7 @@ def test_a_picture_is_in_the_colors_of_its_values(plot):
 
 
 def test_another_theme_is_painted_at_once(qtbot, plot):
-    curve = Curve("left")
+    curve = CurveLayer("left")
     plot.add(curve)
     curve.set([0.0, 100.0], [50.0, 50.0])
     before = theme.choice

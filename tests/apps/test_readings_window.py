@@ -7,22 +7,22 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
 from amt_monitor.docks import AREA, Dock
-from amt_monitor.kinds import Kind
+from amt_monitor.kinds import PaneKind
 from amt_monitor.limit_alarm import LimitAlarm
 from amt_monitor.model_panes import lu_text
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import theme
-from amt_stream import catalog
-from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
-from amt_stream.engine.measurement import ReadyModel
-from amt_stream.limits import Limit
-from amt_stream.outputs import FollowedReadings
-from amt_stream.outputs.latest import SUMMARY_S
-from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, LoudnessReadings, ProgrammeReadings, readings_of
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters import catalog
+from amt_stream.meters.calibration import UNCALIBRATED
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, LoudnessReadings, ProgrammeReadings, readings_of
+from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.sessions.outputs.latest import SUMMARY_S
 
-METERS = catalog.side_by_side()
+METERS = catalog.models_side_by_side()
 FIVE = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
 Key = QtCore.Qt.Key
 FS = 48000
@@ -180,7 +180,7 @@ def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of
 
 def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
     names = told_of(ProgrammeReadings(2))
-    dock = Dock(Kind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names)))
+    dock = Dock(PaneKind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names)))
     dock.fill()
     before = dock.least_width
     window = QtWidgets.QMainWindow()

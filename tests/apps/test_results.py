@@ -19,7 +19,7 @@ from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.report_dialog import ReportDialog, asked_page
 from amt_monitor.results_window import OpenedResults, ResultsWindow
 from amt_monitor.settings import Settings
-from amt_stream.results import read_results
+from amt_stream.sessions.results import read_results
 from tests.report.conftest import FS, MARK, NAMELESS, measure_into
 
 WAIT_MS = 60_000

@@ -19,10 +19,10 @@ from amt_monitor.results_window import ResultsWindow
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.options import chosen_preset
+from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker
-from amt_stream.session import SessionLog
-from amt_stream.session.reading import Session
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.reading import Session
 
 Key = QtCore.Qt.Key
 FS = 48000

@@ -14,10 +14,10 @@ from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.theme import theme
 from amt_monitor.tray import Tray, light_icon
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.options import choose_rows, chosen_preset
+from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.window import Maker
-from amt_stream.events import keeper_in
-from amt_stream.limits import Limit
+from amt_stream.meters.limits import Limit
+from amt_stream.sessions.events import keeper_in
 
 Button = QtCore.Qt.MouseButton.LeftButton
 
@@ -179,7 +179,7 @@ def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_wind
 def test_sound_and_logs_are_where_settings_have_them(tmp_path):
     args = build_parser().parse_args(["meter", "--source", "am-tone", "--model", "spl"])
     preset = chosen_preset(args)
-    choose_rows(args, preset)
+    args = with_microphones(args, preset)
     maker = Maker(args, preset)
     engine = maker.engine(Wanted(keep_s=5.0, folder=tmp_path))
     keeper = keeper_in(engine.sinks)

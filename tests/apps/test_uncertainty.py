@@ -4,7 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtWidgets
 
 from amt_stream import Moore2016
-from amt_stream.calibration import Calibration
+from amt_stream.meters.calibration import Calibration
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, theme
-from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.limits import Limit
-from amt_stream.outputs import FollowedReadings
-from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, readings_of
+from amt_stream.meters.calibration import UNCALIBRATED
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, readings_of
+from amt_stream.sessions.outputs import FollowedReadings
 
 Key = QtCore.Qt.Key
 FS = 48000

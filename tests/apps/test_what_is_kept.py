@@ -7,12 +7,13 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.log_watch import log_in
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
-from amt_stream.session.reading import Session
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.reading import Session
 
 FS = 48000
 LEVEL = Calibration(100.0, "calibrator", "2026-11-01", True, 0.3)
@@ -33,7 +34,7 @@ def measured(qtbot, open_window, tmp_path):
         return Engine(made.sources[-1], models, [], calibration=LEVEL)
 
     def log(engine, among):
-        table = Table(preset, models, Sound("noise", FS, (1, 2), [LEVEL], None), 100)
+        table = Table(preset, models, Sound("noise", FS, (1, 2), [LEVEL], None), RowSettings(100))
         made.logs.append(SessionLog(tmp_path / f"log {len(made.logs)}", table))
         return made.logs[-1]
 

@@ -9,8 +9,8 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
 from amt_monitor.theme import theme
-from amt_stream.calibration import UNCALIBRATED
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
+from amt_stream.meters.calibration import UNCALIBRATED
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
 
@@ -99,10 +99,10 @@ def test_keys_and_buttons(qtbot, open_window, tone_engine):
     qtbot.waitUntil(lambda: "settling" not in badges(window)[0], timeout=10000)
     qtbot.keyClick(window, Key.Key_R, QtCore.Qt.KeyboardModifier.ShiftModifier)
     qtbot.waitUntil(lambda: "settling" in badges(window)[0], timeout=5000)
-    assert "cleared" not in kinds()
+    assert "readings_reset" not in kinds()
     qtbot.keyClick(window, Key.Key_R)
-    qtbot.waitUntil(lambda: "cleared" in kinds(), timeout=5000)
-    assert kinds().count("reset") == 1
+    qtbot.waitUntil(lambda: "readings_reset" in kinds(), timeout=5000)
+    assert kinds().count("filters_reset") == 1
     qtbot.keyClick(window, Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=5000)
 
@@ -232,7 +232,7 @@ def going_on(tone_engine):
     def make(wanted):
         if wanted.past is None:
             return tone_engine(sinks=[])
-        return tone_engine(sinks=[wanted.past], resume=wanted.past.standing.state)
+        return tone_engine(sinks=[wanted.past], restore=wanted.past.standing.state)
 
     return make
 

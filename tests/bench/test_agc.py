@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream import Moore2016AGC, Stream
-from amt_stream.bench import machine
+from amt_stream.offline.benchmark import machine
 
 pytestmark = pytest.mark.bench
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream import catalog
-from amt_stream.bench import machine
-from amt_stream.calibration import Calibration
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, readings_of
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters import catalog
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, readings_of
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
@@ -51,7 +52,7 @@ def shares(names, readings):
 
 
 def test_all_meters():
-    meters = {name: [name] for name in catalog.side_by_side()} | {"five of them": FIVE}
+    meters = {name: [name] for name in catalog.models_side_by_side()} | {"five of them": FIVE}
     runs = {(name, readings): [] for name in meters for readings in (False, True)}
     for _ in range(3):
         for (name, readings), taken in runs.items():

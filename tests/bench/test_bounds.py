@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream import Glasberg2002
-from amt_stream.bench import calibration, machine
+from amt_stream.offline.benchmark import calibration_loop, machine
 from tests.bench import (
     test_bs1770,
     test_chains,
@@ -56,7 +56,7 @@ def test_no_main_figure_has_become_a_third_slower():
     loops, runs = [], {name: [] for name in FIGURES}
     for _ in range(TURNS):
         for name, (measure, _) in FIGURES.items():
-            loops.append(calibration())
+            loops.append(calibration_loop())
             runs[name].append(np.median(measure()))
     loop = np.median(loops)
     print(f"\n{machine()}")

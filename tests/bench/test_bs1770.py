@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from amt_stream import BS1770, Stream
-from amt_stream.bench import machine
-from amt_stream.metering import ProgrammeLoudness
+from amt_stream.meters.accumulators import ProgrammeLoudness
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

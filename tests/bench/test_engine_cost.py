@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.bench import calibration, machine
+from amt_stream.dsp.streaming import Stage
 from amt_stream.engine import Engine, PushSource
-from amt_stream.streaming import Stage
+from amt_stream.offline.benchmark import calibration_loop, machine
 
 pytestmark = pytest.mark.bench
 
@@ -87,7 +87,7 @@ def test_the_engine_costs_little_around_a_model(block_ms):
     loops, runs = [], {0: [], 1: []}
     for _ in range(5):
         for count, taken in runs.items():
-            loops.append(1e6 * calibration())
+            loops.append(1e6 * calibration_loop())
             taken.append(np.median(us_a_block(block_ms, [Frequently()][:count])))
     print(f"\n{machine()}\ncalibration loop: least {1e-3 * min(loops):.1f} ms")
     for count, taken in runs.items():

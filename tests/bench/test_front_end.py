@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from amt_stream import DRNLFilterbank, GammatoneFilterbank, Stream
-from amt_stream.bench import machine
-from amt_stream.scales import erb_spaced
+from amt_stream.dsp.scales import erb_spaced
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from amt_stream import Glasberg2002, Moore2016, Stream
-from amt_stream.bench import machine
-from amt_stream.scales import P0
+from amt_stream.dsp.scales import P0
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

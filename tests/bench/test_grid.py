@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream import __version__, bench, catalog
+from amt_stream import __version__
+from amt_stream.meters import catalog
+from amt_stream.offline import benchmark
 from tests.bench import test_bs1770, test_zwicker
 
 pytestmark = pytest.mark.bench
@@ -30,7 +32,7 @@ def of_model(name, dtype):
     forms = list(product(BLOCKS_MS, STREAMS if dtype is torch.float32 else STREAMS[:1]))
     found = {}
     for block_ms, streams in forms:
-        for one in bench.figures(name, block_ms, streams, dtype, SECONDS, stages=True):
+        for one in benchmark.figures(name, block_ms, streams, dtype, SECONDS, stages=True):
             cell = f"{one.median:.4f} ({one.p99:.4f})"
             found.setdefault(one.stage or "whole", []).append(cell)
     columns = ["", *(f"{block_ms} ms, {streams}" for block_ms, streams in forms)]
@@ -38,12 +40,12 @@ def of_model(name, dtype):
 
 
 def test_all_that_there_is():
-    loops = [bench.calibration()]
+    loops = [benchmark.calibration_loop()]
     lines = []
     for name, dtype in product(catalog.names(), (torch.float32, torch.float64)):
         lines += [f"## {name}, {str(dtype).removeprefix('torch.')}", "", *of_model(name, dtype)]
-        loops.append(bench.calibration())
-    starts = [bench.start(name) for name in catalog.names()]
+        loops.append(benchmark.calibration_loop())
+    starts = [benchmark.start(name) for name in catalog.names()]
     peers = {
         "BS1770 and its meter, stereo, 10 ms": float(np.median(test_bs1770.shares()[1])),
         "pyloudnorm, integrated loudness alone, a whole file": test_bs1770.peer(),
@@ -51,7 +53,7 @@ def test_all_that_there_is():
         "MoSQITo, loudness_zwtv, a whole file": test_zwicker.peer(),
     }
     assert None not in peers.values()
-    speed = bench.speed()
+    speed = benchmark.speed()
     head = [
         "# What `make bench` measured last",
         "",

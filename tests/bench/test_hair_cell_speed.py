@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from amt_stream import AdaptLoop, ButterworthFilter, IHCEnvelope, IHCPaulick2024, Stream
-from amt_stream.bench import machine
-from amt_stream.functional.adaptation import plain_loops
+from amt_stream.dsp.functional.adaptation import plain_loops
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream.rows import LoudnessReadings, Rows
+from amt_stream.meters.rows import LoudnessReadings, Rows
 
 HOUR, BLOCK, TURNS = 36_000, 6000, 100
 FROM_ROWS = 2

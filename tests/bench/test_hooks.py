@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from amt_stream import Moore2016, Stream
-from amt_stream.bench import machine
-from amt_stream.streaming import Stage
+from amt_stream.dsp.streaming import Stage
+from amt_stream.offline.benchmark import machine
 
 pytestmark = pytest.mark.bench
 

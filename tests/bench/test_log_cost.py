@@ -5,10 +5,12 @@ import time
 
 import pytest
 
+from amt_stream.core.formats import LOG_FORMATS
 from amt_stream.engine import Engine, demo_source
-from amt_stream.presets import load_preset
-from amt_stream.session import LOG_FORMATS, SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.presets import load_preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
 
 pytestmark = pytest.mark.bench
 SECONDS = 20.0
@@ -28,7 +30,9 @@ def test_a_log_costs_little(tmp_path, format):
     source = demo_source()
     models = preset.models(source.fs, 2)
     sound = Sound("demo", source.fs, (1, 2), [source.calibration], None)
-    log = SessionLog(tmp_path / "night", Table(preset, models, sound, 100), format=format)
+    log = SessionLog(
+        tmp_path / "night", Table(preset, models, sound, RowSettings(100)), format=format
+    )
     with Engine(source, models, [log]) as engine:
         engine.wait(SECONDS)
         heard_s = engine.health.samples / source.fs

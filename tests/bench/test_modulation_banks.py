@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from amt_stream import King2019ModulationFilterbank, ModulationFilterbank, Stream
-from amt_stream.bench import machine
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

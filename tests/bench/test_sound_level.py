@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from amt_stream import SoundLevel, Stream
-from amt_stream.bench import machine
-from amt_stream.metering import SoundLevelMeter
+from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from amt_stream.bench import machine
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from amt_stream.engine import Engine, demo_source
-from amt_stream.presets import load_preset
+from amt_stream.meters.presets import load_preset
 
 WARM_MS, MEASURED_MS = 6000, 20000
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from amt_stream import Stream, ZwickerTimeVarying
-from amt_stream.bench import machine
+from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench

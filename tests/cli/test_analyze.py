@@ -2,7 +2,6 @@ import json
 import re
 import signal
 import time
-from argparse import Namespace
 from math import ceil
 
 import numpy as np
@@ -10,14 +9,15 @@ import pytest
 import torch
 
 from amt_stream import measure
-from amt_stream.analysis import InvalidSample, Recording, analyze
-from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.cli.batch import Levels
+from amt_stream.cli.batch import BatchCalibration
 from amt_stream.cli.messages import Mistake
-from amt_stream.compose import aligned
+from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.dsp.compose import aligned
+from amt_stream.dsp.models import Moore2016
 from amt_stream.engine.sources import SourceError
-from amt_stream.models import Moore2016
-from amt_stream.rows import LoudnessReadings
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.rows import LoudnessReadings
+from amt_stream.offline.analysis import CheckedFile, InvalidSample, analyze
 from tests.cli.conftest import COLUMNS
 
 
@@ -31,7 +31,7 @@ def noise(samples, channels=2):
 def test_frames_go_from_zero_to_the_very_end(sound_file, fs, samples):
     x = noise(samples)
     model = Moore2016(fs=fs)
-    parts = list(analyze(Recording(sound_file(x, fs)), model, UNCALIBRATED))
+    parts = list(analyze(CheckedFile(sound_file(x, fs)), model, UNCALIBRATED))
     time_s = np.concatenate([frames.time_s for frames in parts])
     stl = np.concatenate([frames.values.stl for frames in parts])
     ltl = np.concatenate([frames.values.ltl for frames in parts])
@@ -53,7 +53,7 @@ def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
 
     def maxima(path, channels=None):
         readings = LoudnessReadings()
-        for frames in analyze(Recording(path, channels), model, Calibration(110.0)):
+        for frames in analyze(CheckedFile(path, channels), model, Calibration(110.0)):
             readings.take(frames)
         return readings.summary()
 
@@ -61,7 +61,7 @@ def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
     assert maxima(mono) == maxima(four, (4,)) == maxima(four, (2, 4)) == expected
     assert maxima(four, (1, 2)) != expected
     with pytest.raises(SourceError, match="has 4 channels: choose one"):
-        Recording(four)
+        CheckedFile(four)
 
 
 def test_only_the_channels_that_are_heard_have_to_be_numbers(sound_file):
@@ -69,10 +69,10 @@ def test_only_the_channels_that_are_heard_have_to_be_numbers(sound_file):
     x[1234, 1], x[2000, 0] = np.nan, np.inf
     path = sound_file(x)
     with pytest.raises(InvalidSample, match=r"nan at sample 1234 \(0\.025708 s\), channel 2"):
-        Recording(path)
+        CheckedFile(path)
     with pytest.raises(InvalidSample, match=r"inf at sample 2000 .* channel 1"):
-        Recording(path, (1,))
-    recording = Recording(path, replace_invalid=True)
+        CheckedFile(path, (1,))
+    recording = CheckedFile(path, replace_invalid=True)
     assert recording.replaced == 2
     assert np.isfinite(np.concatenate(list(recording.blocks()))).all()
 
@@ -95,7 +95,7 @@ def test_a_sample_beyond_reason_is_as_invalid_as_no_number(run, sound_file, valu
 def test_the_thread_that_asks_stays_as_it_was(sound_file):
     before = torch.get_num_threads()
     tiny = torch.tensor(1e-40)
-    for frames in analyze(Recording(sound_file(noise(480))), Moore2016(fs=48000), UNCALIBRATED):
+    for frames in analyze(CheckedFile(sound_file(noise(480))), Moore2016(fs=48000), UNCALIBRATED):
         assert len(frames.time_s)
     assert torch.get_num_threads() == before
     assert tiny / 2 > 0
@@ -322,10 +322,8 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
 def test_tables_that_are_refused(tmp_path, text, words):
     table = tmp_path / "levels.csv"
     table.write_text(text)
-    asked = {"full_scale_db": None, "calibrations": str(table), "calibrator": None, "level": None}
-    asked |= {"correction": None, "correction_inverted": False}
     with pytest.raises(Mistake, match=re.escape(words)):
-        Levels(Namespace(**asked))
+        BatchCalibration(AnalyzeOptions(calibrations=str(table)))
 
 
 def test_calibration_by_the_recording_of_a_calibrator(run, sound_file, tone):

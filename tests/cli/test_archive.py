@@ -10,14 +10,15 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream import jobs, measure
+from amt_stream import measure
 from amt_stream.cli import progress
-from amt_stream.cli.batch import Levels, tasks_of
+from amt_stream.cli.batch import BatchCalibration, tasks_of
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
-from amt_stream.jobs import WorkerLost, as_done
-from amt_stream.manifest import NAME, Manifest, ManifestError
-from amt_stream.outputs import ParquetWriter
+from amt_stream.offline import jobs
+from amt_stream.offline.jobs import WorkerLost, as_done
+from amt_stream.sessions.manifest import NAME, Manifest, ManifestError
+from amt_stream.sessions.outputs import ParquetWriter
 
 SPL = ["--model", "spl", "--full-scale-db", "100"]
 
@@ -207,7 +208,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path, monkeypatch):
 
 
 def levels(*arguments):
-    return Levels(build_parser().parse_args(["analyze", "x", *map(str, arguments)]))
+    return BatchCalibration(build_parser().parse_args(["analyze", "x", *map(str, arguments)]))
 
 
 def test_a_table_with_patterns_and_sensitivities(tmp_path, monkeypatch):

@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from amt_stream import Moore2016, Stream, bench
+from amt_stream import Moore2016, Stream
+from amt_stream.offline import benchmark
 
 
 def test_a_table_of_the_forms_that_were_asked_for(run):
@@ -37,7 +38,7 @@ def test_a_line_of_json_for_each_stage_and_start(run):
 
 
 def test_stages_hear_what_they_hear_in_the_model():
-    whole, *stages = bench.figures("moore2016", 10, streams=3, seconds=0.01, stages=True)
+    whole, *stages = benchmark.figures("moore2016", 10, streams=3, seconds=0.01, stages=True)
     assert [one.stage for one in stages] == [
         *("resample", "ear", "spectrum", "excitation", "loudness")
     ]
@@ -63,4 +64,4 @@ def test_what_cannot_be_timed_is_refused(run, options, sentence):
 
 def test_blocks_of_no_sample_are_refused():
     with pytest.raises(ValueError, match="give 1 of each or more"):
-        next(bench.figures("spl", 0.001, dtype=torch.float32))
+        next(benchmark.figures("spl", 0.001, dtype=torch.float32))

@@ -4,13 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amt_stream.calibration import UNCALIBRATED, Record, write_records
-from amt_stream.calibrator import Refused
 from amt_stream.cli.calibrate import _kept_by, _tones
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.devices import run_devices
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.engine import FaultSource, SignalSource, Tone
+from amt_stream.meters.calibration import UNCALIBRATED, Record, write_records
+from amt_stream.meters.calibrator import Refused
 
 FS = 48000
 TIME_S = np.arange(8 * FS) / FS
@@ -97,17 +97,17 @@ def test_what_is_typed_wins_and_a_broken_file_is_told(run, home, virtual_mic):
 @pytest.mark.parametrize(
     ("x", "said"),
     [
-        (sine(-20.0, 250.0), "wrong frequency: 250.0 Hz instead of 1000 Hz"),
-        (0.1 * np.random.default_rng(0).standard_normal(len(TIME_S)), "not a tone"),
-        (sine(-20.0 + 0.2 * TIME_S), "the level drifts: it moved by"),
-        (np.clip(sine(3.0), -1.0, 1.0), "clipped"),
-        (0.0 * TIME_S, "too quiet (digital silence)"),
-        (sine(-20.0)[:FS], "for 1.0 s only"),
+        (lambda: sine(-20.0, 250.0), "wrong frequency: 250.0 Hz instead of 1000 Hz"),
+        (lambda: 0.1 * np.random.default_rng(0).standard_normal(len(TIME_S)), "not a tone"),
+        (lambda: sine(-20.0 + 0.2 * TIME_S), "the level drifts: it moved by"),
+        (lambda: np.clip(sine(3.0), -1.0, 1.0), "clipped"),
+        (lambda: 0.0 * TIME_S, "too quiet (digital silence)"),
+        (lambda: sine(-20.0)[:FS], "for 1.0 s only"),
     ],
     ids=["250 Hz", "noise", "drift", "clipped", "silence", "short"],
 )
 def test_a_recording_of_something_else_is_refused(run, home, sound_file, x, said):
-    done = run("calibrate", "--source", sound_file(x), **home)
+    done = run("calibrate", "--source", sound_file(x()), **home)
     assert (done.status, done.out) == (1, "")
     assert "not calibrated; channel 1" in done.lines[-1]
     assert said in done.lines[-1]

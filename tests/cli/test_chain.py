@@ -4,14 +4,13 @@ import io
 import json
 
 import numpy as np
-import pandas
 import pytest
 import torch
 
-from amt_stream.calibration import Calibration
 from amt_stream.cli.command import build_parser, run_chosen
-from amt_stream.compose import Chain, aligned
-from amt_stream.stages import Gain, GammatoneFilterbank, IHCEnvelope, SoundLevel
+from amt_stream.dsp.compose import Chain, aligned
+from amt_stream.dsp.stages import Gain, GammatoneFilterbank, IHCEnvelope, SoundLevel
+from amt_stream.meters.calibration import Calibration
 from tests.cli.test_rows import VALIDATOR
 
 FS = 16000
@@ -42,6 +41,7 @@ type = "SoundLevel"
 @pytest.fixture
 def rows_of(capsys, tmp_path):
     """The rows that a command prints of a sound heard by a chain, read by pandas."""
+    import pandas
 
     def run(chain, command, *arguments):
         path = tmp_path / "mine.toml"
@@ -111,6 +111,8 @@ def test_its_rows_fit_the_schema(noise, tmp_path):
 
 
 def test_the_meter_gives_the_same(rows_of, noise):
+    import pandas
+
     path, _ = noise
     expected = rows_of(BANDS, ["analyze", path], "--step-ms", 10)
     got = rows_of(BANDS, ["meter", "--source", path, "--fast"], "--step-ms", 10)

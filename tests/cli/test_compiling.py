@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from amt_stream.cli.compiling import say_when_compiling
-from amt_stream.compiling import WORDS, Compiling, compiling
+from amt_stream.core.compiling import WORDS, Compiling, compiling
 
 
 @pytest.mark.parametrize(("patience_s", "times"), [(0.0, 1), (1e-9, 1), (1000.0, 0)])

@@ -4,11 +4,11 @@ import io
 import json
 
 import numpy as np
-import pandas
 import pytest
 
 from amt_stream import Engine, SignalSource, measure
-from amt_stream.engine import place, runner
+from amt_stream.dsp import compute_device
+from amt_stream.engine import engine as engine_module
 
 WITHOUT = "there is no CUDA device: the models run on the CPU, though cuda was asked for"
 
@@ -16,7 +16,7 @@ WITHOUT = "there is no CUDA device: the models run on the CPU, though cuda was a
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     """Here there is none, whatever the computer has."""
-    monkeypatch.setattr(place, "_missing", lambda index: "there is no CUDA device")
+    monkeypatch.setattr(compute_device, "_missing", lambda index: "there is no CUDA device")
 
 
 @pytest.fixture
@@ -26,11 +26,15 @@ def sound(sound_file):
 
 
 def cells(text):
+    import pandas
+
     return pandas.read_csv(io.StringIO(text), comment="#").drop(columns="utc")
 
 
 @pytest.mark.parametrize("command", ["meter", "analyze"])
 def test_without_a_gpu_a_command_says_so_once_and_gives_the_same_rows(said, sound, command):
+    import pandas
+
     chosen = [command, *(["--source"] if command == "meter" else []), sound, "--model", "spl"]
     chosen += ["--format", "csv", *(["--fast"] if command == "meter" else [])]
     status, plain, err = said(*chosen)
@@ -61,11 +65,11 @@ def test_a_preset_says_it_and_what_is_typed_wins(said, sound, tmp_path):
 def test_measure_warns(sound):
     expected = measure(sound, models="spl")
     with pytest.warns(RuntimeWarning, match=WITHOUT):
-        m = measure(sound, models="spl", device="cuda")
+        m = measure(sound, models="spl", compute="cuda")
     assert list(m.rows) == list(expected.rows)
     assert m.header["compute"] == expected.header["compute"] == "cpu"
     with pytest.raises(ValueError, match="device is 'tpu': give 'cpu' or 'cuda'"):
-        measure(sound, models="spl", device="tpu")
+        measure(sound, models="spl", compute="tpu")
 
 
 def test_the_log_of_another_device_is_replayed_with_a_word_of_it(said, sound):
@@ -84,9 +88,9 @@ def test_the_log_of_another_device_is_replayed_with_a_word_of_it(said, sound):
 
 def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
     from amt_monitor.status import status_text
-    from amt_stream.stages import SoundLevel
+    from amt_stream.dsp.stages import SoundLevel
 
-    monkeypatch.setattr(runner, "device_in_words", lambda device: "cuda:0 (a GPU)")
+    monkeypatch.setattr(engine_module, "device_words", lambda device: "cuda:0 (a GPU)")
     engine = Engine(SignalSource(), SoundLevel(48000))
     assert status_text(engine, "running", 1.0).endswith("on cuda:0 (a GPU)")
     monkeypatch.undo()

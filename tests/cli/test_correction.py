@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration, Record, kept_channels, utc_now, write_records
 from amt_stream.cli.devices import run_devices
 from amt_stream.cli.inputs import open_microphone
-from amt_stream.correction import keep_corrections, read_correction
-from amt_stream.rows.header import calibrations
+from amt_stream.meters.calibration import Calibration, Record, kept_channels, utc_now, write_records
+from amt_stream.meters.correction import keep_corrections, read_correction
+from amt_stream.meters.rows.header import calibrations
 
 FS = 48000
 TONE = 0.1 * np.sin(2 * np.pi * 8000 * np.arange(FS) / FS)

@@ -7,11 +7,11 @@ import jsonschema
 import numpy as np
 import pytest
 
-from amt_stream.session import Session
-from amt_stream.session.replay import replay_session
+from amt_stream.sessions import Session
+from amt_stream.sessions.replay import replay_session
 from tests.cli.conftest import Table
 
-SCHEMA = json.loads(resources.files("amt_stream.data").joinpath("rows.schema.json").read_text())
+SCHEMA = json.loads(resources.files("amt_stream.dsp.data").joinpath("rows.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SHOWN = ["--step-ms", 100, "--full-scale-db", 100, "--model", "spl"]
 DESK_AND_DOOR = ["-c", "desk=1,2", "-c", "door=4,3"]
@@ -41,7 +41,7 @@ def test_rows_of_each_are_those_of_a_run_of_its_own(meter):
     header, *rows, summary = map(json.loads, out.splitlines())
     for line in (header, *rows, summary):
         VALIDATOR.validate(line)
-    assert header["header"]["source"]["rows"] == {"desk": [1, 2], "door": [4, 3]}
+    assert header["header"]["source"]["microphones"] == {"desk": [1, 2], "door": [4, 3]}
     assert header["header"]["source"]["channels"] == [1, 2, 4, 3]
     assert header["header"]["columns"][0]["name"] == "row"
     assert [row["row"] for row in rows[:4]] == ["desk", "door", "desk", "door"]
@@ -50,7 +50,7 @@ def test_rows_of_each_are_those_of_a_run_of_its_own(meter):
         _, *expected, total = map(json.loads, out.splitlines())
         mine = [row for row in rows if row["row"] == name]
         assert [sounding(row) for row in mine] == [sounding(row) for row in expected]
-        told = summary["summary"]["rows"][name]
+        told = summary["summary"]["microphones"][name]
         assert told == {key: total["summary"][key] for key in told}
     # Left and right are as they were typed.
     assert rows[-1]["laf_left_db"] == pytest.approx(80, abs=0.3)
@@ -59,7 +59,7 @@ def test_rows_of_each_are_those_of_a_run_of_its_own(meter):
 
 def test_a_preset_has_rows_by_name(meter, tmp_path):
     (tmp_path / "mine.toml").write_text(
-        '[model]\nname = "spl"\n[meter]\nrows = { desk = [1], door = [3] }\n'
+        '[model]\nname = "spl"\n[meter]\nmicrophones = { desk = [1], door = [3] }\n'
     )
     given = ["--preset", "mine.toml", "--full-scale-db", 100, "--format", "csv"]
     status, out, err = meter(*given)
@@ -91,8 +91,8 @@ def test_a_log_has_rows_of_each_and_is_replayed(meter, said, tmp_path, log_forma
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["-c", "1", "-c", "2"], "2 rows, each heard by itself, are written and not shown"),
-        (["-c", "1", "-c", "1", "--format", "csv"], "two rows are called '1'"),
+        (["-c", "1", "-c", "2"], "2 microphones are written and not shown"),
+        (["-c", "1", "-c", "1", "--format", "csv"], "two microphones are called '1'"),
         (["-c", "1", "-c", "7", "--format", "csv"], "has no channel 7"),
         (["-c", "a,b=1", "--format", "csv"], "give a name that can be printed"),
         (["-c", "@SUM(A1)=1", "--format", "csv"], "a spreadsheet takes that for a formula"),
@@ -101,8 +101,8 @@ def test_a_log_has_rows_of_each_and_is_replayed(meter, said, tmp_path, log_forma
         (["-c", "desk=1,2,3", "--format", "csv"], "give one channel"),
         (["-c", "1", "-c", "2,3", "--format", "csv"], "hears each channel by itself"),
         (
-            ["-c", "1", "-c", "2", "--quiet", "--log", "n", "--resume"],
-            "--resume goes on with one row",
+            ["-c", "1", "-c", "2", "--quiet", "--log", "n", "--restore"],
+            "--restore goes on with one microphone",
         ),
     ],
 )
@@ -118,7 +118,7 @@ def test_what_cannot_be_rows_is_refused_in_a_sentence(meter, typed, told):
     "given", ["[1, 2]", "{ desk = [1, 2, 3] }", '{ "a,b" = [1] }', '{ "+1" = [1] }', "{}"]
 )
 def test_a_preset_whose_rows_are_none_is_refused(meter, tmp_path, given):
-    (tmp_path / "mine.toml").write_text(f'[model]\nname = "spl"\n[meter]\nrows = {given}\n')
+    (tmp_path / "mine.toml").write_text(f'[model]\nname = "spl"\n[meter]\nmicrophones = {given}\n')
     status, _, err = meter("--preset", "mine.toml", "--format", "csv")
     assert status == 1
-    assert "meter.rows is" in err
+    assert "meter.microphones is" in err

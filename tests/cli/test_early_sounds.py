@@ -1,14 +1,15 @@
 """Sounds that begin at once or are short: statistics of them by default, however they are asked."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 
-from amt_stream.measuring import measure
-from amt_stream.report import report_page
-from amt_stream.results import read_results
-from amt_stream.rows import reading_text
+from amt_stream.meters.rows import reading_text
+from amt_stream.offline.measure import measure
+from amt_stream.sessions.report import report_page
+from amt_stream.sessions.results import read_results
 from tests.data.synth import render
 
 FS = 48000
@@ -85,8 +86,18 @@ MAXIMA = {
 """By what it is the maximum of, where that has a row for each frame."""
 
 
-@pytest.mark.parametrize("length_s", [0.011, 0.2, 0.51, 0.64, 1.5, 5.0])
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+LENGTHS_S, PLACES = (0.011, 0.2, 0.51, 0.64, 1.5, 5.0), (0.0, 0.5, 1.0)
+QUICK = {(0.011, 0.0), (0.2, 1.0), (0.51, 0.5), (0.64, 1.0), (1.5, 0.0), (5.0, 1.0)}
+"""Each length once; `make soak` measures the others."""
+
+
+@pytest.mark.parametrize(
+    ("length_s", "place"),
+    [
+        pytest.param(*one, marks=[] if one in QUICK else pytest.mark.soak)
+        for one in product(LENGTHS_S, PLACES)
+    ],
+)
 def test_ten_milliseconds_have_their_maxima(length_s, place):
     """At the start, in the middle, at the end: those of the rows, and of a file that goes on."""
     x = np.zeros(round((length_s + 0.3) * FS))

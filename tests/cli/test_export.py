@@ -1,8 +1,6 @@
 """`amt-stream export`: a program that goes on from block to block as a stream does."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -10,11 +8,11 @@ import torch
 
 from amt_stream import Moore2016, Stream
 from amt_stream.cli.command import run_command
-from amt_stream.stages import GammatoneFilterbank
+from amt_stream.dsp.stages import GammatoneFilterbank
 
 RUN = """
 import sys, numpy as np, torch
-import amt_stream.stages
+from amt_stream.dsp.stages import *
 about = {"amt_stream.json": ""}
 program = torch.export.load(sys.argv[1], extra_files=about).module()
 blocks = torch.from_numpy(np.load(sys.argv[2]))
@@ -26,25 +24,25 @@ print(about["amt_stream.json"])
 """
 
 
-def ran(tmp_path, blocks):
-    """What the program in p.pt2 gives of blocks in a process of its own, and what it says it is."""
+def ran(forks, tmp_path, blocks):
+    """What the program in p.pt2 gives of blocks in another process, and what it says it is."""
+    (tmp_path / "run.py").write_text(RUN)
     np.save(tmp_path / "x.npy", blocks.numpy())
     names = [str(tmp_path / name) for name in ("p.pt2", "x.npy", "y.npy")]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *names], capture_output=True, text=True, check=True
-    )
+    done = forks.run(tmp_path / "run.py", *names, options=["program"])
+    assert done.returncode == 0, done.stderr
     return torch.from_numpy(np.load(tmp_path / "y.npy")), json.loads(done.stdout)
 
 
-def test_a_model_goes_on_in_another_process(tmp_path, capsys):
+def test_a_model_goes_on_in_another_process(forks, tmp_path, capsys):
     path = tmp_path / "p.pt2"
     assert run_command(["export", "moore2016", str(path)]) == 0
-    assert "torch.export.load after import amt_stream.stages" in capsys.readouterr().err
+    assert "torch.export.load after from amt_stream.dsp.stages import *" in capsys.readouterr().err
     blocks = 0.02 * torch.randn(6, 1, 2, 480, generator=torch.Generator().manual_seed(3))
     live = Stream(Moore2016(48000), (1, 2))
     with torch.no_grad():
         expected = torch.stack([live(block)[0] for block in blocks])
-    given, about = ran(tmp_path, blocks)
+    given, about = ran(forks, tmp_path, blocks)
     torch.testing.assert_close(given, expected, rtol=1e-5, atol=1e-7)
     assert (about["stage"], about["fs"], about["shape"]) == ("Moore2016", 48000, [1, 2, 480])
     assert about["outputs"]["stl"] == [1, 10]
@@ -62,7 +60,7 @@ fc = { low = 200.0, high = 2000.0 }
 """
 
 
-def test_a_chain_goes_on_too(tmp_path):
+def test_a_chain_goes_on_too(forks, tmp_path):
     preset, path = tmp_path / "own.toml", tmp_path / "p.pt2"
     preset.write_text(CHAIN)
     asked = ["export", str(preset), str(path), "--shape", "2", "-r", "16000"]
@@ -71,7 +69,7 @@ def test_a_chain_goes_on_too(tmp_path):
     live = Stream(GammatoneFilterbank(fc=(200.0, 2000.0), fs=16000), (2,))
     with torch.no_grad():
         expected = torch.stack([live(block) for block in blocks])
-    given, about = ran(tmp_path, blocks)
+    given, about = ran(forks, tmp_path, blocks)
     torch.testing.assert_close(given, expected, rtol=1e-5, atol=1e-7)
     assert (about["stage"], about["shape"]) == ("Chain", [2, 160])
 

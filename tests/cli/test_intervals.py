@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.session import Session
+from amt_stream.sessions import Session
 
 
 @pytest.fixture
@@ -97,3 +97,10 @@ def test_a_table_of_intervals_is_no_file_of_rows(said, sound):
         status, _, err = said(command, "table.csv")
         assert status == 1
         assert "holds a table of intervals and no rows" in err
+
+
+def test_a_session_with_intervals_is_measured_again(said, sound):
+    typed = ["meter", "--source", sound, "--fast", "--model", "spl", "--quiet", "--interval", "1s"]
+    assert said(*typed, "--log", "night", "--log-sound", "wav")[0] == 0
+    status, out, _ = said("replay", "night")
+    assert (status, "the same" in out) == (0, True)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from amt_stream.session import Session, SessionError, verify
-from amt_stream.session.marks import mark
+from amt_stream.sessions import Session, SessionError, verify
+from amt_stream.sessions.marks import mark
 
 WANTED = ["meter", "--source", "demo", "--fast", "--duration", "1", "--model", "spl"]
 
@@ -40,7 +40,7 @@ def test_a_session_says_how_it_was_measured(run, sound_file, tone, tmp_path):
     assert session["preset"]["model"] == {
         "name": "moore2016",
         "field": "diffuse",
-        "ear_filter": "minimum",
+        "ear_filter": "mixed",
         "accuracy": "exact",
         "constants": "iso",
     }

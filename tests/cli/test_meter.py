@@ -5,14 +5,14 @@ import signal
 import numpy as np
 import pytest
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.making import input_from_window
 from amt_stream.cli.meter import _ended
 from amt_stream.cli.watch import Watch
+from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, StdinSource
-from amt_stream.models import Moore2016
-from amt_stream.presets import load_preset
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.presets import load_preset
 from tests.cli.conftest import COLUMNS
 
 FS = 48000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.modulation_terminal import ASCII_SHADES, SHADES, SpectrumSeen, line, screen
-from amt_stream.rows import ModulationReadings, below_db, hz_text, strongest
+from amt_stream.meters.rows import ModulationReadings, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
 MFC = np.array([2.0, 5.236, 13.708, 35.889, 93.957])
@@ -118,7 +118,7 @@ def test_it_is_drawn_in_a_terminal(typist, begin):
 
 
 def nearest_band(frequency):
-    from amt_stream.models import ModulationSpectrum
+    from amt_stream.dsp.models import ModulationSpectrum
 
     fc = np.asarray(ModulationSpectrum(FS).fc)
     return float(fc[np.abs(fc - frequency).argmin()])

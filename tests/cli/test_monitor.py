@@ -7,7 +7,7 @@ import pytest
 
 from amt_stream.cli.desktop import install_desktop, remove_desktop
 from amt_stream.cli.messages import Mistake
-from amt_stream.cli.monitor import build_parser, run_monitor
+from amt_stream.cli.monitor import build_monitor_parser, run_monitor
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_without_a_display_it_says_what_needs_none(monkeypatch, capsys):
 
 
 def test_it_takes_what_the_meter_takes(capsys):
-    args = build_parser().parse_args(["--source", "demo", "--model", "moore2016,bs1770"])
+    args = build_monitor_parser().parse_args(["--source", "demo", "--model", "moore2016,bs1770"])
     assert (args.command, args.source, args.model) == ("meter", "demo", ("moore2016", "bs1770"))
     assert run_monitor(["--source", "demo", "--fast", "--duration", "1", "--format", "csv"]) == 0
     assert "ltl_sone" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import soundfile
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.inputs import PLAYED, open_input
 from amt_stream.cli.making import input_from_window
-from amt_stream.presets import load_preset
+from amt_stream.meters.presets import load_preset
 
 
 def test_what_is_played_is_measured_and_is_uncalibrated(begin, virtual_mic, tmp_path):

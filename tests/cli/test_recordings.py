@@ -1,6 +1,7 @@
 """The sound of a log carries the calibration of each channel to whatever reads it again."""
 
 import json
+from itertools import product
 from math import log10
 
 import numpy as np
@@ -8,15 +9,16 @@ import pytest
 import soundfile
 
 from amt_stream import Calibration, Correction, measure
-from amt_stream.comparing import compare
+from amt_stream.core.formats import WHOLE_COMMENT
 from amt_stream.engine.sources import SourceError
-from amt_stream.events.memory import Stretch
-from amt_stream.events.recording import write_recording
-from amt_stream.formats import WHOLE_COMMENT
-from amt_stream.frames import Chunk
-from amt_stream.presets import Preset
-from amt_stream.session import SoundLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.frames import Chunk
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SoundLog
+from amt_stream.sessions.compare import compare
+from amt_stream.sessions.events.memory import SampleSpan
+from amt_stream.sessions.events.recording import write_recording
 
 FS = 48000
 SECONDS = 1.5
@@ -55,16 +57,18 @@ def recording(tmp_path):
             Calibration(90.0 + 7 * k, "a test", correction=correction) for k in range(len(channels))
         ]
         rows = tuple((f"m{channel}", (channel,)) for channel in channels) if apart else ()
-        sound = Sound(name, FS, channels, calibrations, None, rows=rows, picked=picked)
+        sound = Sound(name, FS, channels, calibrations, None, microphones=rows, picked=picked)
         preset = Preset(("spl",))
-        table = Table(preset, preset.models(FS, 1 if apart else len(channels)), sound, 100)
+        table = Table(
+            preset, preset.models(FS, 1 if apart else len(channels)), sound, RowSettings(100)
+        )
         by_number = picked or apart
         at = channels if by_number else range(1, len(channels) + 1)
         levels = dict(zip(at, [one.full_scale_db_spl for one in calibrations], strict=True))
         x = tones(columns)
         if form == "event":
             about = {"calibration": sound.calibration_of_columns}
-            stretch = Stretch((Chunk(x, 0, 1.79e9),), 0, len(x), FS, columns)
+            stretch = SampleSpan((Chunk(x, 0, 1.79e9),), 0, len(x), FS, columns)
             return write_recording(tmp_path, "event", stretch, about, None), levels
         with SoundLog(tmp_path / "log", table, fs=FS, channels=columns, sound=form) as log:
             log.sound(Chunk(x, 0, 1.79e9))
@@ -74,8 +78,18 @@ def recording(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("form", ["flac", "wav", "event"])
-@pytest.mark.parametrize("name", CASES)
+FORMS = "flac", "wav", "event"
+QUICK = {("two", "event"), ("second and fifth of eight", "wav"), *product(CASES, FORMS[:1])}
+"""Each form and each case once; `make soak` has all pairs."""
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        pytest.param(*one, marks=[] if one in QUICK else pytest.mark.soak)
+        for one in product(CASES, FORMS)
+    ],
+)
 def test_each_reader_finds_the_levels(recording, said, name, form):
     path, full_scale_db = recording(name, form)
     columns = CASES[name][1]

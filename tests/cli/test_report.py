@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from amt_stream.session import verify
+from amt_stream.sessions import verify
 from tests.report.conftest import measure_into
 
 

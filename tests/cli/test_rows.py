@@ -10,19 +10,18 @@ from zoneinfo import ZoneInfo
 
 import jsonschema
 import numpy as np
-import pandas
 import pytest
 
-from amt_stream import catalog
 from amt_stream.cli.command import build_parser, run_chosen
 from amt_stream.cli.messages import Mistake
-from amt_stream.results import read_results
+from amt_stream.meters import catalog
+from amt_stream.sessions.results import read_results
 
 FS = 48000
-METERS = catalog.side_by_side()
+METERS = catalog.models_side_by_side()
 MODULATION_MODELS = catalog.names(lambda entry: entry.alone)
 ALL = ",".join(METERS)
-SCHEMA = json.loads(resources.files("amt_stream.data").joinpath("rows.schema.json").read_text())
+SCHEMA = json.loads(resources.files("amt_stream.dsp.data").joinpath("rows.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LOUD = ("--full-scale-db", 100)
 
@@ -54,12 +53,20 @@ def changing(sound_file):
 
 
 def read_csv(text):
+    import pandas
+
     return pandas.read_csv(io.StringIO(text), comment="#")
 
 
 @pytest.mark.parametrize(
     ("models", "step_ms"),
-    [(ALL, 1), (ALL, 10), (ALL, 100), ("moore2016", 1), *((n, 100) for n in MODULATION_MODELS)],
+    [
+        (ALL, 1),
+        pytest.param(ALL, 10, marks=pytest.mark.soak),
+        (ALL, 100),
+        ("moore2016", 1),
+        *((n, 100) for n in MODULATION_MODELS),
+    ],
 )
 def test_the_meter_and_analyze_give_the_same_cells(printed, changing, models, step_ms):
     """Text by text, though one hears blocks of 100 ms and the other of 333 samples."""
@@ -132,6 +139,8 @@ def test_the_schema_refuses_what_is_not_a_row():
 
 
 def test_pandas_reads_both(printed, changing):
+    import pandas
+
     wanted = ["analyze", changing, "--model", ALL, "--step-ms", 100, *LOUD]
     table = read_csv(printed(*wanted))
     text = printed(*wanted, "--format", "jsonl")
@@ -169,6 +178,8 @@ def test_percentiles_and_minima_leave_out_the_rise_from_silence(printed, sound_f
 
 def test_a_part_of_the_sound_is_chosen(printed, sound_file):
     """Levels of an interval are those of its samples; rows are those in it."""
+    import pandas
+
     rng = np.random.default_rng(2)
     x = np.concatenate([level * rng.standard_normal(FS) for level in (0.001, 0.1, 0.01, 0.1)])
     path = sound_file(x)

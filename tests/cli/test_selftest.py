@@ -20,7 +20,7 @@ def wrong(tmp_path_factory):
     """A copy of the package whose critical bands end 2 % too high; set as PYTHONPATH."""
     folder = tmp_path_factory.mktemp("wrong")
     shutil.copytree(PACKAGE, folder / "amt_stream")
-    table = folder / "amt_stream" / "data" / "zwicker_bands.csv"
+    table = folder / "amt_stream" / "dsp" / "data" / "zwicker_bands.csv"
     lines = table.read_text().splitlines()
     first = next(n for n, line in enumerate(lines) if line[0] not in "#b")
     for n, line in enumerate(lines[first:], first):

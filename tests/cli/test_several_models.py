@@ -6,16 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from amt_stream import catalog
-from amt_stream.analysis import Recording, analyze
-from amt_stream.calibration import Calibration
 from amt_stream.cli.readings_terminal import NAME
-from amt_stream.metering.third_octave import band_name
-from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, Rows, readings_of
-from amt_stream.stages import Octaves, ThirdOctaves
+from amt_stream.dsp.stages import Octaves, ThirdOctaves
+from amt_stream.meters import catalog
+from amt_stream.meters.accumulators.third_octave import band_name
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, Rows, readings_of
+from amt_stream.offline.analysis import CheckedFile, analyze
 
-METERS = catalog.side_by_side()
+METERS = catalog.models_side_by_side()
 ALL = ",".join(METERS)
 MOORE = ["stl_sone", "ltl_sone", "stl_phon", "ltl_phon"]
 COLUMNS = [
@@ -49,7 +49,7 @@ def numbers(column):
 
 def measured(path, names=METERS, step_ms=10):
     """Rows and summary of a file whose full scale is 100 dB SPL."""
-    recording = Recording(path, most=6)
+    recording = CheckedFile(path, most=6)
     channels = len(recording.channels)
     models = Preset(tuple(names)).models(recording.fs, channels)
     readings = readings_of(names, channels, models=models)
@@ -135,7 +135,7 @@ def test_each_reads_as_if_it_were_alone(sound_file):
 
 def test_a_pause_and_a_reset_leave_the_others_alone(sound_file):
     """And of the one that is reset, what it reads at the moment."""
-    recording = Recording(sound_file(0.02 * np.random.default_rng(3).standard_normal(60000)))
+    recording = CheckedFile(sound_file(0.02 * np.random.default_rng(3).standard_normal(60000)))
     models = Preset(METERS).models(recording.fs, 1)
     frames = list(analyze(recording, models, Calibration(100.0)))
 

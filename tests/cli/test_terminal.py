@@ -12,8 +12,8 @@ from amt_stream.cli import readings_terminal
 from amt_stream.cli.keys import keys_line
 from amt_stream.cli.loudness_terminal import LoudnessSeen, line, screen
 from amt_stream.cli.terminal import Condition, fitted, shortened
-from amt_stream.rows import fault_words, phon_text, reading_text
-from amt_stream.scales import phon_to_sone
+from amt_stream.dsp.scales import phon_to_sone
+from amt_stream.meters.rows import fault_words, phon_text, reading_text
 
 LOOK = re.compile(r"\x1b\[[0-9;]*m")
 HEALTH = SimpleNamespace(

@@ -7,9 +7,9 @@ import pytest
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.loudness_terminal import line, screen
-from amt_stream.rows import band_texts
-from amt_stream.rows.loudness import EDGES
-from amt_stream.scales import phon_to_sone, sone_to_phon
+from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
+from amt_stream.meters.rows import band_texts
+from amt_stream.meters.rows.loudness import EDGES
 from tests.cli.conftest import Table
 from tests.cli.test_terminal import READING
 

@@ -10,8 +10,8 @@ import pytest
 
 from amt_stream.cli.terminal import fitted
 from amt_stream.cli.watch import Watch
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource
-from amt_stream.stages import SoundLevel
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\n\u202ea"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\n\u202ea"

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from amt_stream import Stream
-from amt_stream.functional import (
+from amt_stream.dsp.functional import (
     adaptation,
     banded,
     excitation,
@@ -36,9 +36,9 @@ from amt_stream.functional import (
     third_octave,
     zwicker,
 )
-from amt_stream.functional import direct_form as direct
-from amt_stream.functional import svf as state_variable
-from amt_stream.stages import (
+from amt_stream.dsp.functional import direct_form as direct
+from amt_stream.dsp.functional import svf as state_variable
+from amt_stream.dsp.stages import (
     BS1770,
     AdaptLoop,
     BinauralLoudness,
@@ -54,9 +54,9 @@ from amt_stream.stages import (
     ThirdOctaves,
     ZwickerLoudness,
 )
-from amt_stream.stages.loudness import MonauralLoudness
-from amt_stream.stages.spectrum import HALVES
-from amt_stream.streaming import without
+from amt_stream.dsp.stages.loudness import MonauralLoudness
+from amt_stream.dsp.stages.spectrum import HALVES
+from amt_stream.dsp.streaming import without
 from tests.contract.test_module_contract import CASES
 from tests.kernels.forms import plainly
 
@@ -99,11 +99,11 @@ def fir_case(rng):
     return fir.fir, (noise(*rows, rng.choice([1, 7])), noise(n), noise(*rows, n - 1))
 
 
-def fir_with_tail_case(rng):
-    rows, low_pass, hop, count = lead(rng), rng.choice([1, 3]), rng.choice([1, 4]), 3
-    n = low_pass + rng.choice([0, 5])
-    x, zi, slow = noise(*rows, 2 * hop), noise(*rows, n - 1), noise(*rows, count - 1)
-    return fir.fir_with_tail, (x, noise(n), noise(low_pass), noise(hop, count), zi, slow)
+def partitioned_fir_case(rng):
+    rows, count, hop = lead(rng), rng.choice([1, 3]), rng.choice([16, 32])
+    x, zi = noise(*rows, 2 * hop), noise(*rows, (count - 1) * 2 * hop)
+    tables = noise(count, 2 * hop), noise(hop, 2 * hop), noise(2 * hop, hop)
+    return fir.partitioned_fir, (x, *tables, zi)
 
 
 def polyphase_case(rng):
@@ -305,6 +305,10 @@ def core_loudness_case(rng):
     return zwicker.core_loudness, (60 * noise(*lead(rng), 28), made(CoreLoudness).tables())
 
 
+def levels_case(rng):
+    return zwicker.levels, (noise(*lead(rng), 28).square(), torch.float64)
+
+
 def decayed_case(rng):
     stage, rows = made(ZwickerLoudness), lead(rng)
     begun = torch.zeros(rows, dtype=torch.bool)
@@ -333,15 +337,16 @@ FUNCTIONS = {
     "direct_form": direct_form_case,
     "filtered_mean_square": programme_case,
     "fir": fir_case,
-    "fir_with_tail": fir_with_tail_case,
     "first_order": first_order_case,
     "gammatone": gammatone_case,
     "inhibition_gains": inhibition_case,
+    "levels": levels_case,
     "loudness_pattern": pattern_case,
     "lower_skirts": lower_skirts_case,
     "group_skirts": group_skirts_case,
     "monaural_loudness": monaural_case,
     "one_pole_bank": one_pole_bank_case,
+    "partitioned_fir": partitioned_fir_case,
     "peaks": peaks_case,
     "polyphase": polyphase_case,
     "relax": relax_case,

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from amt_stream.streaming import Stage, with_time
-from amt_stream.testing import check_stage
+from amt_stream.dsp.streaming import Stage, with_time
+from amt_stream.dsp.testing import check_stage
 
 
 class Smoother(Stage):

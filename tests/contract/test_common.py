@@ -39,7 +39,7 @@ MODELS = ("dau1997", "king2019", "osses2021", "paulick2024", "moore2016", "glasb
 @pytest.mark.parametrize("module", MODELS)
 def test_models_stand_in_modules_of_their_names(module):
     name = module.capitalize()
-    home = importlib.import_module(f"amt_stream.models.{module}")
+    home = importlib.import_module(f"amt_stream.dsp.models.{module}")
     assert getattr(home, name) is getattr(amt_stream, name)
 
 

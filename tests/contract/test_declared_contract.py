@@ -6,11 +6,9 @@ from fractions import Fraction
 import pytest
 import torch
 
-from amt_stream.calibration import Calibration
-from amt_stream.compose import Chain, Delay, Parallel
-from amt_stream.contract import NAMES, RULES, check_contract, meant
-from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.stages import (
+from amt_stream.dsp.compose import Chain, Delay, Parallel
+from amt_stream.dsp.contract import NAMES, RULES, check_contract, meant
+from amt_stream.dsp.stages import (
     BS1770,
     Gain,
     GammatoneFilterbank,
@@ -20,8 +18,10 @@ from amt_stream.stages import (
     RunningSpectrum,
     SoundLevel,
 )
-from amt_stream.streaming import Stage
-from amt_stream.testing import check_stage
+from amt_stream.dsp.streaming import Stage
+from amt_stream.dsp.testing import check_stage
+from amt_stream.engine import Engine, SignalSource, Tone
+from amt_stream.meters.calibration import Calibration
 from tests.contract.test_module_contract import STAGES
 
 X = torch.randn(3, 2, 61, generator=torch.Generator().manual_seed(0))

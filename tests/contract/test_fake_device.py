@@ -7,9 +7,9 @@ import sys
 import pytest
 import torch
 
-from amt_stream.functional import dispatch
-from amt_stream.hosted import HostedStream
-from amt_stream.streaming import Stream, fields
+from amt_stream.dsp.cuda_stream import HostedStream
+from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.streaming import Stream, fields
 from tests.contract.fake_device import BUDGETS, DEFECTS, ROOT
 from tests.contract.test_module_contract import CASES, shape_of
 from tests.recorder import Recorder
@@ -47,6 +47,7 @@ LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
 """Factors on the input of one block after another: soft and loud ones, and silence."""
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_replayed_is_the_step(name, monkeypatch):
     """What a graph captured on a device does: the operations of one block, on others."""

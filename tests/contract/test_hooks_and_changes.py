@@ -26,8 +26,8 @@ from amt_stream import (
     Stream,
     ThirdOctaveLevels,
 )
+from amt_stream.dsp.streaming import fields
 from amt_stream.engine import Engine, Noise, SignalSource
-from amt_stream.streaming import fields
 
 
 def noise(*shape):

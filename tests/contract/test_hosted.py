@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from amt_stream import Moore2016, Rebuffer, Stage, Stream
-from amt_stream.functional import dispatch
-from amt_stream.hosted import HostedStream
-from amt_stream.streaming import fields
+from amt_stream.dsp.cuda_stream import HostedStream
+from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.streaming import fields
 from tests.recorder import Recorder
 
 LOUDNESSES = (1.0, 1e-3, 0.0, 30.0, 1e-5)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from amt_stream import Stream, check_stage
-from amt_stream.stages import MicrophoneCorrection
+from amt_stream.dsp.stages import MicrophoneCorrection
 
 RATES = (44100, 48000, 96000)
 

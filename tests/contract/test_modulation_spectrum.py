@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from amt_stream import Stream, check_stage
-from amt_stream.models import ModulationSpectrum
-from amt_stream.stages.modulation_spectrum import ModulationRms
+from amt_stream.dsp.models import ModulationSpectrum
+from amt_stream.dsp.stages.modulation_spectrum import ModulationRms
 
 FS = 8000
 

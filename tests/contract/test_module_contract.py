@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 import amt_stream as amt
-from amt_stream import Stage, Stream, models, stages
-from amt_stream.streaming import fields, without
+from amt_stream import Stage, Stream
+from amt_stream.dsp import models, stages
+from amt_stream.dsp.streaming import fields, without
 
 
 def noise(*shape):

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from amt_stream import Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
-from amt_stream.functional.excitation import select_components
-from amt_stream.functional.zwicker import decayed, loudness_pattern
-from amt_stream.stages import Excitation, ZwickerLoudness
+from amt_stream.dsp.functional.excitation import select_components
+from amt_stream.dsp.functional.zwicker import decayed, loudness_pattern
+from amt_stream.dsp.stages import Excitation, ZwickerLoudness
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])

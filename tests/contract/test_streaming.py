@@ -24,8 +24,8 @@ from amt_stream import (
     Stage,
     Stream,
 )
-from amt_stream.compose import aligned
-from amt_stream.streaming import fields, with_time
+from amt_stream.dsp.compose import aligned
+from amt_stream.dsp.streaming import fields, with_time
 
 
 class Mean(Stage):
@@ -57,8 +57,8 @@ def test_float64_states_and_tables_stay_so():
 
 
 def test_tables_keep_their_design_precision_through_float32():
-    exact = EarFilter().double().taps
-    there_and_back = EarFilter().float().double().taps
+    exact = EarFilter().double().partitions
+    there_and_back = EarFilter().float().double().partitions
     assert torch.equal(exact, there_and_back)
     assert not torch.equal(exact, exact.float().double())
 
@@ -68,13 +68,13 @@ def test_half_precision_is_refused_and_changes_nothing():
     for convert in (live.half, live.bfloat16, live.stage.half):
         with pytest.raises(TypeError, match="need float32 or float64"):
             convert()
-    assert live.stage.taps.dtype == torch.float32
+    assert live.stage.partitions.dtype == torch.float32
 
 
 def test_tables_come_back_from_the_meta_device():
     with torch.device("meta"):
         stage = EarFilter()
-    assert torch.equal(stage.to_empty(device="cpu").taps, EarFilter().taps)
+    assert torch.equal(stage.to_empty(device="cpu").partitions, EarFilter().partitions)
 
 
 def test_a_checkpoint_of_a_stage_holds_its_parameters_only():
@@ -300,9 +300,9 @@ FRESH = """
 import sys
 import amt_stream
 assert not {"torch", "sounddevice"} & set(sys.modules)
-assert amt_stream.scales.sone_to_phon(1.0, "iso532-3") == 40
+assert amt_stream.dsp.scales.sone_to_phon(1.0, "iso532-3") == 40
 assert "torch" not in sys.modules
-assert amt_stream.Moore2016 is amt_stream.models.Moore2016
+assert amt_stream.Moore2016 is amt_stream.dsp.models.Moore2016
 assert {"Moore2016", "scales"} <= set(dir(amt_stream))
 """
 
@@ -314,7 +314,7 @@ def test_names_are_found_in_a_fresh_process_without_importing_torch_early():
 
 
 def test_the_example_of_the_model_runs():
-    assert doctest.testmod(amt_stream.models.moore2016).attempted > 0
+    assert doctest.testmod(amt_stream.dsp.models.moore2016).attempted > 0
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 0), (0, 2, 480)])
@@ -328,7 +328,7 @@ def test_plain_torch_around_a_stage():
     assert with_time((2, 3), -2, 7) == (2, 7, 3)
     assert stage.out_time_dim.specific_loudness == -2
     text = repr(stage)
-    assert "EarFilter(fs=32000, field='free', phase='minimum')" in text
+    assert "EarFilter(fs=32000, field='free', phase='mixed')" in text
     assert "Resample" not in text
     assert isinstance(stage.train().eval().requires_grad_(False), Moore2016)
 
@@ -337,7 +337,7 @@ def test_plain_torch_around_a_stage():
     ("options", "words"),
     [
         ({"field": "far"}, "field is 'far': give free, diffuse or eardrum"),
-        ({"ear_filter": "zero"}, "ear_filter is 'zero': give minimum or linear"),
+        ({"ear_filter": "zero"}, "ear_filter is 'zero': give mixed or linear"),
         ({"accuracy": "rough"}, "accuracy is 'rough': give exact, reference or coarse"),
         ({"constants": "ansi"}, "constants is 'ansi': give iso or author"),
         ({"fs": 44056}, "nearest rates that work are 44050 and 44080 Hz"),

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 import amt_stream as amt
 from amt_stream import Chain, Gain, Parallel, PointwiseModule, Stream, check_stage
-from amt_stream.streaming import Stage
+from amt_stream.dsp.streaming import Stage
 from tests.contract.test_module_contract import CASES, LEARNERS, STAGES, noise
 from tests.contract.test_transforms import assert_close, tensors
 

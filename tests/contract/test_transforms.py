@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 import amt_stream as amt
 from amt_stream import Stream
-from amt_stream.functional.adaptation import Loops, adaptation_loops
+from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
 from tests.contract.test_module_contract import CASES, LEARNERS, Stepped, fields
 from tests.contract.test_module_contract import shape_of as shape_without_time
 
@@ -53,7 +53,7 @@ def test_an_exported_stage_runs_in_another_program(tmp_path):
     torch.export.save(torch.export.export(stage, (x,), strict=False), tmp_path / "stage.pt2")
     torch.save((x, stage(x).stl), tmp_path / "expected.pt")
     program = (
-        "import torch, amt_stream.stages\n"
+        "import torch, amt_stream.dsp.stages\n"
         "x, stl = torch.load('expected.pt')\n"
         "y = torch.export.load('stage.pt2').module()(x)\n"
         "torch.testing.assert_close(y.stl, stl)\n"

@@ -16,7 +16,7 @@ from amt_stream import (
     PowerCompression,
     SpatialSmoothing,
 )
-from amt_stream.checkpoints import told
+from amt_stream.dsp.checkpoints import short_text
 from tests.contract.test_module_contract import CASES, LEARNERS, STAGES
 
 
@@ -60,7 +60,7 @@ def test_all_arguments_stand_in_it_and_no_rounding(name, options):
     ],
 )
 def test_numbers_for_a_person(value, text):
-    assert told(value) == text
+    assert short_text(value) == text
 
 
 def test_it_says_what_is_so_now():

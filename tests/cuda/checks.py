@@ -11,8 +11,8 @@ import torch
 
 import amt_stream as amt
 from amt_stream import Engine, HostedStream, Moore2016, SignalSource, Stage, Stream
-from amt_stream.signals import Noise, demo_sound
-from amt_stream.streaming import fields, without
+from amt_stream.dsp.streaming import fields, without
+from amt_stream.meters.signals import Noise, demo_sound
 from tests.contract.fake_device import Launches
 from tests.contract.test_module_contract import CASES
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from amt_stream import Gain, Stage
-from amt_stream.functional import dispatch
+from amt_stream.dsp.functional import dispatch
 from tests.cuda import checks
 from tests.cuda.results import RESULTS, ROOT, source_hash
 from tests.recorder import Recorder

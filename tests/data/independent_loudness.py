@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-TABLES = Path(__file__).parents[2] / "amt_stream" / "data"
+TABLES = Path(__file__).parents[2] / "amt_stream" / "dsp" / "data"
 FS, POINTS, HOP = 32000, 2048, 32
 # Of each window: samples, first and last bin.
 WINDOWS = (

@@ -5,7 +5,7 @@ kept and gated exactly. It gives the values of the self-test that nobody has pri
 """
 
 import numpy as np
-from scipy.signal import lfilter
+import scipy
 
 FS = 48000
 SHELF = (
@@ -29,7 +29,7 @@ def lufs(energy):
 
 def energies(x):
     """Energy (n,) of each 10 ms of `x` (channel, time), all weights 1; silence is next to none."""
-    y = lfilter(*HIGH_PASS, lfilter(*SHELF, x))
+    y = scipy.signal.lfilter(*HIGH_PASS, scipy.signal.lfilter(*SHELF, x))
     return (y.reshape(len(x), -1, FS // 100) ** 2).mean(-1).sum(0) + 1e-30
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.calibration import Calibration
-from amt_stream.compose import Chain, Delay
+from amt_stream.dsp.compose import Chain, Delay
+from amt_stream.dsp.streaming import Stage
 from amt_stream.engine import Engine, MicrophoneSource
 from amt_stream.engine.sources import Source
-from amt_stream.streaming import Stage
+from amt_stream.meters.calibration import Calibration
 
 FULL_SCALE = Calibration(100.0, source="test")
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, EngineEnded, FaultSource, SignalSource
-from amt_stream.signals import Noise
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.signals import Noise
 from tests.engine.conftest import Collector, PowerMeter
 from tests.engine.test_ends import fail, leave, spoil
 
@@ -56,7 +56,7 @@ class Caller(threading.Thread):
     def call(self, what: str) -> None:
         engine = self.engine
         if what == "reset":
-            engine.reset()
+            engine.reset_filters()
         elif what == "calibrate":
             engine.calibrate(Calibration(90.0, source="another"))
         elif what == "swap":
@@ -159,7 +159,7 @@ CASES = {
 
 
 @settings(
-    max_examples=80,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     database=None,

@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Event
-from amt_stream.outputs import FollowedReadings
-from amt_stream.rows import JoinedRows, Rows, readings_of
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import JoinedRows, Rows, readings_of
+from amt_stream.sessions.outputs import FollowedReadings
 
 FS = 48000
 
@@ -86,7 +86,7 @@ def test_what_is_paused_is_not_timed_and_a_reset_begins_anew():
         assert sink.measured_s == stood
         engine.unpause()
         wait_until(lambda: sink.measured_s > stood + 0.2)
-        engine.clear()
+        engine.reset_readings()
         wait_until(lambda: sink.measured_s < stood)
 
 
@@ -98,7 +98,7 @@ def test_an_engine_goes_on_with_the_readings_of_one_that_was_stopped():
     stood = sink.standing
     sink.take()
     models = {"spl": SoundLevel(FS)}
-    with Engine(tone(), models, [sink], resume=stood.state) as engine:
+    with Engine(tone(), models, [sink], restore=stood.state) as engine:
         wait_until(lambda: sink.measured_s > counted + 0.3)
         assert engine.first_sample == stood.sample
     rows = sink.take()
@@ -134,7 +134,7 @@ def test_only_the_last_seconds_are_there_to_be_followed():
 
 def test_what_counts_is_known_however_much_happens():
     sink = followed()
-    sink.event(Event("cleared", 0, 1.0, 0.0))
+    sink.event(Event("readings_reset", 0, 1.0, 0.0))
     for second in range(1500):
         sink.event(Event("limit", 0, float(second), 0.0))
     assert len(sink.events) == 1001

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from amt_stream.calibrator import ToneWatch
 from amt_stream.engine import FaultSource, SignalSource, SourceError, Tone
-from amt_stream.engine.calibrating import CalibratorListener, unbroken
-from amt_stream.frames import Fault
+from amt_stream.engine.calibrator_source import CalibratorListener, unbroken
+from amt_stream.meters.calibrator import ToneWatch
+from amt_stream.meters.frames import Fault
 
 FS = 48000
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, RowSink, SignalSource
 from amt_stream.engine.clock import Clocks, UtcScale, clocks
-from amt_stream.signals import Tone
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.signals import Tone
 
 TIME, UTC, SAMPLE, DAY_CLOCK, RUNNING = range(5)
 HOUR, DAY = 3600.0, 86400.0
@@ -156,8 +156,8 @@ def test_sound_that_comes_later_moves_utc_forward_and_earlier_never_back(followe
 PROGRAM = """
 import json, sys, time
 from amt_stream.engine import Engine, RowSink, SignalSource
-from amt_stream.signals import Tone
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.signals import Tone
+from amt_stream.dsp.stages import SoundLevel
 
 def show(row):
     told = [row["time_s"], row["utc"], row["sample"], time.time(), time.monotonic()]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine.continuity import Continuity
-from amt_stream.frames import Fault
+from amt_stream.meters.frames import Fault
 
 FS = 48000
 BLOCK = 480

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from amt_stream import Engine, PushSource
-from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.correction import Correction, CorrectionError
-from amt_stream.engine import Row
-from amt_stream.engine.listener import MISSING, Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.frames import Fault
-from amt_stream.resumable import Unfitting
+from amt_stream.core.saved_state import Unfitting
+from amt_stream.engine import Microphone
+from amt_stream.engine.gaps import MISSING
+from amt_stream.engine.listener import Listener
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.correction import Correction, CorrectionError
+from amt_stream.meters.frames import Fault
 
 FS = 48000
 RESPONSE = Correction((20.0, 500.0, 8000.0), (-6.0, 0.0, 6.0), "mic.cal")
@@ -182,15 +184,23 @@ def test_an_engine_is_given_one_and_can_be_given_another(power_meter, collector,
 
 def test_each_row_of_an_engine_has_its_own(power_meter):
     source = PushSource(FS, 3, live=False)
-    rows = [Row((1,), "a", UNCALIBRATED), Row((2,), "b", CORRECTED), Row((3,), "c")]
-    engine = Engine(source, power_meter(), rows=rows, calibration=FULL_SCALE)
-    assert [row.calibration for row in engine.health.rows.values()] == [
+    rows = [
+        Microphone((1,), "a", UNCALIBRATED),
+        Microphone((2,), "b", CORRECTED),
+        Microphone((3,), "c"),
+    ]
+    engine = Engine(source, power_meter(), microphones=rows, calibration=FULL_SCALE)
+    assert [row.calibration for row in engine.health.microphones.values()] == [
         (UNCALIBRATED,),
         (CORRECTED,),
         (FULL_SCALE,),
     ]
-    engine = Engine(source, power_meter(), rows=rows, calibration=FULL_SCALE, correction=RESPONSE)
-    assert {row.calibration[0].correction for row in engine.health.rows.values()} == {RESPONSE}
+    engine = Engine(
+        source, power_meter(), microphones=rows, calibration=FULL_SCALE, correction=RESPONSE
+    )
+    assert {row.calibration[0].correction for row in engine.health.microphones.values()} == {
+        RESPONSE
+    }
 
 
 def test_a_response_that_no_filter_has_is_refused_by_whoever_asks(power_meter):

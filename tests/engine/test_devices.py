@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import InputDevice, MicrophoneSource, SourceError, list_devices
-from amt_stream.engine.devices import chosen, listed, same_device
-from amt_stream.engine.identity import identity_of
+from amt_stream.engine.devices.identity import identity_of
+from amt_stream.engine.devices.listing import chosen, listed, same_device
 
 
 def device(index, name, host_api="ALSA", default=False, **more):
@@ -145,7 +145,7 @@ def test_a_stream_that_the_server_moves_is_taken_back(virtual_mic, until):
     source.tell = lambda kind, text: told.append((kind, text))
     source.start(deliver)
     try:
-        until(lambda: source._running._placement._look_at == math.inf)  # it is watched by now
+        until(lambda: source._running._routing._look_at == math.inf)  # it is watched by now
         (mine,) = [line.split("\t")[0] for line in outputs(pactl) if "protocol-native" in line]
         pactl("move-source-output", mine, "other")
         until(lambda: "back" in [kind for kind, _ in told])

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from amt_stream.dsp.streaming import Stage
 from amt_stream.engine import Engine, Event, PushSource, SignalSource
-from amt_stream.engine.course import EngineEnded
+from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.sources import Source, ThreadedSource
-from amt_stream.signals import Noise
-from amt_stream.streaming import Stage
+from amt_stream.meters.signals import Noise
 
 NOISE = [Noise(level_db=60.0)]
 FOR_EVER_S = 30.0
@@ -185,7 +185,7 @@ def test_a_source_that_fails_to_stop_takes_nothing_with_it(power_meter, collecto
     stopped_in_time(engine)
     assert "it has gone" in caplog.text
     assert "left behind" not in caplog.text
-    assert all(not outlet.thread.is_alive() for outlet in engine._outlets)
+    assert all(not one.thread.is_alive() for one in engine._sinks)
 
 
 def test_others_hear_that_a_sink_failed_and_was_dropped(power_meter):
@@ -230,7 +230,7 @@ def spoil(frames) -> None:
     frames.time_s[:] = frames.values.stl[:] = np.nan
 
 
-ORDERS = list(itertools.permutations(["start", "stop", "stop", "reset", "wait"], 5))
+ORDERS = list(itertools.permutations(["start", "stop", "stop", "reset_filters", "wait"], 5))
 
 
 def live_through(engine, order, rng) -> None:
@@ -295,14 +295,14 @@ def test_notes_are_told_in_their_order_among_commands(power_meter):
     source = PushSource(48000, 2, live=False)
     with Engine(source, power_meter()) as engine:
         engine.mark("old series ends")
-        engine.clear()
+        engine.reset_readings()
         engine.mark("new series begins")
         engine.pause()
         engine.mark("a door")
         source.push(np.zeros((4800, 2), np.float32))
         source.close()
         assert engine.wait(10.0)
-    kinds = ["mark", "cleared", "mark", "paused", "mark"]
+    kinds = ["mark", "readings_reset", "mark", "paused", "mark"]
     assert [event.kind for event in engine.events] == kinds
     told = [event.text for event in engine.events if event.kind == "mark"]
     assert told == ["old series ends", "new series begins", "a door"]

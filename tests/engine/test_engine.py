@@ -8,6 +8,7 @@ import threading
 import time
 import tracemalloc
 import weakref
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +17,8 @@ import pytest
 import soundfile
 
 import amt_stream
+import amt_stream.engine.event_bus as telling_module
 import amt_stream.engine.health as health_module
-import amt_stream.engine.telling as telling_module
-from amt_stream.calibration import UNCALIBRATED, Calibration
 from amt_stream.engine import (
     DeviceLost,
     Engine,
@@ -34,6 +34,8 @@ from amt_stream.engine import (
     Tone,
 )
 from amt_stream.engine.health import Arrivals
+from amt_stream.engine.options import EngineKeywords, EngineOptions
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 
 BLOCK = 480
 
@@ -196,7 +198,7 @@ def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
     armed = threading.Event()
 
     def script(deliver):
-        until(lambda: engine._intake._deliver is not None)  # what comes before that is all kept
+        until(lambda: engine._runner._deliver is not None)  # what comes before that is all kept
         for at in range(0, len(x), BLOCK):
             if at == 9600:
                 armed.set()
@@ -418,7 +420,7 @@ def test_what_a_program_changes_is_an_event(power_meter, scripted):
         block = np.full((480, 2), 0.1, np.float32)
         deliver(block)
         for change in (
-            engine.reset,
+            engine.reset_filters,
             partial(engine.calibrate, Calibration(94.0)),
             partial(engine.swap, power_meter()),
         ):
@@ -430,7 +432,7 @@ def test_what_a_program_changes_is_an_event(power_meter, scripted):
     with engine:
         assert engine.wait(30)
     assert [(e.kind, e.sample) for e in engine.events] == [
-        ("reset", 480),
+        ("filters_reset", 480),
         ("calibrated", 960),
         ("swapped", 1440),
     ]
@@ -599,7 +601,7 @@ def test_commands_in_a_running_stream(scripted, power_meter, collector, noise, r
         engine.calibrate(calibration)
         deliver(x[9600:19200])
         until(lambda: engine.history.count == 400)
-        engine.reset()
+        engine.reset_filters()
         engine.swap(power_meter(delay=480))
         with pytest.raises(ValueError, match="built for 32000 Hz"):
             engine.swap(wrong)
@@ -689,7 +691,7 @@ def test_a_sink_may_stop_the_engine(power_meter, until, caplog):
 def test_control_c_ends_an_engine_cleanly(tmp_path):
     program = tmp_path / "endless.py"
     program.write_text(
-        "from amt_stream.compose import Delay\n"
+        "from amt_stream.dsp.compose import Delay\n"
         "from amt_stream.engine import Engine, demo_source\n"
         "try:\n"
         "    with Engine(demo_source(), Delay(480)) as engine:\n"
@@ -891,8 +893,8 @@ def test_utc_and_clock_of_a_paced_source(power_meter, collector):
 COMMANDS = {
     "mark": lambda engine: engine.mark("door"),
     "tell_event": lambda engine: engine.tell_event(Event("mark", 0, 0.0, 0.0, 0, "door")),
-    "reset": lambda engine: engine.reset(),
-    "clear": lambda engine: engine.clear(),
+    "reset_filters": lambda engine: engine.reset_filters(),
+    "reset_readings": lambda engine: engine.reset_readings(),
     "pause": lambda engine: engine.pause(),
     "unpause": lambda engine: engine.unpause(),
     "calibrate": lambda engine: engine.calibrate(gain_db=3.0),
@@ -933,3 +935,7 @@ def test_no_mark_vanishes_at_the_end(power_meter):
                     time.sleep(1e-4)  # else more than a sink has room for
             engine.wait()
     assert sorted(told) == sorted(kept)
+
+
+def test_arguments_of_an_engine_are_the_fields_of_its_options():
+    assert EngineKeywords.__annotations__.keys() == {one.name for one in fields(EngineOptions)}

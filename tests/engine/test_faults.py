@@ -7,8 +7,8 @@ import pytest
 
 from amt_stream.engine import Engine, Fault, FaultSource, PushSource, SignalSource, random_faults
 from amt_stream.engine.faults import KINDS
-from amt_stream.selftest import faults as selftest
-from amt_stream.signals import Noise
+from amt_stream.meters.signals import Noise
+from amt_stream.offline.selftest import faults as selftest
 
 NOISE = [Noise(level_db=60.0)]
 
@@ -99,7 +99,7 @@ def test_a_clock_that_is_off(power_meter, ppm):
     engine = run(source, power_meter())
     agrees(engine)
     # A fast clock begins late, to have time to catch up.
-    late_s = engine._arrivals.last - engine._intake.began_at
+    late_s = engine._health._timeline.arrivals.last - engine._runner.began_at
     assert late_s > 1.5 * (1.05 if ppm < 0 else 0.95)
 
 
@@ -134,11 +134,11 @@ def test_a_fault_that_cannot_be_is_refused(fault, said):
 
 def test_the_self_test_compares_what_was_put_in_with_what_is_found(monkeypatch):
     cases = [case for case in selftest.CASES if not case.paced and case.duration_s < 10.0]
-    found = list(selftest.run(cases))
+    found = list(selftest.run_faults(cases))
     assert {result.case for result in found} == {case.words for case in cases}
     assert [result for result in found if not result.passed] == []
     monkeypatch.setattr(Engine, "health", property(lambda engine: WRONG(vars(HEALTH(engine)))))
-    wrong = [result.what for result in selftest.run(cases[:1]) if not result.passed]
+    wrong = [result.what for result in selftest.run_faults(cases[:1]) if not result.passed]
     assert wrong == ["samples in all", "samples missing"]
 
 

@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.models import Glasberg2002, ModulationSpectrum, Moore2016, ZwickerTimeVarying
+from amt_stream.dsp.stages import BS1770
 from amt_stream.engine import Engine, PushSource, RowSink, SignalSource, Tone
-from amt_stream.models import Glasberg2002, ModulationSpectrum, Moore2016, ZwickerTimeVarying
-from amt_stream.rows import JoinedRows, readings_of
-from amt_stream.stages import BS1770
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows import JoinedRows, readings_of
 
 FS = 48000
 TONE = [Tone(1000.0, level_db=60.0)]
@@ -283,3 +283,21 @@ def test_what_cannot_be_is_refused_at_once(loudness):
         RowSink(3)
     with pytest.raises(ValueError, match=r"two models give the column .*: give each model an"):
         Engine(tone(), {"a": loudness, "b": loudness}).latest()
+
+
+def test_rows_wait_for_one_another_where_that_is_wanted_and_are_the_same(loudness):
+    found = {}
+    for wait_ms in (0.0, 40.0, None):
+        batches, function = [], lambda row: None
+        sink = RowSink(function, step_ms=10, wait_ms=wait_ms)
+        sink.take = batches.append
+        with Engine(tone(), {"moore2016": loudness}, [sink]) as engine:
+            assert engine.wait(30.0)
+        numbers = [row | {"utc": None} for row in all_rows(batches)]
+        found[wait_ms] = [len(rows) for rows in batches], numbers
+    sizes, rows = zip(*found.values(), strict=True)
+    assert rows[0] == rows[1] == rows[2]
+    assert max(sizes[0]) < min(sizes[1][:-1]) == 5
+    assert min(sizes[2][:-1]) == 10
+    with pytest.raises(ValueError, match="wait_ms is -1: give milliseconds"):
+        RowSink(print, wait_ms=-1)

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from amt_stream.engine.frames import FrameClock, History, Marks
-from amt_stream.frames import Fault, Frames
+from amt_stream.engine.history import FrameClock, History, Marks
+from amt_stream.meters.frames import Fault, Frames
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, SignalSource
-from amt_stream.engine import intake as intakes
-from amt_stream.engine.intake import Intake
-from amt_stream.frames import Fault
+from amt_stream.engine import source_runner as intakes
+from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.meters.frames import Fault
 
 
 class Recording:
@@ -76,10 +76,10 @@ def test_what_comes_while_a_model_warms_is_heard(scripted, warming, noise, until
         deliver(later)
 
     source, sink = scripted(script), Recording()
-    intake = Intake(source)
+    runner = SourceRunner(source)
     if early:
-        intake.begin()
-    engine, go_on = warming(intake if early else source, sink)
+        runner.begin()
+    engine, go_on = warming(runner if early else source, sink)
     until(lambda: engine.health.queue_s * 48000 == len(x))
     assert engine.device_state == "waiting"
     time.sleep(0.5)  # it is not now that it comes
@@ -127,20 +127,20 @@ def test_however_short_its_blocks_are_what_waits_is_bounded(scripted, until, mon
             deliver(block, 1)
         sent.set()
 
-    intake = Intake(scripted(script))
+    runner = SourceRunner(scripted(script))
     tracemalloc.start()
     try:
-        intake.begin()
+        runner.begin()
         assert sent.wait(20)
         assert tracemalloc.get_traced_memory()[0] < 300_000
     finally:
         tracemalloc.stop()
     ends = []
-    until(lambda: intake._kept and not isinstance(intake._kept[-1], intakes.Held))
-    held = list(intake.held(lambda block, lost, flags: ends.append(lost), lambda *told: None))
+    until(lambda: runner._kept and not isinstance(runner._kept[-1], intakes.Held))
+    held = list(runner.held(lambda block, lost, flags: ends.append(lost), lambda *told: None))
     assert sum(len(one.block) + one.lost for one in held) + sum(ends) == 5000 * (samples + 1)
-    intake.end()
-    until(lambda: intake.join(0.0))
+    runner.end()
+    until(lambda: runner.join(0.0))
 
 
 @pytest.mark.parametrize(
@@ -167,30 +167,30 @@ def test_a_block_that_is_none_ends_it_once_the_model_is_warm(scripted, warming, 
 
 def test_a_source_that_has_begun_is_not_heard_in_its_callback(scripted, power_meter, until):
     source = scripted(lambda deliver: None)
-    intake = Intake(source)
-    intake.begin()
+    runner = SourceRunner(source)
+    runner.begin()
     with pytest.raises(ValueError, match="run_in is 'callback', and script has begun"):
-        Engine(intake, power_meter(), run_in="callback")
-    intake.end()
-    until(lambda: intake.join(0.0))
+        Engine(runner, power_meter(), run_in="callback")
+    runner.end()
+    until(lambda: runner.join(0.0))
 
 
 def test_one_that_never_gets_an_engine_ends(scripted, until):
     stopped = threading.Event()
     source = scripted(lambda deliver: deliver(np.zeros((48, 2), np.float32)))
     source.stop = stopped.set
-    intake = Intake(source)
-    intake.begin()
-    until(lambda: intake.samples)
-    intake.end()
-    assert intake.join(20)
+    runner = SourceRunner(source)
+    runner.begin()
+    until(lambda: runner.samples)
+    runner.end()
+    assert runner.join(20)
     assert stopped.is_set()
 
 
 def test_a_sound_that_can_wait_begins_when_the_models_are_ready(warming):
     """Else all of it would wait in memory."""
     engine, go_on = warming(SignalSource(duration=0.5, paced=False))
-    assert not engine._intake.has_begun
+    assert not engine._runner.has_begun
     go_on()
     assert engine.wait(20)
     assert engine.health.samples == 24_000

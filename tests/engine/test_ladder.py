@@ -6,17 +6,18 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
-from amt_stream.catalog import entry, entry_of
+from amt_stream.dsp.models import Moore2016
+from amt_stream.dsp.streaming import Stage
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
 from amt_stream.engine import ladder as ladder_module
 from amt_stream.engine.ladder import CALM_S
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.pace import Pace
-from amt_stream.models import Moore2016
-from amt_stream.signals import Tone
-from amt_stream.streaming import Stage
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.catalog import entry, entry_of
+from amt_stream.meters.signals import Tone
 
 FULL_SCALE = Calibration(100.0, source="test")
 TONE = [Tone(1000.0, level_db=60.0)]
@@ -272,7 +273,7 @@ def test_the_dearest_model_rests_first_and_is_the_last_to_run_again(until, short
 def accounted(engine, slack_s):
     """Whether what was heard, lost and waits is all the time that there was."""
     health = engine.health
-    passed_s = time.monotonic() - engine._intake.began_at
+    passed_s = time.monotonic() - engine._runner.began_at
     known_s = (health.samples + health.lost_samples) / engine.source.fs + health.queue_s
     return abs(passed_s - known_s) < slack_s
 

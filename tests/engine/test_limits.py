@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource, RowSink
-from amt_stream.limits import Limit
-from amt_stream.rows import LimitEvents
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import LimitEvents
 
 FS = 48000
 LIMITS = [Limit("laeq_2s_db", 79.9, hysteresis=0.05, name="short"), Limit("laf_db", 90.0)]

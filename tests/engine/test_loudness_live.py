@@ -9,11 +9,11 @@ import soundfile
 import torch
 
 from amt_stream import Moore2016, aligned
-from amt_stream.analysis import Recording, analyze
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.engine import Engine, Fault, FileSource, StdinSource
 from amt_stream.engine.sources import LARGEST_SAMPLE
-from amt_stream.scales import sone_to_phon
+from amt_stream.meters.calibration import Calibration
+from amt_stream.offline.analysis import CheckedFile, analyze
 
 FULL_SCALE = Calibration(100.0, source="test")
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def test_offline_file_pipe_and_both_threads_agree(model, bursts, collector):
     pascal = torch.from_numpy(x.T * np.float32(FULL_SCALE.pascal_per_unit))[None]
     with torch.inference_mode():
         expected = aligned(model, torch.nn.functional.pad(pascal, (0, 48)))
-    analyzed = list(analyze(Recording(bursts), model, FULL_SCALE))
+    analyzed = list(analyze(CheckedFile(bursts), model, FULL_SCALE))
     raw = bursts.with_suffix(".raw")
     raw.write_bytes((x * 2**15).astype("<i2").tobytes())
     with subprocess.Popen(["cat", str(raw)], stdout=subprocess.PIPE) as cat:

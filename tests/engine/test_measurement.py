@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.calibration import UNCALIBRATED, Calibration
-from amt_stream.engine.frames import Marks
+from amt_stream.dsp.models import Moore2016, ZwickerTimeVarying
+from amt_stream.engine.history import Marks
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
-from amt_stream.frames import LATER, Fault
-from amt_stream.models import Moore2016, ZwickerTimeVarying
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.frames import LATER, Fault
 
 FULL_SCALE = Calibration(130.0, source="test")
 
@@ -383,7 +384,7 @@ def test_a_model_that_comes_at_the_very_end_adds_no_sound(collector, power_meter
 
 
 def test_a_plain_tensor_serves_as_output(measure, collector, noise):
-    from amt_stream.compose import Delay
+    from amt_stream.dsp.compose import Delay
 
     delay = Delay(480)
     assert delay.ratio == Fraction(1)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.analysis import ArrayRecording, analyze
-from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, Row, keeping, runner
+from amt_stream.dsp.compute_device import HERE, compute_device
+from amt_stream.engine import Engine, Microphone, running_models, snapshots
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.engine.place import HERE, place_of
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.offline.analysis import ArrayRecording, analyze
 from tests.engine.conftest import FULL_SCALE, Collector
 from tests.recorder import Recorded
 
@@ -20,7 +21,8 @@ NUMBERS = ("sample", "stl", "ltl", "fault", "settling", "level_db")
 def gpu(monkeypatch):
     """Has engines take the host that records for whatever device they are given."""
     place = Recorded()
-    monkeypatch.setattr(runner, "place_of", lambda device: HERE if device == "cpu" else place)
+    chosen = {"cpu": HERE}
+    monkeypatch.setattr(running_models, "compute_device", lambda name: chosen.get(name, place))
     return place.recorder
 
 
@@ -63,15 +65,15 @@ def test_without_such_a_device_it_is_the_cpu_and_says_so(scripted, power_meter, 
 
 
 def test_products_of_rounded_factors_are_refused(monkeypatch):
-    monkeypatch.setattr("amt_stream.engine.place._missing", lambda index: "")
+    monkeypatch.setattr("amt_stream.dsp.compute_device._missing", lambda index: "")
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
         with pytest.raises(ValueError, match=r"TF32.*set_float32_matmul_precision"):
-            place_of("cuda")
+            compute_device("cuda")
     finally:
         torch.set_float32_matmul_precision(before)
-    assert place_of("cuda").device == torch.device("cuda", 0)
+    assert compute_device("cuda").device == torch.device("cuda", 0)
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
@@ -86,7 +88,7 @@ def test_odd_bursts_losses_and_commands_give_what_they_give_on_the_cpu(
             deliver(x[at : at + 480])
         deliver(x[19200:19700], lost=123)
         if run_in == "callback":  # otherwise nobody knows at which block they come
-            engine.reset()
+            engine.reset_filters()
             engine.calibrate(Calibration(94.0))
             engine.swap(power_meter(delay=1584))
         deliver(x[19700:30000], lost=50000)
@@ -110,13 +112,13 @@ def test_rows_of_several_microphones_go_there_together(gpu, scripted, power_mete
 
     def script(deliver):
         deliver(x[:9600])
-        engines[-1].reset(row="right")
+        engines[-1].reset_filters(microphone="right")
         deliver(x[9600:])
 
-    rows = [Row((1, 2), "left"), Row((3, 4), "right", Calibration(94.0))]
+    rows = [Microphone((1, 2), "left"), Microphone((3, 4), "right", Calibration(94.0))]
     for device in ("cpu", "cuda"):
         source = scripted(script, channels=4, live=False)
-        given = {"rows": rows, "device": device, "run_in": "callback"}
+        given = {"microphones": rows, "device": device, "run_in": "callback"}
         engines.append(Engine(source, power_meter(), **given))
         with engines[-1] as engine:
             assert engine.wait(30), engine.error
@@ -131,7 +133,7 @@ def test_rows_of_several_microphones_go_there_together(gpu, scripted, power_mete
 def test_a_run_is_saved_and_gone_on_with_across_devices(
     gpu, scripted, power_meter, noise, monkeypatch
 ):
-    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.0)
+    monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.0)
     x = noise(24000)
 
     class Keeper(Collector):
@@ -148,7 +150,7 @@ def test_a_run_is_saved_and_gone_on_with_across_devices(
         source = scripted(lambda deliver: deliver(x[begin:]), live=False)
         source.seekable, source.seek = True, lambda sample: None
         state = None if saved is None else saved.state
-        engine = Engine(source, power_meter(), [keeper], device=device, resume=state)
+        engine = Engine(source, power_meter(), [keeper], device=device, restore=state)
         with engine:
             assert engine.wait(30), engine.error
         return keeper
@@ -200,7 +202,8 @@ def test_a_whole_sound_is_analyzed_there(power_meter, noise, monkeypatch):
     place = Recorded()
     found = []
     for where in (HERE, place):
-        monkeypatch.setattr("amt_stream.analysis.Place", lambda device, where=where: where)
+        home = "amt_stream.offline.analysis.ComputeDevice"
+        monkeypatch.setattr(home, lambda device, where=where: where)
         collector = Collector()
         for frames in analyze(recording, power_meter(), FULL_SCALE):
             collector(frames)

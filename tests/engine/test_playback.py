@@ -8,8 +8,8 @@ import pytest
 import soundfile
 
 from amt_stream.engine import Engine, InputDevice, MicrophoneSource, SourceError, list_devices
-from amt_stream.engine.devices import chosen, listed, listed_again
-from amt_stream.engine.playback import Monitor, is_played, monitors
+from amt_stream.engine.devices.listing import chosen, listed, listed_again
+from amt_stream.engine.devices.playback import Monitor, is_played, monitors
 
 SPEAKER = "Monitor of VirtualSpeaker"
 
@@ -164,7 +164,7 @@ def test_it_is_not_the_microphone_where_alsa_records_from_elsewhere(virtual_mic,
     assert listed_again([raw], source.device) == source.device
     assert listed_again([{**raw, "name": "hw:0"}], source.device) is None
     # The number of the process is all that tells where it records from.
-    monkeypatch.setattr("amt_stream.engine.placement.pactl", lambda *arguments: [])
+    monkeypatch.setattr("amt_stream.engine.devices.pulse_routing.pactl", lambda *arguments: [])
     with pytest.raises(SourceError, match="cannot be heard: ALSA does not record from the sound"):
         source.start(lambda block, lost=0, flags=0: None)
 

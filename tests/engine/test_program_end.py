@@ -14,7 +14,7 @@ TOLD = "still ran when the program ended and was stopped for it"
 # Each program is a fork of one that has torch already, and ends as any program does.
 FORKS = """
 import gc, json, os, signal, sys, threading, time
-from amt_stream.compose import Delay
+from amt_stream.dsp.compose import Delay
 from amt_stream.engine import Engine, SignalSource, Source, Tone
 from amt_stream.engine.sources import ThreadedSource
 

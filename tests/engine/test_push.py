@@ -8,10 +8,10 @@ import pytest
 import soundfile
 import torch
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, PushSource, SourceError
-from amt_stream.frames import Fault
-from amt_stream.models import Moore2016
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault
 
 FS = 48000
 BLOCK = 480

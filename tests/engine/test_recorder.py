@@ -5,15 +5,12 @@ import sys
 import tracemalloc
 from typing import Any, NamedTuple
 
-import gain_rider
 import numpy as np
 import pytest
 import torch
-from torchrl.data import LazyTensorStorage, MultiStep, ReplayBuffer
-from torchrl.envs import MultiStepTransform
 
 from amt_stream.engine import Engine, Fault, Frames
-from amt_stream.outputs import TransitionRecorder
+from amt_stream.sessions.outputs import TransitionRecorder
 
 
 class Loudness(NamedTuple):
@@ -77,6 +74,8 @@ def test_the_keys_and_shapes_of_a_stream():
 
 
 def test_n_step_rewards_end_with_the_stream():
+    from torchrl.data import MultiStep
+
     recorder = recorded(frames(1, 2, 3, 4))
     first = recorder.take(ended=True)
     recorder(frames(16, 32, 64, start=4))
@@ -103,6 +102,8 @@ def test_n_step_rewards_end_with_the_stream():
     ids=["gap", "non-finite", "reset", "rows missed", "time jumps", "another stream"],
 )
 def test_no_n_step_return_crosses(after):
+    from torchrl.data import MultiStep
+
     recorder = recorded(frames(1), frames(2, 4, start=1), *after)
     data = recorder.take(ended=True)
     assert numbers(data["next", "done"]) == [False, True, False, True]
@@ -125,6 +126,9 @@ def test_left_out_rows_are_counted():
 
 
 def test_taken_piece_by_piece_the_replay_buffer_holds_what_multistep_gives_for_the_whole():
+    from torchrl.data import LazyTensorStorage, MultiStep, ReplayBuffer
+    from torchrl.envs import MultiStepTransform
+
     blocks = [frames(*range(n, n + 7), start=n) for n in range(0, 70, 7)]
     blocks[6] = frames(*range(42, 49), start=42, fault=Fault.GAP)
     whole = MultiStep(gamma=0.9, n_steps=4)(recorded(*blocks).take(ended=True))
@@ -214,6 +218,8 @@ def test_what_cannot_be_recorded_is_refused():
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
 def test_a_stream_with_a_gap_a_reset_and_a_swap(scripted, power_meter, noise, until, run_in):
+    from torchrl.data import MultiStep
+
     """Four stretches of 40 ms; the model has never settled."""
     recorder = TransitionRecorder(["stl", "ltl", "level_db"], minus_ltl)
     x = noise(1920)
@@ -225,7 +231,7 @@ def test_a_stream_with_a_gap_a_reset_and_a_swap(scripted, power_meter, noise, un
         deliver(x)
         deliver(x, lost=480)
         heard(90)
-        engine.reset()
+        engine.reset_filters()
         deliver(x)
         heard(130)
         engine.swap(power_meter())
@@ -256,7 +262,7 @@ def test_without_the_extra_one_sentence_says_what_to_install():
     program = """
 import sys
 sys.modules["tensordict"] = None
-from amt_stream.outputs import TransitionRecorder
+from amt_stream.sessions.outputs import TransitionRecorder
 try:
     TransitionRecorder(["ltl"], len)
 except ImportError as error:
@@ -272,7 +278,8 @@ except ImportError as error:
 
 
 def test_the_recorder_is_imported_without_torch():
-    program = "import sys, amt_stream.outputs; print({'tensordict', 'torch'} & set(sys.modules))"
+    program = "import sys, amt_stream.sessions.outputs as outputs; "
+    program += "print({'tensordict', 'torch'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
@@ -280,6 +287,8 @@ def test_the_recorder_is_imported_without_torch():
 
 
 def test_a_ridden_gain_keeps_the_loudness_nearer_to_the_target():
+    import gain_rider
+
     changes = np.array(gain_rider.CHANGES_DB)
 
     def toward(seen):
@@ -295,6 +304,8 @@ def test_a_ridden_gain_keeps_the_loudness_nearer_to_the_target():
 
 
 def test_the_example_learns_round_by_round(monkeypatch, capsys):
+    import gain_rider
+
     threads, ride, learn = torch.get_num_threads(), gain_rider.ride, gain_rider.learn
     monkeypatch.setattr(gain_rider, "ride", lambda move: ride(move, 1.0))
     monkeypatch.setattr(gain_rider, "learn", lambda *what: learn(*what, steps=20))

@@ -8,15 +8,15 @@ import soundfile
 
 import amt_stream
 from amt_stream import Engine, FileSource, Moore2016, PushSource, SignalSource
-from amt_stream.calibration import Calibration
-from amt_stream.engine import SourceError, keeping
-from amt_stream.engine.resuming import Moment
+from amt_stream.core.saved_state import Unfitting
+from amt_stream.dsp.stages import SoundLevel
+from amt_stream.engine import SourceError, snapshots
+from amt_stream.engine.restore import ClockReading
 from amt_stream.engine.sources import StdinSource
-from amt_stream.presets import load_preset
-from amt_stream.resumable import Unfitting
-from amt_stream.rows import JoinedRows, Rows, readings_of
-from amt_stream.signals import Noise, Tone, demo_sound
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import load_preset
+from amt_stream.meters.rows import JoinedRows, Rows, readings_of
+from amt_stream.meters.signals import Noise, Tone, demo_sound
 
 FS = 48000
 NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spectrum")
@@ -25,7 +25,7 @@ NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spe
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     """Snapshots come every few blocks."""
-    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.02)
+    monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.02)
 
 
 class Table:
@@ -58,7 +58,7 @@ def ran(source, names, saved=None, **more):
         snapshot, of_table = saved
         state = snapshot.state
         table.rows.load_state_dict(of_table)
-    with Engine(source, models, [table], resume=state, **more) as engine:
+    with Engine(source, models, [table], restore=state, **more) as engine:
         assert engine.wait(60)
     return table
 
@@ -85,7 +85,7 @@ def test_rows_go_on_bit_for_bit(block_ms):
     again = ran(source(), NAMES, told.kept[place], block_ms=block_ms)
     assert_same_end(told, again)
     assert again.rows.summary() == told.rows.summary()
-    assert [event.kind for event in again.events] == ["resumed"]
+    assert [event.kind for event in again.events] == ["restored"]
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
@@ -127,7 +127,7 @@ def test_a_live_sound_goes_on_after_a_gap():
         if saved is not None:
             table.rows.load_state_dict(saved[1])
             state = saved[0].state
-        with Engine(source, models, [table], resume=state) as engine:
+        with Engine(source, models, [table], restore=state) as engine:
             for block in part:
                 source.push(block)
                 time.sleep(0.01)
@@ -140,8 +140,8 @@ def test_a_live_sound_goes_on_after_a_gap():
     time.sleep(1.2)
     saved = first.kept[-1]
     second, engine, _ = pushed(saved, blocks[100:])
-    resumed, gap = second.events
-    assert (resumed.kind, resumed.sample) == ("resumed", saved[0].sample) == ("resumed", FS)
+    restored, gap = second.events
+    assert (restored.kind, restored.sample) == ("restored", saved[0].sample) == ("restored", FS)
     assert (gap.kind, gap.sample, gap.text) == ("gap", FS, "it was broken off")
     # From the last sample of the first to the first sample of the second.
     assert 1.2 * FS < gap.samples < (time.monotonic() - until) * FS
@@ -161,7 +161,7 @@ def test_a_program_that_asks_for_rows_gets_those_from_there_on():
     saved, _ = told.kept[len(told.kept) // 2]
     models = load_preset().with_names(["spl"]).models(FS, 2)
     source = SignalSource(demo_sound(), FS, 3.0, paced=False)
-    with Engine(source, models, resume=saved.state) as engine:
+    with Engine(source, models, restore=saved.state) as engine:
         assert engine.first_sample == saved.sample
         with engine.rows(100) as feed:
             rows = list(feed)
@@ -171,14 +171,14 @@ def test_a_program_that_asks_for_rows_gets_those_from_there_on():
 @pytest.fixture(scope="module")
 def saved():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeping, "SNAPSHOT_S", 0.02)
+        patch.setattr(snapshots, "SNAPSHOT_S", 0.02)
         told = ran(SignalSource(demo_sound(), FS, 1.0, paced=False), ["spl", "zwicker"])
     return told.kept[len(told.kept) // 2]
 
 
 def going_on(state, source=None, models=None, **more):
     models = models or load_preset().with_names(["spl", "zwicker"]).models(FS, 2)
-    return Engine(source or SignalSource(demo_sound(), FS), models, resume=state, **more)
+    return Engine(source or SignalSource(demo_sound(), FS), models, restore=state, **more)
 
 
 def test_what_is_not_the_same_is_refused(saved):
@@ -219,7 +219,7 @@ def test_every_value_that_does_not_fit_is_refused(saved):
 
 def test_the_time_between_two_moments():
     """By the clock of the computer as long as it runs; then by that of the day, if it went on."""
-    then, now = Moment(10.0), Moment()
+    then, now = ClockReading(10.0), ClockReading()
     assert then.until(now) == pytest.approx(10.0, abs=1.0)
     then.utc += 7200  # the clock of the day was set back
     assert then.until(now) == pytest.approx(10.0, abs=1.0)

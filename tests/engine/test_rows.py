@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream import catalog
-from amt_stream.calibration import Calibration
-from amt_stream.engine import MISSING, Engine, PushSource, Row, RowSink, SourceError
-from amt_stream.rows import FieldReadings, JoinedRows
+from amt_stream.engine import MISSING, Engine, Microphone, PushSource, RowSink, SourceError
+from amt_stream.meters import catalog
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows import FieldReadings, JoinedRows
 
 FS = 48000
 PIECE = 1000
@@ -22,7 +22,7 @@ class ByRow:
         self.frames, self.events = {}, []
 
     def __call__(self, frames):
-        self.frames.setdefault(frames.row, []).append(frames)
+        self.frames.setdefault(frames.microphone, []).append(frames)
 
     def event(self, event):
         self.events.append(event)
@@ -98,24 +98,24 @@ def push_together(scripts, source, engine):
 def reset_in_time(scripts, at, engine):
     """Once all blocks that were pushed have been heard."""
     due = [script for script in scripts if script.reset_at == at]
-    measurement = engine._measurement
+    measurement = engine._models.first
     give_up = time.monotonic() + 120
     while due and measurement.position < at // measurement.ready.block * measurement.ready.block:
         assert time.monotonic() < give_up
         time.sleep(0.0005)
     for script in due:
-        engine.reset(row=script.name)
+        engine.reset_filters(microphone=script.name)
 
 
 def run(model, scripts, push, channels, block_ms):
     """All that one engine gave of these, and its rows."""
     numbers = np.arange(1, len(scripts) * channels + 1).reshape(-1, channels).tolist()
     rows = [
-        Row(own, script.name, script.calibration, script.gain_db)
+        Microphone(own, script.name, script.calibration, script.gain_db)
         for own, script in zip(numbers, scripts, strict=True)
     ]
     sink, source = ByRow(), PushSource(FS, len(scripts) * channels, live=False)
-    engine = Engine(source, model, [sink], rows=rows, ladder=(), block_ms=block_ms)
+    engine = Engine(source, model, [sink], microphones=rows, ladder=(), block_ms=block_ms)
     feed, table = engine.rows(step_ms=50), []
     # What nobody reads holds up a source that can wait.
     reader = threading.Thread(target=lambda: table.extend(row for rows in feed for row in rows))
@@ -156,7 +156,7 @@ def compare(name, count, channels, seconds, block_ms=10.0):
         ]
         assert rows[0] == rows[1]
         assert len(rows[0]) > 4 * seconds
-        assert engine.health.rows[row] == single.health.rows[row]
+        assert engine.health.microphones[row] == single.health.microphones[row]
     return scripts, engine, many
 
 
@@ -173,12 +173,12 @@ def compare(name, count, channels, seconds, block_ms=10.0):
 def test_rows_are_what_they_are_alone(name, count, channels, block_ms):
     scripts, engine, many = compare(name, count, channels, 2.0, block_ms)
     assert any(script.missing.sum() > FS for script in scripts)
-    events = [(event.kind, event.row) for event in many.events]
+    events = [(event.kind, event.microphone) for event in many.events]
     for script in scripts:
-        health = engine.health.rows[script.name]
+        health = engine.health.microphones[script.name]
         assert health.lost_samples == script.missing.sum()
         assert (("gap", script.name) in events) == script.missing.any()
-        assert (("reset", script.name) in events) == (script.reset_at is not None)
+        assert (("filters_reset", script.name) in events) == (script.reset_at is not None)
         assert health.non_finite == np.isnan(script.sound).sum()
 
 
@@ -188,11 +188,11 @@ LOUDER = Calibration(106.0, source="test")
 def pushed(power_meter, rows, x, act=lambda engine: None, **options):
     """An engine that has heard `x`, with `act` done once half of it was."""
     sink, source = ByRow(), PushSource(FS, x.shape[1], live=False)
-    with Engine(source, power_meter(), [sink], rows=rows, ladder=(), **options) as engine:
+    with Engine(source, power_meter(), [sink], microphones=rows, ladder=(), **options) as engine:
         half = len(x) // 2
         source.push(x[:half])
         give_up = time.monotonic() + 20
-        while engine._measurement.position < half:
+        while engine._models.first.position < half:
             assert time.monotonic() < give_up
             time.sleep(0.0005)
         act(engine)
@@ -207,35 +207,39 @@ def test_a_calibration_a_gain_and_a_reset_of_one_row_leave_the_others(power_mete
     x = np.repeat(noise(FS // 5, rms=0.05)[:, :1], 3, axis=1)
 
     def act(engine):
-        engine.calibrate(LOUDER, row="2")
-        engine.calibrate(gain_db=-6.0, row="3")
-        engine.reset(row="3")
+        engine.calibrate(LOUDER, microphone="2")
+        engine.calibrate(gain_db=-6.0, microphone="3")
+        engine.reset_filters(microphone="3")
 
     full = Calibration(100.0, source="test")
     sink, engine = pushed(power_meter, 3, x, act, calibration=full, run_in=run_in)
-    assert engine.row_names == ("1", "2", "3")
-    one, two, three = (sink.values(row) for row in engine.row_names)
+    assert engine.microphone_names == ("1", "2", "3")
+    one, two, three = (sink.values(row) for row in engine.microphone_names)
     half = len(one["stl"]) // 2
     np.testing.assert_array_equal(one["stl"][:half], two["stl"][:half])
     np.testing.assert_allclose(two["stl"][half:], 10**0.6 * one["stl"][half:], rtol=1e-5)
     np.testing.assert_allclose(three["stl"][half:], 10**-0.6 * one["stl"][half:], rtol=1e-5)
     assert three["ltl"][half] < 0.1 * one["ltl"][half] < two["ltl"][half]
-    settling = {row: sink.column(row, "settling")[half + 1] for row in engine.row_names}
+    settling = {row: sink.column(row, "settling")[half + 1] for row in engine.microphone_names}
     assert settling == {"1": False, "2": True, "3": True}
-    assert [f.stretch for f in (sink.frames[row][-1] for row in engine.row_names)] == [0, 1, 2]
-    told = [(one.kind, one.row) for one in sink.events]
-    assert told == [("calibrated", "2"), ("calibrated", "3"), ("reset", "3")]
-    assert engine.health.rows["2"].calibration == (LOUDER,)
-    assert engine.health.rows["3"].gain_db == -6.0
-    assert set(engine.histories) == set(engine.row_names)
+    assert [f.stretch for f in (sink.frames[row][-1] for row in engine.microphone_names)] == [
+        0,
+        1,
+        2,
+    ]
+    told = [(one.kind, one.microphone) for one in sink.events]
+    assert told == [("calibrated", "2"), ("calibrated", "3"), ("filters_reset", "3")]
+    assert engine.health.microphones["2"].calibration == (LOUDER,)
+    assert engine.health.microphones["3"].gain_db == -6.0
+    assert set(engine.histories) == set(engine.microphone_names)
     assert engine.histories["2"].read().stl[-2] == two["stl"][-2]
 
 
 def test_the_newest_of_each_and_a_sink_of_rows(power_meter, noise):
     rows = []
     sink, source = RowSink(rows.append, step_ms=20), PushSource(FS, 4, live=False)
-    names = [Row((1, 2), "desk"), Row((3, 4), "door", LOUDER)]
-    with Engine(source, {"power": power_meter()}, [sink], rows=names) as engine:
+    names = [Microphone((1, 2), "desk"), Microphone((3, 4), "door", LOUDER)]
+    with Engine(source, {"power": power_meter()}, [sink], microphones=names) as engine:
         assert engine.latest() is None
         with source:
             source.push(np.tile(noise(FS // 2), 2))
@@ -257,16 +261,18 @@ def test_where_a_row_has_no_sound_it_says_so_and_the_others_go_on(power_meter, n
     x[FS // 2 - 100 :, 1] = MISSING
     seen = []
     sink, engine = pushed(
-        power_meter, 2, x, lambda engine: seen.append(engine.health.rows["2"].missing)
+        power_meter, 2, x, lambda engine: seen.append(engine.health.microphones["2"].missing)
     )
     assert seen == [True]
-    gaps = [(one.row, one.sample, one.samples) for one in sink.events if one.kind == "gap"]
+    gaps = [(one.microphone, one.sample, one.samples) for one in sink.events if one.kind == "gap"]
     assert gaps == [("2", FS // 2 - 100, FS // 2 + 100)]
     assert len(sink.column("1", "time_s")) == 1001
     assert sink.column("2", "time_s")[-1] < 0.5
     assert not sink.column("1", "fault").any()
-    assert engine.health.rows["1"].lost_samples == 0
-    assert engine.health.lost_samples == engine.health.rows["2"].lost_samples == FS // 2 + 100
+    assert engine.health.microphones["1"].lost_samples == 0
+    assert (
+        engine.health.lost_samples == engine.health.microphones["2"].lost_samples == FS // 2 + 100
+    )
 
 
 def test_rows_go_on_where_they_were(power_meter, noise):
@@ -278,11 +284,11 @@ def test_rows_go_on_where_they_were(power_meter, noise):
         def snapshot(self, snapshot):
             self.last = snapshot
 
-    def heard(sound, resume=None):
+    def heard(sound, restore=None):
         sink, source = Keeper(), PushSource(FS, 2, live=False)
         source.seekable = True
         source.seek = lambda sample: None
-        with Engine(source, power_meter(), [sink], rows=2, resume=resume) as engine:
+        with Engine(source, power_meter(), [sink], microphones=2, restore=restore) as engine:
             source.push(sound)
             source.close()
             assert engine.wait(20), engine.error
@@ -301,42 +307,42 @@ def test_rows_go_on_where_they_were(power_meter, noise):
 @pytest.mark.parametrize(
     ("rows", "error", "told"),
     [
-        (3, SourceError, "rows is 3, and pushed sound has 4 channels"),
-        (0, SourceError, "rows is 0, and"),
-        (True, TypeError, "rows is True: give how many"),
-        ("12", TypeError, "rows is '12'"),
-        ([], TypeError, r"rows is \[\]"),
-        ([()], TypeError, r"the channels of a row are \(\)"),
+        (3, SourceError, "microphones is 3, and pushed sound has 4 channels"),
+        (0, SourceError, "microphones is 0, and"),
+        (True, TypeError, "microphones is True: give how many"),
+        ("12", TypeError, "microphones is '12'"),
+        ([], TypeError, r"microphones is \[\]"),
+        ([()], TypeError, r"the channels of a microphone are \(\)"),
         ([(1, 5)], SourceError, "has no channel 5"),
         ([(1, 2, 3)], SourceError, "choose one, or two different ones"),
-        ([(1,), (1,)], ValueError, "two rows are called '1'"),
+        ([(1,), (1,)], ValueError, "two microphones are called '1'"),
     ],
 )
 def test_rows_that_there_are_not_are_refused(power_meter, rows, error, told):
     with pytest.raises(error, match=told):
-        Engine(PushSource(FS, 4), power_meter(), rows=rows)
+        Engine(PushSource(FS, 4), power_meter(), microphones=rows)
 
 
 def test_what_makes_no_sense_of_rows_is_refused(power_meter):
-    with pytest.raises(ValueError, match="rows and channels are given"):
-        Engine(PushSource(FS, 4), power_meter(), rows=2, channels=(1,))
+    with pytest.raises(ValueError, match="microphones and channels are given"):
+        Engine(PushSource(FS, 4), power_meter(), microphones=2, channels=(1,))
     with pytest.raises(ValueError, match="gain_db is nan"):
-        Row((1,), gain_db=float("nan"))
-    engine = Engine(PushSource(FS, 4), power_meter(), rows=2)
-    with pytest.raises(ValueError, match=r"no row is called 'x': there are 1\+2, 3\+4"):
-        engine.reset(row="x")
+        Microphone((1,), gain_db=float("nan"))
+    engine = Engine(PushSource(FS, 4), power_meter(), microphones=2)
+    with pytest.raises(ValueError, match=r"no microphone is called 'x': there are 1\+2, 3\+4"):
+        engine.reset_filters(microphone="x")
     with pytest.raises(ValueError, match="give one of them"):
-        engine.calibrate(row="1+2")
-    with pytest.raises(ValueError, match="no rows, but one measurement"):
-        Engine(PushSource(FS, 2), power_meter()).reset(row="1")
+        engine.calibrate(microphone="1+2")
+    with pytest.raises(ValueError, match="no names, as one alone is heard"):
+        Engine(PushSource(FS, 2), power_meter()).reset_filters(microphone="1")
     mixed = [(1, 2), (3,)]
     with pytest.raises(ValueError, match="SoundLevel hears each channel by itself"):
-        Engine(PushSource(FS, 4), catalog.entry("spl").build(FS, {}), rows=mixed)
+        Engine(PushSource(FS, 4), catalog.entry("spl").build(FS, {}), microphones=mixed)
 
 
 def test_what_takes_frames_of_one_row_refuses_those_of_another(power_meter, noise):
     sink, _ = pushed(power_meter, 2, noise(FS // 10))
-    rows = JoinedRows({"": FieldReadings("", ("stl",))}, 10, FS, row="1")
+    rows = JoinedRows({"": FieldReadings("", ("stl",))}, 10, FS, microphone="1")
     rows(sink.frames["1"][0])
     with pytest.raises(ValueError, match="rows of '1', and the frames of '2'"):
         rows(sink.frames["2"][0])

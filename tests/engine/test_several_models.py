@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.models import ZwickerTimeVarying
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.frames import Fault
-from amt_stream.models import ZwickerTimeVarying
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault
 
 FS = 48000
 TONES = [Tone(1000.0, level_db=60.0), Tone(300.0, level_db=70.0, ear="left")]
@@ -68,7 +68,7 @@ def test_a_reset_a_calibration_and_a_gap_reach_all(scripted, power_meter, noise,
         deliver(x)
         deliver(x, lost=480)
         heard(180)
-        engine.reset()
+        engine.reset_filters()
         engine.calibrate(Calibration(120.0))
         deliver(x)
 

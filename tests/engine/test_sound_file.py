@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.analysis import Recording
 from amt_stream.engine import FileSource, SourceError
+from amt_stream.offline.analysis import CheckedFile
 
 FS = 48000
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, links and devices of POSIX")
@@ -35,8 +35,8 @@ def test_a_file_that_is_cut_off_says_so(tmp_path, ending, format, subtype):
     soundfile.write(whole, sound(), FS, format=format, subtype=subtype)
     content = whole.read_bytes()
     part.write_bytes(content[: len(content) * 2 // 3])
-    assert Recording(whole).cut_off == ""
-    recording = Recording(part)
+    assert CheckedFile(whole).cut_off == ""
+    recording = CheckedFile(part)
     assert "there" in recording.cut_off
     assert 0 < recording.duration_s < 1.0
     source = FileSource(part, paced=False)
@@ -55,17 +55,17 @@ def test_a_length_that_was_not_known_is_no_mistake(tmp_path, length):
         content[at : at + 4] = value.to_bytes(4, "little")
     path.write_bytes(content)
     if length:
-        assert Recording(path).cut_off == ""
-        assert Recording(path).samples == FS
+        assert CheckedFile(path).cut_off == ""
+        assert CheckedFile(path).samples == FS
     else:
         with pytest.raises(SourceError, match="no samples"):
-            Recording(path)
+            CheckedFile(path)
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "sound.wav"
     soundfile.write(path, sound(), FS, subtype="PCM_16")
-    recording = Recording(path)
+    recording = CheckedFile(path)
     os.truncate(path, 50000)
     with pytest.raises(SourceError, match=r"changed while it was read: of 48000 samples the last"):
         list(recording.blocks())
@@ -74,7 +74,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
 def test_a_file_that_grows_is_what_it_was(tmp_path):
     path = tmp_path / "sound.wav"
     soundfile.write(path, sound(), FS, subtype="PCM_16")
-    recording = Recording(path)
+    recording = CheckedFile(path)
     soundfile.write(path, sound(1.5), FS, subtype="PCM_16")
     assert sum(map(len, recording.blocks())) == FS
 
@@ -96,7 +96,7 @@ def test_a_header_that_promises_more_than_its_bytes_hold_is_refused(tmp_path):
     content[at : at + 4] = b"\x7f\xff\xff\xff"
     path.write_bytes(content)
     with pytest.raises(SourceError, match=r"is damaged: its header tells of .* cannot hold them"):
-        Recording(path)
+        CheckedFile(path)
 
 
 @pytest.mark.parametrize("bits", [1, 7])

@@ -19,7 +19,7 @@ from amt_stream.engine import (
     demo_source,
 )
 from amt_stream.engine.sources import channel_slice, decode_pcm
-from amt_stream.signals import mix
+from amt_stream.meters.signals import mix
 
 
 def play(source) -> np.ndarray:

@@ -7,11 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource, SignalSource, SourceError, Together, Tone
-from amt_stream.engine.listener import is_missing
+from amt_stream.engine.gaps import is_missing
 from amt_stream.engine.sources import Source
 from amt_stream.engine.together import SLIP_S, _Joint, _Member
+from amt_stream.meters.calibration import Calibration
 from tests.engine.test_rows import ByRow
 
 FS = 48000
@@ -46,14 +46,14 @@ def pushed_together(power_meter, sounds, losses, size):
 
 def test_the_name_of_a_device_is_no_formula(power_meter):
     sources = [PushSource(FS, 1, name, live=False) for name in ("=1+1", "@-A1 mic", "plain")]
-    assert Engine(sources, power_meter(), []).row_names == ("1+1", "A1 mic", "plain")
+    assert Engine(sources, power_meter(), []).microphone_names == ("1+1", "A1 mic", "plain")
 
 
 def test_programs_that_can_wait_are_what_they_are_alone(power_meter, noise):
     sounds = [noise(FS), noise(FS // 2)[:, :1], noise(FS)]
     losses = [{}, {4410: 700}, {441: 2 * FS}]
     many, engine = pushed_together(power_meter, sounds, losses, 441)
-    assert engine.row_names == ("push 0", "push 1", "push 2")
+    assert engine.microphone_names == ("push 0", "push 1", "push 2")
     for k, (sound, loss) in enumerate(zip(sounds, losses, strict=True)):
         source, sink = PushSource(FS, sound.shape[1], live=False), ByRow()
         calibration = Calibration(90.0 + k)
@@ -69,7 +69,7 @@ def test_programs_that_can_wait_are_what_they_are_alone(power_meter, noise):
             # Its very last frame hears what is there beyond its end: nothing, or another gap.
             np.testing.assert_array_equal(mine[: count - 1], its[: count - 1], f"{row} {name}")
         assert len(many.column(row, "time_s")) <= count
-        assert engine.health.rows[row].samples == len(sound)
+        assert engine.health.microphones[row].samples == len(sound)
 
 
 class Late(Source):
@@ -116,14 +116,16 @@ def test_one_that_stands_still_is_missing_and_holds_nobody_up(power_meter, kind)
     with Engine(together, power_meter(), [sink], ladder=()) as engine:
         assert engine.wait(30), engine.error
         health = engine.health
-    steady, still = health.rows["steady"], health.rows["still"]
+    steady, still = health.microphones["steady"], health.microphones["still"]
     # A busy machine may hold up the start, or a thread for longer than the deadline.
     assert steady.lost_samples < 0.1 * FS
     assert 0.4 * FS < still.lost_samples < 1.0 * FS
-    gaps = [one for one in sink.events if one.kind == "gap" and one.row == "still"]
+    gaps = [one for one in sink.events if one.kind == "gap" and one.microphone == "still"]
     assert sum(one.samples for one in gaps) == still.lost_samples
     # What comes after it stands at its own time: the peak of both at once.
-    peaks = [sink.column(row, "time_s")[np.argmax(sink.column(row, "stl"))] for row in health.rows]
+    peaks = [
+        sink.column(row, "time_s")[np.argmax(sink.column(row, "stl"))] for row in health.microphones
+    ]
     assert abs(peaks[0] - peaks[1]) < 0.03
     stood = sink.column("still", "time_s")
     assert not ((stood > 0.75) & (stood < 1.0)).any()
@@ -212,7 +214,7 @@ def test_sources_that_do_not_go_together_are_refused():
 
 def test_rows_are_named_by_their_source():
     sources = [PushSource(FS, 2, "desk"), PushSource(FS, 1, "desk"), PushSource(FS, 3, "array")]
-    rows = Together(sources).rows
+    rows = Together(sources).microphones
     assert [row.name for row in rows] == ["desk (1)", "desk (2)", "array 1", "array 2", "array 3"]
     assert [row.channels for row in rows] == [(1, 2), (3,), (4,), (5,), (6,)]
 
@@ -232,7 +234,7 @@ def test_one_that_fails_leaves_the_others(power_meter, all_break):
     with Engine(sources, power_meter(), [sink]) as engine:
         assert engine.wait(20) != all_break
     assert isinstance(engine.error, OSError) == all_break
-    names = engine.row_names
+    names = engine.microphone_names
     assert sink.column(names[1], "time_s")[-1] == pytest.approx(0.2, abs=0.002)
     end_s = sink.column(names[0], "time_s")[-1]
     assert end_s == pytest.approx(0.2 if all_break else 0.6, abs=0.002)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
-from amt_stream.events import SoundKeeper
-from amt_stream.presets import Preset
-from amt_stream.table import Sound, Table
-from amt_stream.triggers import trigger_from_text
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.meters.triggers import trigger_from_text
+from amt_stream.sessions.events import SoundKeeper
 
 FS = 48000
 FULL_SCALE_DB = 100.0
@@ -42,7 +43,7 @@ def heard(tmp_path):
         sound = Sound("bursts", FS, (1, 2), [LOUD], None, kept_s=60.0)
 
         def table():
-            return Table(preset, models, sound, step_ms, columns="laf_db")
+            return Table(preset, models, sound, RowSettings(step_ms, columns="laf_db"))
 
         keeper = SoundKeeper(tmp_path / "sounds", table(), fs=FS, channels=2, **more)
         told = []

@@ -6,12 +6,12 @@ import jsonschema
 import pytest
 import soundfile
 
-from amt_stream.calibration import told_by
 from amt_stream.cli.command import run_command
+from amt_stream.meters.calibration import told_by
 from tests.events.conftest import BURSTS, FS, FULL_SCALE_DB, bursts
 from tests.service.served import ROOT, Served, is_row
 
-SCHEMA = json.loads((ROOT / "amt_stream" / "data" / "rows.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "amt_stream" / "dsp" / "data" / "rows.schema.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
-from amt_stream.events import SoundKeeper
-from amt_stream.events.memory import SoundMemory
-from amt_stream.frames import Chunk
-from amt_stream.session import SessionError
-from amt_stream.stages import SoundLevel
+from amt_stream.meters.frames import Chunk
+from amt_stream.sessions import SessionError
+from amt_stream.sessions.events import SoundKeeper
+from amt_stream.sessions.events.memory import SoundMemory
 from tests.events.conftest import BURSTS, FS, FULL_SCALE_DB, bursts, in_24_bits, read
 
 STEP = FS // 100

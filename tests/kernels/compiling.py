@@ -12,7 +12,7 @@ import sys
 import torch
 
 from amt_stream.cli.command import run_command
-from amt_stream.streaming import fields
+from amt_stream.dsp.streaming import fields
 from tests.contract.test_module_contract import CASES, LEARNERS, shape_of
 
 FAMILIES = {  # about as long for each, with beginnings of names; what is in no other is in the last

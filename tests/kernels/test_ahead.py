@@ -7,22 +7,26 @@ import sys
 import numpy as np
 import pytest
 
-from amt_stream.functional import component_loudness
-from amt_stream.functional.ahead import compile_kernel, compiled_ahead, is_kept
+from amt_stream.dsp.functional import component_loudness
+from amt_stream.dsp.functional.ahead import Ahead, compile_kernel, is_kept
 
 HOME = component_loudness.__name__
 
 
 def test_the_second_process_keeps_what_it_compiles(tmp_path):
-    names = ["to_end", "to_shifted"]
+    names = ["to_end", "to_shifted", "amt_stream.dsp.functional.input_gate:make_ready"]
     with subprocess.Popen(
-        [sys.executable, "-m", "amt_stream.functional.ahead", HOME, "float32", *names],
+        [sys.executable, "-m", "amt_stream.dsp.functional.ahead", HOME, "float32", *names],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     ) as process:
-        assert process.wait(60) == 0  # before its input ends, with which it would end too
+        assert process.wait(300) == 0  # before its input ends, with which it would end too
     kept = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
-    assert kept == {"component_loudness._to_end", "component_loudness._to_shifted"}
+    assert kept == {
+        "component_loudness._to_end",
+        "component_loudness._to_shifted",
+        "input_gate.scale_and_check",
+    }
 
 
 @pytest.mark.parametrize("name", ["to_end", ".to_loudness"])
@@ -33,5 +37,29 @@ def test_there_is_none_where_kernels_are_kept(name, monkeypatch):
     compile_kernel(HOME, name, np.dtype(np.float32))
     assert is_kept(HOME, name)
     monkeypatch.setattr(subprocess, "Popen", started)
-    with compiled_ahead(HOME, [name], np.dtype(np.float32)):
-        pass
+    Ahead(HOME, [name], np.dtype(np.float32)).end()
+
+
+STARTED = """
+import subprocess
+from amt_stream import Moore2016
+
+begun = []
+
+class Process(subprocess.Popen):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+        begun.append(self)
+
+subprocess.Popen = Process
+model = Moore2016(48000)
+model.begin_to_compile()
+(process,) = begun
+del model
+assert process.wait(300) < 0, "it was not ended"
+"""
+
+
+def test_a_model_that_is_never_used_ends_its_second_process(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", STARTED], env=environment, check=True)

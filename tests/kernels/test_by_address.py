@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from numba import types
 
-from amt_stream.functional.by_address import (
+from amt_stream.dsp.functional.call_table import (
     WIDTH,
-    Argument,
-    Called,
-    Index,
-    Indices,
-    Together,
+    Integer,
+    Integers,
+    KernelArgument,
+    KernelCall,
+    TupleOf,
     copied,
 )
-from amt_stream.functional.dispatch import kernel
+from amt_stream.dsp.functional.dispatch import kernel
 
 
 class Pair(NamedTuple):
@@ -34,16 +34,16 @@ def mix(x, pair, factor, at, sizes, marks, y):
     return True
 
 
-MIX = Called(
+MIX = KernelCall(
     0,
     mix,
-    Argument(1, 3),
-    Together(Pair, (Argument(2, 1), Argument(3, 0))),
-    Argument(4, None, types.float64),
-    Index(5),
-    Indices(6, 2),
-    Argument(7, 1, types.int64),
-    Argument(8, 2),
+    KernelArgument(1, 3),
+    TupleOf(Pair, (KernelArgument(2, 1), KernelArgument(3, 0))),
+    KernelArgument(4, None, types.float64),
+    Integer(5),
+    Integers(6, 2),
+    KernelArgument(7, 1, types.int64),
+    KernelArgument(8, 2),
     gives=True,
 )
 _mix = MIX.call

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.functional import loudness
-from amt_stream.functional.banded import band_blocks, banded, filled_up
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.excitation import lower_skirts, select_components
-from amt_stream.functional.fir import fir, fir_with_tail, polyphase
-from amt_stream.functional.group_skirts import group_skirts
-from amt_stream.functional.loudness import (
+from amt_stream.dsp.design import partitioned
+from amt_stream.dsp.functional import loudness
+from amt_stream.dsp.functional.banded import band_blocks, banded, filled_up
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.excitation import lower_skirts, select_components
+from amt_stream.dsp.functional.fir import fir, partitioned_fir, polyphase
+from amt_stream.dsp.functional.group_skirts import group_skirts
+from amt_stream.dsp.functional.loudness import (
     Channels,
     agc,
     binaural_loudness,
@@ -18,10 +19,10 @@ from amt_stream.functional.loudness import (
     monaural_loudness,
     specific_loudness,
 )
-from amt_stream.functional.spectrum import running_spectrum
-from amt_stream.stages import BinauralLoudness, Excitation, Resample, RunningSpectrum
-from amt_stream.stages.loudness import MonauralLoudness
-from amt_stream.stages.spectrum import HALVES
+from amt_stream.dsp.functional.spectrum import running_spectrum
+from amt_stream.dsp.stages import BinauralLoudness, Excitation, Resample, RunningSpectrum
+from amt_stream.dsp.stages.loudness import MonauralLoudness
+from amt_stream.dsp.stages.spectrum import HALVES
 
 # Relative to the peak: rounding of sums of up to 2048 terms.
 CLOSE = {torch.float32: 5e-6, torch.float64: 1e-13}
@@ -59,11 +60,23 @@ def test_fir(dtype, time, taps):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 14])
-@pytest.mark.parametrize(("taps", "low_pass", "hop", "count"), [(576, 129, 32, 96), (9, 9, 4, 7)])
-def test_fir_with_tail(dtype, blocks, taps, low_pass, hop, count):
-    x, zi = noise(2, 2, blocks * hop, dtype=dtype), noise(2, 2, taps - 1, dtype=dtype)
-    tables = (noise(*n, dtype=dtype) for n in ((taps,), (low_pass,), (hop, count)))
-    same(fir_with_tail, x, *tables, zi, noise(2, 2, count - 1, dtype=dtype), rtol=2)
+@pytest.mark.parametrize(("taps", "hop"), [(4097, 32), (1, 16), (50, 16)])
+def test_partitioned_fir(dtype, blocks, taps, hop):
+    h = noise(taps, dtype=dtype)
+    tables = [torch.tensor(t).to(dtype) for t in partitioned(h.numpy().astype(float), hop)]
+    zi = noise(2, 2, (tables[0].shape[0] - 1) * 2 * hop, dtype=dtype)
+    same(partitioned_fir, noise(2, 2, blocks * hop, dtype=dtype), *tables, zi, rtol=4)
+    # Without a past it is the convolution itself, and in one block after another the same bits.
+    x = noise(2, 2, blocks * hop, dtype=dtype)
+    y, after = partitioned_fir(x, *tables, torch.zeros_like(zi))
+    direct, _ = fir(x, h, torch.zeros(2, 2, taps - 1, dtype=dtype))
+    assert (y - direct).abs().max() <= 4 * CLOSE[dtype] * direct.abs().max()
+    state, parts = torch.zeros_like(zi), []
+    for block in x.split(hop, -1):
+        part, state = partitioned_fir(block, *tables, state)
+        parts.append(part)
+    assert torch.equal(torch.cat(parts, -1), y)
+    assert torch.equal(state, after)
 
 
 @pytest.mark.parametrize(("fs_in", "fs_out"), [(48000, 32000), (44100, 32000), (32000, 48000)])

@@ -1,14 +1,15 @@
 """Chains in one go against the same stages one by one."""
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import pytest
 import torch
 
 from amt_stream import Dau1997, Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
-from amt_stream.compose import Chain
-from amt_stream.models import fused
-from amt_stream.streaming import fields
+from amt_stream.dsp.compose import Chain, Rebuffer
+from amt_stream.dsp.streaming import fields
 
 
 def sound(ears, time):
@@ -111,7 +112,7 @@ def test_the_state_is_written_where_the_stream_keeps_it_now():
                 value.copy_(after[key])
             assert all(torch.equal(first.state[key], value) for key, value in state.items())
     assert y.stl.max() > 0
-    assert not torch.equal(first.state["ear/past"], other.state["ear/past"])
+    assert not torch.equal(first.state["spectrum/past"], other.state["spectrum/past"])
 
 
 def test_sound_between_other_samples_is_read_as_it_is():
@@ -182,8 +183,7 @@ def test_a_hook_a_gradient_and_another_table_go_by_the_stages():
         hook.remove()
         before, _ = model.step(x, state)
         assert len(calls) == 2
-        model.ear.taps = 2 * model.ear.taps
-        model.ear.tail = 2 * model.ear.tail
+        model.ear.partitions = 2 * model.ear.partitions
         after, _ = model.step(x, state)
         assert len(calls) == 3
         assert after.stl.sum() > before.stl.sum()
@@ -200,8 +200,7 @@ def test_a_table_changed_in_place_is_heard_or_refused():
     with torch.no_grad():
         model.step(x, state)
         before, _ = model.step(x, state)
-        model.ear.taps.mul_(2)
-        model.ear.tail.mul_(2)
+        model.ear.partitions.mul_(2)
         assert model.step(x, state)[0].stl.sum() > before.stl.sum()
         model.excitation.ends.add_(10_000)
         with pytest.raises(ValueError, match="groups are not those of 960 components"):
@@ -220,8 +219,7 @@ def test_tables_that_moved_are_read_where_they_are_now():
         for _ in range(2):
             assert torch.equal(model.step(x, state)[0].stl, before.stl)
         assert len(calls) == 2
-        model.ear.taps.mul_(2)
-        model.ear.tail.mul_(2)
+        model.ear.partitions.mul_(2)
         assert model.step(x, state)[0].stl.sum() > before.stl.sum()
         assert len(calls) == 2
 
@@ -231,9 +229,9 @@ def test_a_table_that_learns_has_its_gradient():
     state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
     for _ in range(2):
         model.step(x, state)
-    taps = model.ear.taps.requires_grad_()
+    partitions = model.ear.partitions.requires_grad_()
     model.step(x, state)[0].stl.sum().backward()
-    assert taps.grad.abs().max() > 0
+    assert partitions.grad.abs().max() > 0
 
 
 def test_what_is_transformed_first_goes_by_the_stages_and_later_does_not():
@@ -254,16 +252,28 @@ def test_a_state_that_does_not_fit_is_refused():
     with torch.no_grad():
         model.step(x, state)
         with pytest.raises(ValueError, match="zi has shape"):
-            model.step(x, {**state, "ear/past": state["ear/past"][..., 1:]})
+            model.step(x, {**state, "spectrum/past": state["spectrum/past"][..., 1:]})
         with pytest.raises(ValueError, match="no whole number of 32"):
             model.step(x[..., 1:], state)
 
 
 def test_a_model_that_is_gone_is_forgotten():
     stream = Stream(Moore2016(), (1, 2))
-    kept = len(fused._FUSED)
     with torch.no_grad():
         stream(sound(2, 2560)[:1])
-    assert len(fused._FUSED) == kept + 1
+    made = weakref.ref(stream.stage._fused)
+    assert made() is not None
     del stream
-    assert len(fused._FUSED) == kept
+    assert made() is None
+
+
+def test_a_copy_has_tables_and_state_of_its_own():
+    door = Rebuffer(Stream(Moore2016(), (1, 2)))
+    x = sound(2, 2560)[:1]
+    with torch.no_grad():
+        door.push(x[..., :1000])
+        other = deepcopy(door)
+        expected = door.push(x[..., 1000:]).stl
+        del door
+        assert torch.equal(other.push(x[..., 1000:]).stl, expected)
+    assert expected.max() > 0

@@ -4,16 +4,16 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from amt_stream.functional import modulation
-from amt_stream.functional.banded import banded
-from amt_stream.functional.direct_form import direct_form
-from amt_stream.functional.excitation import select_components
-from amt_stream.functional.first_order import first_order
-from amt_stream.functional.gammatone import gammatone, one_poles
-from amt_stream.functional.group_skirts import group_skirts
-from amt_stream.functional.modulation import BandPasses, OnePoles, Readout
-from amt_stream.functional.svf import svf
-from amt_stream.stages import Excitation
+from amt_stream.dsp.functional import modulation
+from amt_stream.dsp.functional.banded import banded
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.excitation import select_components
+from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.gammatone import gammatone, one_poles
+from amt_stream.dsp.functional.group_skirts import group_skirts
+from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
+from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.stages import Excitation
 from tests.kernels.forms import plainly
 
 

@@ -1,17 +1,19 @@
 """Compiled kernels on the disk never keep a program from its start, and never give another one."""
 
+import hashlib
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 from numba import config
 
-from amt_stream.functional import kernel_cache
+from amt_stream.dsp.functional import kernel_cache
 
 SOURCE = (
-    "from amt_stream.functional.kernel_cache import cached_njit\n"
+    "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
     "@cached_njit()\n"
     "def twice(x):\n"
     "    return 2 * x\n"
@@ -67,6 +69,24 @@ def test_a_damaged_file_is_compiled_anew_and_told_once(load, tmp_path, caplog, e
     assert len(mended.stats.cache_hits) == 1
 
 
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_a_file_that_names_a_removed_class_is_replaced_in_silence(
+    load, tmp_path, caplog, monkeypatch, ending
+):
+    load()(21)
+    (path,) = kept(tmp_path, ending)
+    removed = type("PowerState", (), {"__module__": kernel_cache.__name__})
+    monkeypatch.setattr(kernel_cache, "PowerState", removed, raising=False)
+    content = pickle.dumps(removed())
+    path.write_bytes(hashlib.sha256(content).digest() + content)
+    monkeypatch.delattr(kernel_cache, "PowerState")
+    stale = load()
+    assert (stale(21), len(stale.stats.cache_hits)) == (42, 0)
+    mended = load()
+    assert (mended(21), len(mended.stats.cache_hits)) == (42, 1)
+    assert not caplog.messages
+
+
 def test_a_kernel_for_something_else_is_not_taken(load, tmp_path):
     """Two processes that wrote at once have mixed up their files."""
     first = load()
@@ -83,7 +103,7 @@ def test_a_kernel_for_something_else_is_not_taken(load, tmp_path):
 def test_a_kernel_that_calls_another_is_compiled_anew_with_it(load, tmp_path):
     """Machine code holds what it calls: that of another file, which has changed."""
     (tmp_path / "doubling.py").write_text(
-        "from amt_stream.functional.kernel_cache import cached_njit\n"
+        "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
         "from factor_beside import factor\n"
         "@cached_njit()\n"
         "def twice(x):\n"
@@ -91,7 +111,7 @@ def test_a_kernel_that_calls_another_is_compiled_anew_with_it(load, tmp_path):
     )
     for by in (2, 30):
         (tmp_path / "factor_beside.py").write_text(
-            "from amt_stream.functional.kernel_cache import cached_njit\n"
+            "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
             "@cached_njit()\n"
             f"def factor():\n    return {by}\n"
         )

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from amt_stream.design import interpolator, k_weighting
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.peak import peaks
-from amt_stream.functional.programme import filtered_mean_square
+from amt_stream.dsp.design import interpolator, k_weighting
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.peak import peaks
+from amt_stream.dsp.functional.programme import filtered_mean_square
 
 # Relative to the peak. Poles next to 1, at 38 Hz, make much of rounding.
 CLOSE = {torch.float32: 1e-6, torch.float64: 1e-10}

@@ -1,14 +1,14 @@
 """Compiled recurrences of hair cells, adaptation and filters against their plain torch forms."""
 
 import pytest
-import scipy.signal
+import scipy
 import torch
 
-from amt_stream.functional.adaptation import Loops, adaptation_loops, plain_loops
-from amt_stream.functional.direct_form import direct_form
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.first_order import first_order, first_order_gain
-from amt_stream.functional.relaxation import plain_relax, relax
+from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops, plain_loops
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.first_order import first_order, first_order_gain
+from amt_stream.dsp.functional.relaxation import plain_relax, relax
 from tests.kernels.forms import plainly
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from amt_stream import SoundLevel
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.sound_level import held_maximum, sound_levels, states
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.sound_level import held_maximum, sound_levels, states
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from amt_stream import Octaves, ThirdOctaves
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.third_octave import third_octaves
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.third_octave import third_octaves
 from tests.kernels.forms import plainly
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-8}

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.zwicker import (
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.zwicker import (
     core_loudness,
     decayed,
     loudness_pattern,
     third_octave_powers,
     weighted,
 )
-from amt_stream.stages.zwicker import CoreLoudness, ThirdOctaveLevels, ZwickerLoudness
+from amt_stream.dsp.stages.zwicker import CoreLoudness, ThirdOctaveLevels, ZwickerLoudness
 
 # Relative to the peak: rounding, in float32 also of levels that a power of ten follows.
 CLOSE = {torch.float32: 2e-6, torch.float64: 1e-12}

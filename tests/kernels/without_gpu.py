@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,27 +22,27 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
-from amt_stream.functional import dispatch, gpu, gpu_kernels
-from amt_stream.functional.adaptation import Loops, adaptation_loops
-from amt_stream.functional.direct_form import direct_form
-from amt_stream.functional.excitation import Filters, lower_skirts
-from amt_stream.functional.fir import windows
-from amt_stream.functional.first_order import first_order
-from amt_stream.functional.group_skirts import Groups, group_skirts
-from amt_stream.functional.loudness import agc
-from amt_stream.functional.modulation import (
+from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
+from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.excitation import Filters, lower_skirts
+from amt_stream.dsp.functional.fir import windows
+from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.group_skirts import Groups, group_skirts
+from amt_stream.dsp.functional.loudness import agc
+from amt_stream.dsp.functional.modulation import (
     Readout,
     band_pass_bank,
     band_passes,
+    modulation_poles,
     one_pole_bank,
-    one_poles,
 )
-from amt_stream.functional.relaxation import relax
-from amt_stream.functional.state_space import state_space
-from amt_stream.functional.svf import svf
-from amt_stream.functional.zwicker import decayed, loudness_pattern, third_octave_powers
-from amt_stream.scales import erb, erb_number_to_hz
-from amt_stream.stages.excitation import CAMS, grouped
+from amt_stream.dsp.functional.relaxation import relax
+from amt_stream.dsp.functional.state_space import state_space
+from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.functional.zwicker import decayed, loudness_pattern, third_octave_powers
+from amt_stream.dsp.scales import erb, erb_number_to_hz
+from amt_stream.dsp.stages.excitation import CAMS, grouped
 from tests.recorder import Recorder
 
 ARCHITECTURES = (75, 90, 120)
@@ -88,8 +89,8 @@ def banks(dtype):
     counts = torch.tensor([3, 2, 1, 3])
     readout = Readout(scale, torch.tensor([False, True]), counts)
     zi = noise(9, 4, 1, 2).to(dtype), noise(9, 4, 2, 2, seed=1).to(dtype)
-    complex_ones = type(one_poles(center, width, 1000.0))(
-        *(t.to(dtype) for t in one_poles(center, width, 1000.0))
+    complex_ones = type(modulation_poles(center, width, 1000.0))(
+        *(t.to(dtype) for t in modulation_poles(center, width, 1000.0))
     )
     found = band_passes(center / 300, width / 300)
     real_ones = type(found)(*(t.to(dtype) for t in found))
@@ -251,12 +252,12 @@ def machine_code(name, given, constants, architecture):
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def compiled(case):
-    """Machine code of each kernel that a case launches."""
+def compiled(case, architectures=ARCHITECTURES):
+    """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
     launches = {}
 
     def launch(kernel, grid, *given, **constants):
-        for architecture in ARCHITECTURES if dtype == torch.float32 else ARCHITECTURES[1:2]:
+        for architecture in architectures if dtype == torch.float32 else ARCHITECTURES[1:2]:
             key = architecture, kernel, *map(kind, given), *constants.items()
             launches[key] = kernel, given, constants, architecture
 
@@ -271,6 +272,7 @@ def compiled(case):
 if __name__ == "__main__":
     dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
     forms = {"equal": distances, "compiled": compiled, "captured": captured}
+    forms["oldest"] = partial(compiled, architectures=ARCHITECTURES[:1])
     form, names = forms[sys.argv[1]], sys.argv[2:] or CASES
     with torch.inference_mode():
         told = form() if form is captured else {name: form(CASES[name]) for name in names}

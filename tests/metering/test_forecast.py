@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import SoundLevelMeter
-from amt_stream.metering.forecast import forecasts
-from amt_stream.metering.rolling import level_db
+from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.meters.accumulators.forecast import forecasts
+from amt_stream.meters.accumulators.rolling import level_db
 
 
 def frames(level):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from amt_stream.metering import Events, Histogram, Hold, LoudnessMeter, TimeAbove
+from amt_stream.meters.accumulators import Events, Histogram, Hold, LoudnessMeter, TimeAbove
 
 FRAME_RATE = 1000
 COLUMNS = ("ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon", "ltl_n50_2s_phon")
@@ -61,7 +61,7 @@ def test_nothing_yet():
     assert reading["measured_s"] == 0
 
 
-def test_pause_resume_reset():
+def test_pause_unpause_reset():
     time_s, level = walk(3)
     meter = LoudnessMeter()
     fed(meter, time_s[:1000], level[:1000], level[:1000])
@@ -69,7 +69,7 @@ def test_pause_resume_reset():
     before = meter.reading()
     fed(meter, time_s[1000:2000], level[1000:2000] + 50, level[1000:2000] + 50)
     assert meter.reading() == before
-    meter.resume()
+    meter.unpause()
     fed(meter, time_s[2000:], level[2000:], level[2000:])
     assert meter.reading()["measured_s"] == 2
     meter.reset()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.metering import SoundLevelMeter
-from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import DIFFERENCES, LEVELS, RISEN
+from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.sound_level import DIFFERENCES, LEVELS, RISEN
 
 SECONDS = 17.37
 NAMES = ("lapeak_db", "lzpeak_db", "laieq_db", "lcieq_db", "lzieq_db", "laft3eq_db", "laft5eq_db")

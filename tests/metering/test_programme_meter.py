@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from amt_stream.metering import EBU_9, EBU_18, ProgrammeLoudness
-from amt_stream.metering.programme import COLUMNS, lufs
+from amt_stream.meters.accumulators import EBU_9, EBU_18, ProgrammeLoudness
+from amt_stream.meters.accumulators.programme import COLUMNS, lufs
 
 
 def energy_of(level_lufs):
@@ -73,7 +73,7 @@ def test_only_what_lies_wholly_within_the_measurement_counts(seed):
             meter.reset()
             measured[: part[0]] = False
         measured[part] = turn % 2 == 0
-        (meter.resume if turn % 2 == 0 else meter.pause)()
+        (meter.unpause if turn % 2 == 0 else meter.pause)()
         fed(meter, energies[part], size=37)
     reading = meter.reading()
     integrated, loudness_range = exact(energies, measured)
@@ -95,7 +95,7 @@ def test_momentary_and_short_term_run_on_through_a_pause_and_a_reset():
     plain, other = ProgrammeLoudness(), ProgrammeLoudness()
     expected, got = fed(plain, energies), []
     for n, part in enumerate(np.array_split(np.arange(len(energies)), 9)):
-        {2: other.pause, 4: other.resume, 5: other.reset, 7: other.pause}.get(n, lambda: None)()
+        {2: other.pause, 4: other.unpause, 5: other.reset, 7: other.pause}.get(n, lambda: None)()
         got.append(fed(other, energies[part]))
     for a, b in zip(zip(*got, strict=True), expected, strict=True):
         assert np.concatenate(a) == pytest.approx(b, abs=1e-12, nan_ok=True)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from amt_stream.metering import Histogram, LoudnessMeter, SharpnessMeter, ZwickerMeter
-from amt_stream.metering.sound_level import SoundLevelMeter
+from amt_stream.meters.accumulators import Histogram, LoudnessMeter, SharpnessMeter, ZwickerMeter
+from amt_stream.meters.accumulators.sound_level import SoundLevelMeter
 
 
 def counted(values, rising, width=0.0):
@@ -177,7 +177,7 @@ def test_a_state_and_a_pause_within_the_rise(of):
     fed(pausing, values[: paused.start], time_s[: paused.start], 10)
     pausing.meter.pause()
     fed(pausing, values[paused] + 20, time_s[paused], 10)
-    pausing.meter.resume()
+    pausing.meter.unpause()
     fed(pausing, values[paused.stop :], time_s[paused.stop :], 10)
     rising = np.delete(time_s, np.r_[paused]) < one.rise_s - 1e-9
     there = counted(plain / (10 if of is sharpness else 1), rising)

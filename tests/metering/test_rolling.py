@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import RollingHistogram, RollingLevel
-from amt_stream.metering.rolling import level_db
+from amt_stream.meters.accumulators import RollingHistogram, RollingLevel
+from amt_stream.meters.accumulators.rolling import level_db
 
 
 def energies(count, seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import SharpnessMeter
+from amt_stream.meters.accumulators import SharpnessMeter
 
 COLUMNS = ("s5_acum", "mean_acum", "max_acum", "s50_1s_acum")
 
@@ -54,7 +54,7 @@ def test_pause_and_reset():
     after = meter.reading()
     assert after.pop("s50_1s_acum") > before.pop("s50_1s_acum")
     assert after == before
-    meter.resume()
+    meter.unpause()
     meter.reset()
     assert meter.reading()["mean_acum"] is None
     meter.update(time_s[1000:], acum[1000:])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import (
+from amt_stream.meters.accumulators import (
     LoudnessMeter,
     ProgrammeLoudness,
     RollingHistogram,

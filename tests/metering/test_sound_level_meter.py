@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.metering import SoundLevelMeter
-from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import LEVELS
+from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.sound_level import LEVELS
 
 
 def frames(seconds, seed=0):
@@ -188,7 +188,7 @@ def test_hours_are_summed_as_exactly_as_seconds():
     assert meter.reading()["measured_s"] == 14_400
 
 
-def test_pause_resume_reset():
+def test_pause_unpause_reset():
     given = frames(6)
     louder = tuple(v * 1e4 for v in given)
     meter = SoundLevelMeter(("laeq_1s_db",))
@@ -200,7 +200,7 @@ def test_pause_resume_reset():
     for name, value in before.items():
         runs_on = name == "laeq_1s_db" or name in {f"{level}_db" for level in LEVELS}
         assert (during[name] != value) == runs_on, name
-    meter.resume()
+    meter.unpause()
     fed(meter, given)
     assert meter.reading()["measured_s"] == 12
     assert meter.reading()["laeq_db"] == pytest.approx(before["laeq_db"], abs=1e-9)

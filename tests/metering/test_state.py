@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import (
+from amt_stream.core.saved_state import Resumable, Unfitting
+from amt_stream.meters.accumulators import (
     Histogram,
     LoudnessMeter,
     ProgrammeLoudness,
@@ -15,8 +16,7 @@ from amt_stream.metering import (
     ThirdOctaveMeter,
     ZwickerMeter,
 )
-from amt_stream.metering.programme import COLUMNS
-from amt_stream.resumable import Resumable, Unfitting
+from amt_stream.meters.accumulators.programme import COLUMNS
 
 
 def walk(count, seed=0):
@@ -94,7 +94,7 @@ def test_a_meter_goes_on_in_a_new_one(case, paused):
     other.load_state_dict(one.state_dict())
     start = 2730 if paused else 2630
     told, again = (ran(meter, given, start, 4000) for meter in (one, other))
-    one.resume(), other.resume()
+    one.unpause(), other.unpause()
     told, again = (
         np.concatenate([v, ran(meter, given, 4000, 6000)], axis=1)
         for v, meter in ((told, one), (again, other))

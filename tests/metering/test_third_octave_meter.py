@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import ThirdOctaveMeter
+from amt_stream.meters.accumulators import ThirdOctaveMeter
 
 NOMINAL = (31.5, 1000.0)
 COLUMNS = ("lzeq_31_5hz_db", "lzeq_1000hz_db", "lzfmax_1000hz_db", "lzsmax_31_5hz_db")
@@ -83,7 +83,7 @@ def test_pause_and_reset():
     of_the_moment = [n for n in before if n.startswith(("lzf_", "lzs_")) or "_1s_" in n]
     assert all(after.pop(name) != before.pop(name) for name in of_the_moment)
     assert after == before
-    meter.resume()
+    meter.unpause()
     meter.reset()
     assert meter.reading()["lzeq_1000hz_db"] is None
     meter.update(*(v[..., 800:] for v in (power, timed, highest)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.metering import ZwickerMeter
+from amt_stream.meters.accumulators import ZwickerMeter
 
 COLUMNS = ("n5_sone", "nmax_sone", "n50_1s_sone", "n95_sone")
 
@@ -63,7 +63,7 @@ def test_pause_and_reset():
     after = meter.reading()
     assert after.pop("n50_1s_sone") > before.pop("n50_1s_sone")
     assert after == before
-    meter.resume()
+    meter.unpause()
     meter.reset()
     meter.update(time_s[1000:], sone[1000:])
     assert meter.reading()["nmax_sone"] == sone[1000:].max()

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from amt_stream import BS1770, Rebuffer, Stream, check_stage
-from amt_stream.design import interpolator, k_weighting, sections_gain
-from amt_stream.metering import ProgrammeLoudness
-from amt_stream.metering.programme import lufs
+from amt_stream.dsp.design import interpolator, k_weighting, sections_gain
+from amt_stream.meters.accumulators import ProgrammeLoudness
+from amt_stream.meters.accumulators.programme import lufs
 from tests.data.synth_ebu import SIGNALS, sine
 
 

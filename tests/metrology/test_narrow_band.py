@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from amt_stream import NarrowBandSpectrum, Stream, check_stage, measure
-from amt_stream.metering.spectrum import strongest_line
-from amt_stream.scales import P0
+from amt_stream.dsp.scales import P0
+from amt_stream.meters.accumulators.spectrum import strongest_line
 
 RATES = (8000, 22050, 44100, 48000, 96000)
 HANN_NOISE_DB = 10 * np.log10(1.5)

@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from amt_stream.frames import Frames
-from amt_stream.measuring import measure
-from amt_stream.metering.dose import Dose
-from amt_stream.norms import load_norm, norms_folder, shipped_norms
-from amt_stream.presets import PresetError, load_preset
-from amt_stream.rows import JoinedRows, choose, readings_of
-from amt_stream.stages import SoundLevelOutput
+from amt_stream.dsp.stages import SoundLevelOutput
+from amt_stream.meters.accumulators.dose import Dose
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.norms import load_norm, norms_folder, shipped_norms
+from amt_stream.meters.presets import PresetError, load_preset
+from amt_stream.meters.rows import JoinedRows, choose, readings_of
+from amt_stream.offline.measure import measure
 
 PROGRAMME = ("_lufs", "_dbtp")
 LIMITS = [pytest.param(one, id=one.name) for norm in shipped_norms() for one in load_norm(norm)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.scales import (
+from amt_stream.dsp.scales import (
     audfiltbw,
     db_spl_to_pa,
     erb2fc,

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from amt_stream import catalog, selftest
-from amt_stream.data import table
-from amt_stream.selftest.report import markdown, statement, summary
+from amt_stream.dsp.data import table
+from amt_stream.meters import catalog
+from amt_stream.offline import selftest
+from amt_stream.offline.selftest.report import markdown, statement, summary_text
 from tests.data import independent_programme
 from tests.data.independent_loudness import glasberg2002, moore2016
 from tests.data.independent_zwicker import loudness, over_time, sharpness
@@ -125,7 +126,7 @@ ALL_COLUMNS = [
 
 
 def test_every_meter_has_checks():
-    assert catalog.side_by_side() == selftest.models()
+    assert catalog.models_side_by_side() == selftest.models()
 
 
 @pytest.mark.parametrize("model", selftest.models())
@@ -143,12 +144,12 @@ def test_a_model_that_cannot_run_fails():
     def build(name, **options):
         raise ValueError(f"no {name} today")
 
-    results = list(selftest.run(["zwicker"], build))
+    results = list(selftest.run_checks(["zwicker"], build))
     assert len(results) == sum(len(trial.readings) for trial in selftest.trials(["zwicker"]))
     assert not any(result.passed for result in results)
     assert {result.problem for result in results} == {"ValueError: no zwicker today"}
     assert "not verified" in statement(results)
-    assert summary(results).startswith(f"0 of {len(results)} passed, worst deviation inf %")
+    assert summary_text(results).startswith(f"0 of {len(results)} passed, worst deviation inf %")
     assert "| FAIL | zwicker |" in markdown(results)
 
 
@@ -160,7 +161,7 @@ def test_the_long_run_finds_each_constant():
 
 def test_an_unknown_model_is_refused():
     with pytest.raises(ValueError, match="no model 'loud': there are moore2016"):
-        list(selftest.run(["loud"]))
+        list(selftest.run_checks(["loud"]))
 
 
 QUICK = [

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from amt_stream import Sharpness, ZwickerTimeVarying, check_stage, measure, zwicker_stationary
-from amt_stream.scales import P0
-from amt_stream.signals import Noise, mix
-from amt_stream.stages.sharpness import LEAST_SONE, loudness_of
+from amt_stream.dsp.scales import P0
+from amt_stream.dsp.stages.sharpness import LEAST_SONE, loudness_of
+from amt_stream.meters.signals import Noise, mix
 
 FS = 48000
 GIVEN = json.loads((Path(__file__).parents[1] / "data/sharpness_din45692.json").read_text())

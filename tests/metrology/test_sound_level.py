@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from amt_stream import Rebuffer, SoundLevel, Stream, check_stage
-from amt_stream.metering import PERCENTS, SoundLevelMeter
-from amt_stream.metering.rolling import level_db
-from amt_stream.metering.sound_level import LEVELS
-from amt_stream.stages.sound_level import fitted_low_pass
+from amt_stream.dsp.stages.sound_level import fitted_low_pass
+from amt_stream.meters.accumulators import PERCENTS, SoundLevelMeter
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.sound_level import LEVELS
 
 TABLES = json.loads((Path(__file__).parents[1] / "data" / "iec61672.json").read_text())
 THIRD_OCTAVES = 10 ** (np.arange(10, 44) / 10)

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from amt_stream import Octaves, SoundLevel, ThirdOctaves, check_stage, measure
-from amt_stream.functional.third_octave import BAND_PASS
-from amt_stream.scales import P0
-from amt_stream.signals import Noise, mix
+from amt_stream.dsp.functional.third_octave import BAND_PASS
+from amt_stream.dsp.scales import P0
+from amt_stream.meters.signals import Noise, mix
 
 GIVEN = json.loads((Path(__file__).parents[1] / "data/iec61260.json").read_text())
 G = 10**0.3

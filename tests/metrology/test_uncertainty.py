@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from amt_stream import Moore2016, Rebuffer, Stream
-from amt_stream.scales import P0, sone_to_phon
+from amt_stream.dsp.scales import P0, sone_to_phon
 
 FS = 32000
 SAMPLES = FS // 8

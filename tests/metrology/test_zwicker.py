@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from amt_stream import Rebuffer, Stream, ZwickerTimeVarying, aligned, check_stage
-from amt_stream.models import exceeded, zwicker_from_levels, zwicker_stationary
-from amt_stream.scales import zwicker_phon
-from amt_stream.stages import CoreLoudness, ThirdOctaveLevels, ZwickerLoudness
-from amt_stream.stages.zwicker import CENTERS, decay_coefficients, weighting_coefficients
+from amt_stream.dsp.models import exceeded, zwicker_from_levels, zwicker_stationary
+from amt_stream.dsp.scales import zwicker_phon
+from amt_stream.dsp.stages import CoreLoudness, ThirdOctaveLevels, ZwickerLoudness
+from amt_stream.dsp.stages.zwicker import CENTERS, decay_coefficients, weighting_coefficients
 from tests.data.synth import render
 
 FILE = Path(__file__).parents[1] / "data" / "iso532_1_synthetic.json"

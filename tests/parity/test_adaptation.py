@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from amt_stream import AdaptLoop, Stream, check_stage
-from amt_stream.data import table
+from amt_stream.dsp.data import table
 from tests.parity.golden import close, golden
 
 FS = 16000

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
+import scipy
 import torch
-from scipy import signal
 from torch import nn
 
 import amt_stream
@@ -42,9 +42,9 @@ from amt_stream import (
     SpecificLoudness,
     Stream,
 )
-from amt_stream.stages.drnl import VECTORS, drnl_parameters
-from amt_stream.stages.hair_cell import CELL
-from amt_stream.streaming import fields
+from amt_stream.dsp.stages.drnl import VECTORS, drnl_parameters
+from amt_stream.dsp.stages.hair_cell import CELL
+from amt_stream.dsp.streaming import fields
 from tests.parity.golden import GOLDEN
 
 FS = 16000
@@ -248,7 +248,7 @@ def test_learned_low_passes_of_hair_cells():
     stage.load_state_dict(tensors(b=[0.3, 0.25], a=[1.0, -0.4]))
     expected = x.clamp(min=0).double().numpy()
     for _ in range(5):
-        expected = signal.lfilter([0.3, 0.25], [1, -0.4], expected)
+        expected = scipy.signal.lfilter([0.3, 0.25], [1, -0.4], expected)
     close(stage(x), torch.from_numpy(expected).float())
 
 
@@ -291,24 +291,24 @@ def test_learned_taps(kind):
     stage, x = kind(learnable=True), noise(2, 200)
     taps = noise(33)
     stage.load_state_dict({"fir_coeffs": taps})
-    close(stage(x), torch.from_numpy(signal.lfilter(taps.numpy(), [1.0], x.numpy())).float())
+    close(stage(x), torch.from_numpy(scipy.signal.lfilter(taps.numpy(), [1.0], x.numpy())).float())
 
 
 def test_learned_sections():
-    sos = signal.butter(4, 1000, fs=FS, output="sos")
+    sos = scipy.signal.butter(4, 1000, fs=FS, output="sos")
     sos[0, :3] *= 1.05
     x = noise(2, 300)
-    expected = torch.from_numpy(signal.sosfilt(sos, x.double().numpy())).float()
+    expected = torch.from_numpy(scipy.signal.sosfilt(sos, x.double().numpy())).float()
     for stage in (
-        SOSFilter(signal.butter(4, 300, fs=FS, output="sos"), learnable=True),
+        SOSFilter(scipy.signal.butter(4, 300, fs=FS, output="sos"), learnable=True),
         ButterworthFilter(4, 300.0, FS, learnable=True),
     ):
         stage.load_state_dict({"sos": torch.from_numpy(sos)})
         close(stage(x), expected)
-    b, a = signal.butter(2, 1000, fs=FS)
+    b, a = scipy.signal.butter(2, 1000, fs=FS)
     stage = IIRFilter([1.0, 0, 0], [1.0, -0.1, 0], learnable=True)
     stage.load_state_dict(tensors(b=b, a=a))
-    close(stage(x), torch.from_numpy(signal.lfilter(b, a, x.double().numpy())).float())
+    close(stage(x), torch.from_numpy(scipy.signal.lfilter(b, a, x.double().numpy())).float())
     with pytest.warns(UserWarning, match="outside the unit circle"):
         told = stage.load_state_dict(tensors(b=2 * b, a=[1.0, -2.5, 1.2]), strict=False)
     assert told.unexpected_keys == ["b", "a"]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from amt_stream import DRNLFilterbank, FastDRNLFilterbank, audfiltbw, check_stage
-from amt_stream.stages.drnl import ORDERS, VECTORS, broken_stick
+from amt_stream.dsp.stages.drnl import ORDERS, VECTORS, broken_stick
 from tests.parity.golden import close
 
 ROWS = {  # at 250, 1000, 4000 and 8000 Hz

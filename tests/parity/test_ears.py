@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from amt_stream import (
-    EarFilter,
     HeadphoneFilter,
     MiddleEarFilter,
     OuterMiddleEarFilter,
     check_stage,
 )
-from amt_stream.data import table
+from amt_stream.dsp.data import table
+from amt_stream.dsp.stages.ear import ear_taps
 
 RATES = [8000, 16000, 22050, 32000, 44100, 48000, 96000]
 
@@ -116,7 +116,7 @@ def test_the_table_is_applied_once():
 
 
 def test_the_same_gain_as_the_ear_filter_of_the_meter():
-    meter = EarFilter(32000, phase="linear").double().taps
+    meter = torch.tensor(ear_taps(32000, "free", "linear"))
     ours = OuterMiddleEarFilter(32000, "tfOuterMiddle2007", order=4096).double()
     gain, wanted = (torch.fft.rfft(h, 32000).abs()[50:15000] for h in (ours.fir_coeffs, meter))
     assert (20 * torch.log10(gain / wanted)).abs().max() < 0.11

@@ -74,10 +74,10 @@ from amt_stream import (
     SpatialSmoothing,
     SpecificLoudness,
 )
-from amt_stream.data import table
-from amt_stream.models.paulick2024 import Paulick2024
-from amt_stream.stages.specific_loudness import channel_constants
-from amt_stream.stages.spectrum import component_frequencies
+from amt_stream.dsp.data import table
+from amt_stream.dsp.models.paulick2024 import Paulick2024
+from amt_stream.dsp.stages.specific_loudness import channel_constants
+from amt_stream.dsp.stages.spectrum import component_frequencies
 
 TESTS = Path(__file__).parents[1]
 ELSEWHERE = re.findall(r"^(E?\d+) (\S+)::(\w+)$", __doc__, re.MULTILINE)

@@ -20,8 +20,8 @@ from amt_stream import (
     SpecificLoudness,
     check_stage,
 )
-from amt_stream.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
-from amt_stream.stages.spectrum import component_frequencies
+from amt_stream.dsp.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
+from amt_stream.dsp.stages.spectrum import component_frequencies
 
 FREQUENCY = component_frequencies()
 

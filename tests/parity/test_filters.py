@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import scipy.signal
+import scipy
 import torch
 
 from amt_stream import ButterworthFilter, IIRFilter, SOSFilter, check_stage

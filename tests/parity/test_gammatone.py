@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from amt_stream import Chain, GammatoneFilterbank, Stream, audfiltbw, check_stage
-from amt_stream.functional.dispatch import compiled
-from amt_stream.functional.gammatone import gammatone, one_poles
+from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from tests.kernels.forms import plainly
 from tests.parity.golden import close, golden
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import scipy.signal
+import scipy
 import torch
 
 from amt_stream import IHCEnvelope, IHCPaulick2024, Stream, check_stage

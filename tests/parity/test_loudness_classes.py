@@ -20,7 +20,7 @@ from amt_stream import (
     Stream,
     check_stage,
 )
-from amt_stream.streaming import fields
+from amt_stream.dsp.streaming import fields
 from tests.parity.golden import close, golden
 
 COMPRESSIONS = [

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.catalog import Entry, ReadingsTake, Takes
+from amt_stream.meters.catalog import Entry, ReadingsTake, Takes
 from tests.cli.conftest import COMMAND, Done, Table
 
 ROOT = Path(__file__).parents[2]

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
-from amt_stream.limits import limit_from_text
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.limits import limit_from_text
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
 
 FS = 48000
 SURE = Calibration(100.0, "calibrator of 94 dB", "2026-11-01T10:00:00Z", True, 0.3, 0.4)
@@ -24,7 +25,9 @@ def measure_into(
     preset = Preset(models, limits=tuple(map(limit_from_text, limits)))
     preset = preset.with_uncertainty(calibration.uncertainty_db)
     made = preset.models(FS, 2)
-    table = Table(preset, made, Sound("hall <1>", FS, (1, 2), [calibration], None), 100)
+    table = Table(
+        preset, made, Sound("hall <1>", FS, (1, 2), [calibration], None), RowSettings(100)
+    )
     source = PushSource(FS, 2, live=False)
     noise = np.random.default_rng(0).standard_normal((FS // 10, 2)).astype(np.float32)
     log = SessionLog(folder, table, format=format)

@@ -5,7 +5,6 @@ its report, the log when it was broken off, and a plain calculation over its row
 thing of a limit, a maximum or an equivalent level.
 """
 
-import argparse
 import math
 import random
 import re
@@ -15,20 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amt_monitor.limit_words import state_of, state_words
-from amt_stream.calibration import Calibration
-from amt_stream.cli.limits import EXCEEDED, judged
+from amt_stream.cli.limits import judged
+from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.readings_terminal import limit_words
 from amt_stream.engine import Engine, PushSource
-from amt_stream.limits import Limit
-from amt_stream.outputs import FollowedReadings, LatestReadings
-from amt_stream.presets import Preset
-from amt_stream.report.content import limit_lines, readings
-from amt_stream.report.page import report_page
-from amt_stream.report.times import Clock
-from amt_stream.results import read_results
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import EXCEEDED, RowSettings
+from amt_stream.meters.table import Sound, Table
 from amt_stream.service.publisher import Publisher
-from amt_stream.session import Session, SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.sessions import Session, SessionLog
+from amt_stream.sessions.outputs import FollowedReadings, LatestReadings
+from amt_stream.sessions.report.content import limit_lines, readings
+from amt_stream.sessions.report.page import report_page
+from amt_stream.sessions.report.times import Clock
+from amt_stream.sessions.results import read_results
 
 FS = 48000
 BLOCK = 960
@@ -115,7 +116,9 @@ def measure(seed, folder):
     sound = Sound("noise", FS, (1,), [calibration], None)
     columns = ",".join(["laf_db", *TOLD])
     who = ("log", "window", "terminal", "wire")
-    tables = {one: Table(preset, models, sound, step_ms, columns=columns) for one in who}
+    tables = {
+        one: Table(preset, models, sound, RowSettings(step_ms, columns=columns)) for one in who
+    }
     window = FollowedReadings(tables["window"].rows)
     terminal = LatestReadings(tables["terminal"].rows)
     messages = []
@@ -133,9 +136,9 @@ def measure(seed, folder):
                 paused = not paused
                 (engine.pause if paused else engine.unpause)()
             elif act < 0.02:
-                engine.clear()
-            elif act < 0.03 and engine.can_undo_clear():
-                engine.undo_clear()
+                engine.reset_readings()
+            elif act < 0.03 and engine.can_undo_reset():
+                engine.undo_reset()
             elif act < 0.035:
                 engine.mark("here")
             lost = 0 if quiet or rng.random() > 0.01 else rng.choice((7, 4800, 60000, 200000))
@@ -163,11 +166,11 @@ def plain_resets(events):
     for event in events:
         if event.kind in ("paused", "continued"):
             turns.append((event.time_s, event.kind == "paused"))
-        elif event.kind == "cleared":
+        elif event.kind == "readings_reset":
             chain = [*chain, event.time_s] if chain and event.time_s <= chain[-1] + 10 else []
             chain = chain or [event.time_s]
             resets.append(event.time_s)
-        elif event.kind == "restored":
+        elif event.kind == "reset_undone":
             resets = [one for one in resets if one not in chain]
             undone += [(min(chain), event.time_s)]
             chain = []
@@ -338,7 +341,7 @@ def disagreements(seed, folder):
         early = last[limit.state] == "amber" and limit.is_beyond(last[limit.column])
         compare("said in the window", "so far" in state_words(limit, last), early)
         compare("said at the terminal", "so far" in limit_words(limit, made.terminal.row), early)
-    args = argparse.Namespace(fail_above=True)
+    args = MeterOptions(fail_above=True)
     told_limits = [("", one) for one in summaries["terminal"]]
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None
     compare("status", judged(0, told_limits, args) == EXCEEDED, status == EXCEEDED)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
-from amt_stream.comparing import NotComparable, compare
-from amt_stream.measuring import measure
-from amt_stream.results import read_results
+from amt_stream.meters.calibration import Calibration
+from amt_stream.offline.measure import measure
+from amt_stream.sessions.compare import NotComparable, compare
+from amt_stream.sessions.results import read_results
 from tests.report.conftest import FS, NAMELESS, measure_into
 
 NOISE = 0.02 * np.random.default_rng(2).standard_normal(2 * FS)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from amt_stream.measuring import measure
-from amt_stream.refusal import Refusal
-from amt_stream.report import report_page
-from amt_stream.results import read_results
+from amt_stream.core.errors import Refusal
+from amt_stream.offline.measure import measure
+from amt_stream.sessions.report import report_page
+from amt_stream.sessions.results import read_results
 
 FS = 48000
 JUNK = (None, 3, -1e300, math.nan, "x" * 5000, [], {}, [None], {"a": 1}, True)

@@ -11,10 +11,10 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.cli.command import run_command
-from amt_stream.day_levels import HOURS, NoDayLevels, day_levels, hours_named
-from amt_stream.frames import Event
-from amt_stream.results import Results
-from amt_stream.rows import Rows
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows
+from amt_stream.sessions.day_levels import HOURS, NoDayLevels, day_levels, hours_named
+from amt_stream.sessions.results import Results
 
 BERLIN = ZoneInfo("Europe/Berlin")
 STEP_S = 10

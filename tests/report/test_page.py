@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from amt_stream.comparing import compare, comparison_page
-from amt_stream.report import About, report_page
-from amt_stream.report.chart import Chart
-from amt_stream.report.curves import curve
-from amt_stream.report.names import symbol
-from amt_stream.report.times import Clock, duration, elapsed
-from amt_stream.results import read_results
-from amt_stream.rows import Rows
+from amt_stream.meters.rows import Rows
+from amt_stream.sessions.compare import compare, comparison_page
+from amt_stream.sessions.report import About, report_page
+from amt_stream.sessions.report.chart import Chart
+from amt_stream.sessions.report.curves import curve
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.report.times import Clock, duration, elapsed
+from amt_stream.sessions.results import read_results
 from tests.report.conftest import NAMELESS, measure_into
 from tests.service.browser import Browser
 

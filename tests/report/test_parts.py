@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.clock import moment
-from amt_stream.comparing import compare
-from amt_stream.frames import Event
-from amt_stream.parts import PartsOfRows, cut, intervals_of, part_of
-from amt_stream.report import report_page
-from amt_stream.results import Results, ResultsError
+from amt_stream.core.clock import moment
+from amt_stream.meters.frames import Event
+from amt_stream.sessions.compare import compare
+from amt_stream.sessions.parts import PartsOfRows, intervals_of, part_of, results_of_part
+from amt_stream.sessions.report import report_page
+from amt_stream.sessions.results import Results, ResultsError
 
 FS = 48000
 BEGAN = "2026-11-20T21:59:50"
@@ -54,7 +54,7 @@ def test_intervals_from_rows_are_nearly_those_of_every_frame(measured, results):
 
 
 def test_a_part_has_the_readings_of_that_part(sound, results):
-    part = cut(results, part_of(results, moment("22:00"), moment("22:00:10"), BERLIN))
+    part = results_of_part(results, part_of(results, moment("22:00"), moment("22:00:10"), BERLIN))
     alone = measure(sound, FS, from_s=10.0, to_s=20.0, **GIVEN).summary
     assert part.summary["laeq_db"] == pytest.approx(alone["laeq_db"], abs=0.005)
     assert part.summary["l10_db"] == pytest.approx(alone["l10_db"], abs=0.3)

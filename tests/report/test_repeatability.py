@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from amt_stream.comparing import compare
-from amt_stream.comparing.repeatability import repeatability
-from amt_stream.results import read_results
-from amt_stream.rows import Rows
+from amt_stream.meters.rows import Rows
+from amt_stream.sessions.compare import compare
+from amt_stream.sessions.compare.repeatability import repeatability
+from amt_stream.sessions.results import read_results
 
 STEP_S = 0.1
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.row import Row
-from amt_stream.limits import limit_from_text
-from amt_stream.measuring import measure
-from amt_stream.outputs import CsvWriter, JsonLinesWriter, ParquetWriter
-from amt_stream.presets import Preset
-from amt_stream.results import Results, ResultsError, read_results
-from amt_stream.session import Session, SessionError, SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.engine.microphones import Microphone
+from amt_stream.meters.limits import limit_from_text
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.offline.measure import measure
+from amt_stream.sessions import Session, SessionError, SessionLog
+from amt_stream.sessions.outputs import CsvWriter, JsonLinesWriter, ParquetWriter
+from amt_stream.sessions.results import Results, ResultsError, read_results
 from tests.report.conftest import FS, MARK, SURE, measure_into
 
 NOISE = 0.01 * np.random.default_rng(1).standard_normal((FS, 2))
@@ -94,7 +95,7 @@ def test_what_holds_no_results_is_refused_in_a_sentence(log, tmp_path):
     (tmp_path / "a.csv").write_text("time_s\n1\n")
     refused(tmp_path / "a.csv", "models is missing")
     refused(log, "there are 1", SessionError, run=7)
-    refused(log, "no row called 'desk'", row="desk")
+    refused(log, "no microphone called 'desk'", microphone="desk")
 
 
 DAMAGES = {
@@ -130,20 +131,22 @@ def test_of_several_microphones_one_is_chosen(tmp_path):
     preset = Preset(("spl",), limits=(limit_from_text("laf_db>50"),))
     models = preset.models(FS, 1)
     rows = (("desk", (1,)), ("door", (2,)))
-    table = Table(preset, models, Sound("two", FS, (1, 2), [SURE], None, rows=rows), 100)
+    table = Table(
+        preset, models, Sound("two", FS, (1, 2), [SURE], None, microphones=rows), RowSettings(100)
+    )
     source, log = PushSource(FS, 2, live=False), SessionLog(tmp_path / "two", table)
-    heard = [Row(channels, name, SURE) for name, channels in rows]
-    with log, Engine(source, models, [log], rows=heard) as engine, source:
+    heard = [Microphone(channels, name, SURE) for name, channels in rows]
+    with log, Engine(source, models, [log], microphones=heard) as engine, source:
         source.push(NOISE * [1.0, 0.1])
         source.close()
         assert engine.wait(60)
     with pytest.raises(ResultsError, match="choose one of desk, door"):
         read_results(tmp_path / "two")
-    desk, door = (read_results(tmp_path / "two", row=name) for name, _ in rows)
+    desk, door = (read_results(tmp_path / "two", microphone=name) for name, _ in rows)
     assert desk.summary["laeq_db"] == pytest.approx(door.summary["laeq_db"] + 20, abs=0.1)
     assert desk.rows["laf_db"][-1] == pytest.approx(door.rows["laf_db"][-1] + 20, abs=0.5)
     assert [one.limits[0]["exceeded"] for one in (desk, door)] == [True, False]
     assert (door.name, door.header["source"]["channels"]) == ("two, door", [2])
     assert [one["channel"] for one in door.header["calibration"]] == [2]
     with pytest.raises(ResultsError, match="choose one of"):
-        read_results(tmp_path / "two", row="attic")
+        read_results(tmp_path / "two", microphone="attic")

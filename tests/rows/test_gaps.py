@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from amt_stream.engine.outlet import Outlet
-from amt_stream.frames import Event, Fault
+from amt_stream.engine.sink_thread import SinkThread
+from amt_stream.meters.frames import Event, Fault
 from tests.rows.threadless import FS, MODELS, Meters
 
 LONGEST_FRAME = 1920
@@ -125,13 +125,13 @@ def test_a_clipped_sample_settles_as_an_invalid_one_does(noise):
 def test_a_reader_that_pauses_misses_rows_and_gets_no_old_ones(noise):
     """The queue of a sink runs over while it stands still, with two models."""
     got = []
-    outlet = Outlet(got.append, limit=20, lossy=True)
+    sink_thread = SinkThread(got.append, limit=20, lossy=True)
 
     def through_the_queue(frames):
-        outlet.put(frames)
+        sink_thread.put(frames)
         if not paused:
-            while not outlet._queue.empty():
-                got.append(outlet._queue.get())
+            while not sink_thread._queue.empty():
+                got.append(sink_thread._queue.get())
         told = list(got)
         got.clear()
         return told

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from amt_stream import Moore2016, SoundLevel
-from amt_stream.calibration import Calibration
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.frames import Fault
-from amt_stream.rows import JoinedRows, joined, readings_of
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.rows import JoinedRows, joined, readings_of
 
 FS = 48000
 FAR = Calibration(110.0, source="test")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.clock import Interval
-from amt_stream.frames import Event, Fault
-from amt_stream.metering.rolling import level_db
-from amt_stream.rows import JoinedRows, readings_of
+from amt_stream.core.clock import Interval
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.rows import JoinedRows, readings_of
 from tests.rows.threadless import FS, Meters
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -128,9 +128,9 @@ def test_a_reset_goes_by_intervals_and_its_undoing_too():
         for second in range(12):
             kept.take(noise(1.0, second))
             if kept is reset and second in (2, 7):
-                kept.table.event(Event("cleared", second * FS, float(second), 0.0))
+                kept.table.event(Event("readings_reset", second * FS, float(second), 0.0))
             if kept is reset and second in (3, 9):
-                kept.table.event(Event("restored", second * FS, float(second), 0.0))
+                kept.table.event(Event("reset_undone", second * FS, float(second), 0.0))
     rows = [[*kept.finish(12.0)] for kept in (plain, reset)]
     assert len(rows[0]) == 3
     assert rows[0] == rows[1]

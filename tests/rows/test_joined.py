@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.frames import Fault, Frames
-from amt_stream.outputs import LatestReadings
-from amt_stream.rows import Column, JoinedRows, Readings
-from amt_stream.stages import SoundLevel
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.rows import Column, JoinedRows, Readings
+from amt_stream.sessions.outputs import LatestReadings
 
 FS = 44100
 

@@ -5,31 +5,31 @@ import dataclasses
 import numpy as np
 import pytest
 
-from amt_stream.frames import Fault, Frames
-from amt_stream.limits import STATES, Limit, LimitError, limit_from_text, limit_of
-from amt_stream.measuring import measure
-from amt_stream.resumable import Unfitting
-from amt_stream.rows import (
+from amt_stream.core.saved_state import Unfitting
+from amt_stream.dsp.stages import SoundLevelOutput
+from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.limits import STATES, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.meters.rows import (
     JoinedRows,
-    Judge,
     LimitEvents,
+    LimitMonitor,
     choose,
     columns_of,
     header,
     readings_of,
     summary,
 )
-from amt_stream.stages import SoundLevelOutput
+from amt_stream.offline.measure import measure
 
 
-def judged(judge, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=()):
+def judged(monitor, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=()):
     values = np.asarray(values, np.float64)
     time_s = np.arange(len(values)) * step_s if time_s is None else time_s
     known, full = np.broadcast_to(calibrated, len(values)), np.zeros(len(values), bool)
     full[list(clipped)] = True
     size = size or max(1, len(values))
     rows = [*zip(time_s, values, known, full, strict=True)]
-    parts = [judge.update(rows[at : at + size]) for at in range(0, len(rows), size)]
+    parts = [monitor.update(rows[at : at + size]) for at in range(0, len(rows), size)]
     return [state for part in parts for state in part]
 
 
@@ -65,11 +65,11 @@ def test_states_are_those_of_the_rule(hysteresis, hold_s, amber, size):
     values = 99 + 3 * np.sin(np.arange(2000) / 40) + rng.normal(0, 0.6, 2000)
     values[500:510] = values[700] = np.nan
     time_s = np.arange(2000) * 0.1
-    judge = Judge(limit, 0.1)
-    told = judged(judge, values, size=size)
+    monitor = LimitMonitor(limit, 0.1)
+    told = judged(monitor, values, size=size)
     assert told == plainly(limit, time_s, values)
     assert set(told) == {"green", "red", "unknown"} | ({"amber"} if amber else set())
-    stood = judge.stood
+    stood = monitor.stood
     assert stood.seconds["red"] == pytest.approx(told.count("red") / 10)
     assert (stood.worst, stood.worst_s) == (np.nanmax(values), time_s[np.nanargmax(values)])
     assert stood.exceeded
@@ -83,9 +83,9 @@ def test_a_level_that_wobbles_across_it_is_told_once():
     times = {}
     for hysteresis, hold_s in ((0.0, 0.0), (1.0, 2.0)):
         limit = Limit("laf_db", 100.0, hysteresis=hysteresis, hold_s=hold_s)
-        judge = Judge(limit, 0.1)
-        told = judged(judge, wobble)
-        times[hold_s] = judge.stood.times
+        monitor = LimitMonitor(limit, 0.1)
+        told = judged(monitor, wobble)
+        times[hold_s] = monitor.stood.times
     assert times == {0.0: 60, 2.0: 1}
     red = [at for at, state in zip(time_s, told, strict=True) if state == "red"]
     assert len(red) == pytest.approx((red[-1] - red[0]) * 10 + 1)  # without a break
@@ -95,42 +95,42 @@ def test_a_level_that_wobbles_across_it_is_told_once():
 
 def test_lower_can_be_worse():
     limit = Limit("integrated_lufs", -23.5, below=True, amber=-23.2, at_end=True)
-    judge = Judge(limit, 0.1)
-    told = judged(judge, [-23.0, -23.3, -23.6, -23.4, -23.1])
+    monitor = LimitMonitor(limit, 0.1)
+    told = judged(monitor, [-23.0, -23.3, -23.6, -23.4, -23.1])
     assert told == ["green", "amber", "red", "amber", "green"]
-    stood = judge.stood
+    stood = monitor.stood
     assert (stood.times, stood.worst, stood.state, stood.exceeded) == (1, -23.1, "green", False)
 
 
 def test_what_counts_may_be_where_it_ends():
     for end, exceeded in ((-22.9, False), (-22.1, True)):
-        judge = Judge(Limit("integrated_lufs", -22.5, at_end=True), 0.1)
-        judged(judge, [-20.0, end])
-        assert judge.stood.exceeded is exceeded
-    judged(judge, [np.nan])
-    assert judge.stood.exceeded is None
+        monitor = LimitMonitor(Limit("integrated_lufs", -22.5, at_end=True), 0.1)
+        judged(monitor, [-20.0, end])
+        assert monitor.stood.exceeded is exceeded
+    judged(monitor, [np.nan])
+    assert monitor.stood.exceeded is None
 
 
 def test_nothing_is_green_that_is_not_known():
     limit = Limit("laf_db", 100.0)
-    judge = Judge(limit, 0.1)
-    assert judge.stood.state == "unknown"
-    assert judged(judge, [np.nan, -np.inf]) == ["unknown"] * 2
-    assert judge.stood.exceeded is None
-    assert judged(judge, [101.0] * 2, calibrated=False) == ["uncalibrated"] * 2
-    assert judge.stood.exceeded is None
+    monitor = LimitMonitor(limit, 0.1)
+    assert monitor.stood.state == "unknown"
+    assert judged(monitor, [np.nan, -np.inf]) == ["unknown"] * 2
+    assert monitor.stood.exceeded is None
+    assert judged(monitor, [101.0] * 2, calibrated=False) == ["uncalibrated"] * 2
+    assert monitor.stood.exceeded is None
     # What was louder than full scale is not known; red it is all the same.
-    assert judged(judge, [99.0, 99.0, 101.0], clipped=[1, 2]) == ["green", "unknown", "red"]
-    assert judge.stood.seconds == pytest.approx(
+    assert judged(monitor, [99.0, 99.0, 101.0], clipped=[1, 2]) == ["green", "unknown", "red"]
+    assert monitor.stood.seconds == pytest.approx(
         {"green": 0.1, "amber": 0.0, "red": 0.1, "unknown": 0.3, "uncalibrated": 0.2}
     )
 
 
 def test_the_end_of_a_clipped_sound_is_no_row_more():
-    judge = Judge(Limit("laf_db", 80.0), 0.1)
-    judge.update([(0.1, 70.0, True, False), (0.2, 70.0, True, True)])
-    judge.update_end(0.2, 70.5, True)
-    told = judge.stood.to_dict()
+    monitor = LimitMonitor(Limit("laf_db", 80.0), 0.1)
+    monitor.update([(0.1, 70.0, True, False), (0.2, 70.0, True, True)])
+    monitor.update_end(0.2, 70.5, True)
+    told = monitor.stood.to_dict()
     assert (told["state"], told["green_s"], told["unknown_s"]) == ("unknown", 0.1, 0.1)
 
 
@@ -138,17 +138,17 @@ def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
     """So much that silence for the rest of it leaves the level of the whole window above."""
     time_s = np.arange(1, 9001) / 10
     for level, first_red_s in ((99.9, None), (100.2, 900 * 10**-0.02), (110.0, 90.0)):
-        judge = Judge(Limit("laeq_15min_db", 100.0), 0.1, window_s=900.0, adds_up=True)
-        told = judged(judge, np.full(9000, level), time_s)
-        assert judge.stood.worst == pytest.approx(level, abs=0.001)
-        assert not judge.stood.whole
+        monitor = LimitMonitor(Limit("laeq_15min_db", 100.0), 0.1, window_s=900.0, adds_up=True)
+        told = judged(monitor, np.full(9000, level), time_s)
+        assert monitor.stood.worst == pytest.approx(level, abs=0.001)
+        assert not monitor.stood.whole
         if first_red_s is None:
             assert set(told) == {"green"}
             continue
         assert set(told) == {"amber", "red"}
         assert time_s[told.index("red")] == pytest.approx(first_red_s, abs=0.3)
-    judge = Judge(Limit("l10_15min_db", 100.0), 0.1, window_s=900.0)
-    told = judged(judge, np.full(9002, 101.0), np.arange(1, 9003) / 10)
+    monitor = LimitMonitor(Limit("l10_15min_db", 100.0), 0.1, window_s=900.0)
+    told = judged(monitor, np.full(9002, 101.0), np.arange(1, 9003) / 10)
     assert told.index("red") == 9000
 
 
@@ -156,26 +156,26 @@ def test_a_judge_goes_on_in_a_new_one():
     limit = Limit("laf_db", 100.0, amber=98.0, hysteresis=0.5, hold_s=1.0)
     values = 99 + 2 * np.sin(np.arange(600) / 17)
     time_s = np.arange(600) * 0.1
-    one, other = Judge(limit, 0.1), Judge(limit, 0.1)
+    one, other = LimitMonitor(limit, 0.1), LimitMonitor(limit, 0.1)
     judged(one, values[:333], time_s[:333])
     other.load_state_dict(one.state_dict())
-    told = [judged(judge, values[333:], time_s[333:]) for judge in (one, other)]
+    told = [judged(monitor, values[333:], time_s[333:]) for monitor in (one, other)]
     assert told[0] == told[1]
     assert one.stood.to_dict() == other.stood.to_dict()
     with pytest.raises(Unfitting):
-        Judge(limit, 0.1).load_state_dict(one.state_dict() | {"_rows/0": "0"})
+        LimitMonitor(limit, 0.1).load_state_dict(one.state_dict() | {"_rows/0": "0"})
 
 
 def test_a_pause_and_a_reset():
-    judge = Judge(Limit("laf_db", 100.0, hold_s=5.0), 0.1)
-    judged(judge, [101.0, 101.0])
-    judge.pause(True)
-    assert judged(judge, [99.0] * 3) == ["red"] * 3
-    assert judge.stood.seconds["red"] == pytest.approx(0.2)
-    judge.pause(False)
-    judge.reset()
-    assert judge.stood.seconds["red"] == 0
-    assert judged(judge, [99.0]) == ["green"]
+    monitor = LimitMonitor(Limit("laf_db", 100.0, hold_s=5.0), 0.1)
+    judged(monitor, [101.0, 101.0])
+    monitor.pause(True)
+    assert judged(monitor, [99.0] * 3) == ["red"] * 3
+    assert monitor.stood.seconds["red"] == pytest.approx(0.2)
+    monitor.pause(False)
+    monitor.reset()
+    assert monitor.stood.seconds["red"] == 0
+    assert judged(monitor, [99.0]) == ["green"]
 
 
 def test_a_limit_in_one_line():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from amt_stream import catalog
-from amt_stream.frames import Fault, Frames
-from amt_stream.models import Moore2016Output, ZwickerOutput
-from amt_stream.rows import FieldReadings, JoinedRows, NoSuchColumn, choose, readings_of
-from amt_stream.rows.block import in_seven_digits, in_utc, told
+from amt_stream.dsp.stages import Moore2016Output, ZwickerOutput
+from amt_stream.meters import catalog
+from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.rows import FieldReadings, JoinedRows, NoSuchColumn, choose, readings_of
+from amt_stream.meters.rows.block import in_seven_digits, in_utc, python_values
 
 
 def frames(time_s, values, model="", fault=0, since_s=np.inf, stretch=0):
@@ -37,13 +37,16 @@ def test_numbers_have_seven_digits_as_text_has_them():
 
 
 def test_what_is_not_known_is_none():
-    assert told("utc", in_utc(np.array([np.nan, 1.7e9]))) == [None, "2023-11-14T22:13:20.000Z"]
-    assert told("x", np.array([1.5, np.nan])) == [1.5, None]
+    assert python_values("utc", in_utc(np.array([np.nan, 1.7e9]))) == [
+        None,
+        "2023-11-14T22:13:20.000Z",
+    ]
+    assert python_values("x", np.array([1.5, np.nan])) == [1.5, None]
     faults = np.array([0, Fault.GAP | Fault.NON_FINITE], np.uint8)
-    assert told("fault", faults) == ["", "gap non_finite"]
+    assert python_values("fault", faults) == ["", "gap non_finite"]
 
 
-@pytest.mark.parametrize("name", catalog.side_by_side())
+@pytest.mark.parametrize("name", catalog.models_side_by_side())
 @pytest.mark.parametrize("channels", [1, 2])
 def test_every_column_says_what_it_is(name, channels):
     (readings,) = readings_of([name], channels).values()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream import catalog
-from amt_stream.rows import Readings
+from amt_stream.meters import catalog
+from amt_stream.meters.rows import Readings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
 PERCENTILE = re.compile(r"(?:^|_)[lns](\d\d?)(?:_|$)")
@@ -85,14 +85,14 @@ def test_outputs_are_those_of_the_models():
 def test_windows_roll_as_it_says():
     (line,) = re.findall(r"any number of s, min or h.*?\. Equivalent", PAGE, re.DOTALL)
     named = re.findall(r"`(\w+)`", line)
-    offered = [readings(name) for name in catalog.side_by_side()]
+    offered = [readings(name) for name in catalog.models_side_by_side()]
     assert len(named) >= 5
     for name in named:
         assert [one.named(name) for one in offered].count(None) == len(offered) - 1, name
 
 
 def test_every_key_of_the_schema_is_told():
-    text = resources.files("amt_stream.data").joinpath("rows.schema.json").read_text("utf-8")
+    text = resources.files("amt_stream.dsp.data").joinpath("rows.schema.json").read_text("utf-8")
     schema = json.loads(text)
     for part in ("header", "row"):
         for key in schema["$defs"][part]["properties"]:
@@ -102,7 +102,7 @@ def test_every_key_of_the_schema_is_told():
 def test_statistics_cover_what_it_says():
     pattern = r"^\| `(\w+)` \| (none|[^|]* s) \|.*\| ([\d.]+) s \|$"
     found = re.findall(pattern, PAGE, re.MULTILINE)
-    assert sorted(name for name, *_ in found) == sorted(catalog.side_by_side())
+    assert sorted(name for name, *_ in found) == sorted(catalog.models_side_by_side())
     for name, rise, settle_s in found:
         told = {float(v) for v in re.findall(r"([\d.]+) s", rise)}
         assert set(readings(name).rise_s.values()) == told

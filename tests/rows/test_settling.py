@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from amt_stream.frames import Fault
-from amt_stream.rows import choose, readings_of
-from amt_stream.rows.block import ALL, names_of
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.rows import choose, readings_of
+from amt_stream.meters.rows.block import ALL, names_of
 from tests.rows.threadless import FS, MODELS, Meters
 
 OF_THE_MOMENT = {

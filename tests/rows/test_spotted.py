@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from amt_stream.rows import Rows, Spotter
-from amt_stream.triggers import Trigger, TriggerError, trigger_from_text, trigger_of
+from amt_stream.meters.rows import Rows, Spotter
+from amt_stream.meters.triggers import Trigger, TriggerError, trigger_from_text, trigger_of
 
 FS = 48000
 
@@ -53,8 +53,11 @@ def test_no_number_is_no_event_and_ends_one():
 def test_of_several_each_has_its_own():
     values, whose = [90, 20, 90, 90], ["left", "right"] * 2
     _, found = spotted("laf_db>85", values, row=whose)
-    assert [(one.row, one.sample) for one in found] == [("left", 0), ("right", round(0.3 * FS))]
-    assert found[1].event(FS).row == "right"
+    assert [(one.microphone, one.sample) for one in found] == [
+        ("left", 0),
+        ("right", round(0.3 * FS)),
+    ]
+    assert found[1].event(FS).microphone == "right"
 
 
 def test_the_background_is_what_was_exceeded_most_of_the_time():

@@ -10,7 +10,7 @@ import soundfile
 from amt_stream import measure
 
 FS = 48000
-PLENTY_S = 6.0
+PLENTY_S = 3.5
 ALL = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spectrum")
 LENGTHS_S = (0.01, 0.1037, 1.003)
 MORE = {"zwicker": ["zwicker_n_sone", "sharpness_acum", "sharpness_max_acum"]}

@@ -4,12 +4,13 @@ import math
 
 import torch
 
-from amt_stream.calibration import Calibration
+from amt_stream.dsp.models import Glasberg2002, Moore2016, ZwickerTimeVarying
+from amt_stream.dsp.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.models import Glasberg2002, Moore2016, ZwickerTimeVarying
-from amt_stream.rows import Intervals, JoinedRows, Rows, choose, readings_of
-from amt_stream.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of
 
 FS = 48000
 FULL_SCALE = Calibration(120.0, source="test")

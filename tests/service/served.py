@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import re
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +14,6 @@ from pathlib import Path
 from tests.cli.forks import Forks
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "amt_stream"]
 PATIENCE_S = 60
 
 

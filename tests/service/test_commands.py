@@ -32,7 +32,7 @@ def test_the_document_has_each_command_and_argument():
     assert not told
 
 
-ANY = {"text": "a", "row": "left", "full_scale_db": 94, "settings": {"field": "free"}}
+ANY = {"text": "a", "microphone": "left", "full_scale_db": 94, "settings": {"field": "free"}}
 ANY |= {"preset": "moore2016", "what": "models", "seconds": 10}
 
 

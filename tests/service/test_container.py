@@ -64,7 +64,7 @@ def test_what_is_kept_lies_in_the_volume():
     assert PurePosixPath(environment.removeprefix("XDG_CONFIG_HOME=")).is_relative_to(volume)
     (command,) = map(json.loads, of("CMD"))
     asked = options_of(command[0], command[1:])
-    assert (asked.listen, asked.web, asked.resume) == ("0.0.0.0", 8765, "or-anew")
+    assert (asked.listen, asked.web, asked.restore) == ("0.0.0.0", 8765, "or-anew")
     for path in (asked.log, asked.token_file):
         assert not Path(path).is_absolute()
 

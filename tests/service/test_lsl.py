@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream.frames import Fault
+from amt_stream.meters.frames import Fault
 from amt_stream.service.lsl import Lsl, _Clock, _open_to_all
 from amt_stream.service.transport import ServiceError
 from tests.service.served import ROOT, Served, is_row

@@ -13,7 +13,7 @@ import soundfile
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
-from amt_stream.service.metrics import name_of
+from amt_stream.service.metrics import metric_name
 from tests.service.served import ROOT, Served, is_row
 
 FS, FULL_SCALE_DB = 48000, 94.0
@@ -45,10 +45,13 @@ KEPT_S = 0.3  # older numbers are told to nobody
 
 def laeq_db(before, after, channel):
     """As Prometheus would: 10 * log10(rate(exposure) / 4e-10), by the time of the sound."""
-    name, labels = "amt_sound_exposure_pascal2_seconds_total", {"weighting": "A", "row": "main"}
+    name, labels = (
+        "amt_sound_exposure_pascal2_seconds_total",
+        {"weighting": "A", "microphone": "main"},
+    )
     energy = after(name, channel=channel, **labels) - before(name, channel=channel, **labels)
-    seconds = after("amt_sound_measured_seconds_total", row="main")
-    seconds -= before("amt_sound_measured_seconds_total", row="main")
+    seconds = after("amt_sound_measured_seconds_total", microphone="main")
+    seconds -= before("amt_sound_measured_seconds_total", microphone="main")
     return 10 * math.log10(energy / seconds / 4e-10)
 
 
@@ -68,11 +71,14 @@ def test_exposure_is_right_across_missed_scrapes(tmp_path):
         for k in range(5):
             served.until(lambda m, at_s=(k + 1) * 0.5: is_row(m) and m["time_s"] > at_s)
             if k == 1:
-                assert served.ask("reset")["done"]
+                assert served.ask("reset_readings")["done"]
             if k % 2 == 0:  # the others are missed
                 scrapes.append(Scrape(address))
         for before, after in itertools.pairwise(scrapes):
-            ends = [one("amt_sound_measured_seconds_total", row="main") for one in (before, after)]
+            ends = [
+                one("amt_sound_measured_seconds_total", microphone="main")
+                for one in (before, after)
+            ]
             assert 0.5 < ends[1] - ends[0] < 10
             begin, end = (round(one * FS) for one in ends)
             for channel, sound in (("L", left), ("R", left / 2)):
@@ -87,7 +93,7 @@ def test_exposure_is_right_across_missed_scrapes(tmp_path):
         served.until(is_row)
         again = Scrape(address)
         grows = "amt_sound_measured_seconds_total"
-        assert held(grows, row="main") == again(grows, row="main")
+        assert held(grows, microphone="main") == again(grows, microphone="main")
         asked = Scrape(address, "application/openmetrics-text; version=1.0.0")
         assert asked.kind.startswith("application/openmetrics-text")
         assert {*asked.samples} == {*again.samples}
@@ -98,21 +104,21 @@ def test_exposure_is_right_across_missed_scrapes(tmp_path):
 
 
 def _other_numbers(scrape, before):
-    assert scrape("amt_loudness_ltl_sone", row="main", channel="") > 0
+    assert scrape("amt_loudness_ltl_sone", microphone="main", channel="") > 0
     for channel in ("", "L", "R"):
-        assert scrape("amt_sound_laeq_db", row="main", channel=channel) > 40
-    assert scrape("amt_calibrated", row="main") == 1
+        assert scrape("amt_sound_laeq_db", microphone="main", channel=channel) > 40
+    assert scrape("amt_calibrated", microphone="main") == 1
     assert scrape("amt_state", state="measuring") == 1
     assert scrape("amt_state", state="failed") == 0
     assert sum(v for (name, *_), v in scrape.samples.items() if name == "amt_limit") == 1
     assert scrape("amt_audio_samples_total") > before("amt_audio_samples_total")
     assert scrape("amt_audio_overruns_total") == 0
     assert scrape("amt_transport_missed_rows_total", transport="stdio") == 0
-    of = {"row": "main", "model": "moore2016"}
+    of = {"microphone": "main", "model": "moore2016"}
     count = scrape("amt_loudness_distribution_sone_count", **of)
     assert scrape("amt_loudness_distribution_sone_bucket", le="+Inf", **of) == count
     # A frame each millisecond.
-    measured_s = scrape("amt_sound_measured_seconds_total", row="main")
+    measured_s = scrape("amt_sound_measured_seconds_total", microphone="main")
     assert count == pytest.approx(1000 * measured_s, abs=600)
     assert scrape.types["amt_loudness_distribution_sone"] == "histogram"
 
@@ -134,11 +140,13 @@ def test_each_row_has_numbers_of_its_own(tmp_path):
         served.until(lambda m: is_row(m) and m["time_s"] > 1)
         scrape = Scrape(address)
     for row, level_db in (("desk", 74), ("door", 68)):
-        assert scrape("amt_sound_laeq_db", row=row, channel="") == pytest.approx(level_db, abs=0.1)
-        assert scrape("amt_valid", row=row) == 1
-        labels = {"row": row, "channel": "", "weighting": "C"}
+        assert scrape("amt_sound_laeq_db", microphone=row, channel="") == pytest.approx(
+            level_db, abs=0.1
+        )
+        assert scrape("amt_valid", microphone=row) == 1
+        labels = {"microphone": row, "channel": "", "weighting": "C"}
         energy = scrape("amt_sound_exposure_pascal2_seconds_total", **labels)
-        seconds = scrape("amt_sound_measured_seconds_total", row=row)
+        seconds = scrape("amt_sound_measured_seconds_total", microphone=row)
         lceq_db = 10 * math.log10(energy / seconds / 4e-10)
         assert lceq_db == pytest.approx(level_db, abs=0.1)
 
@@ -154,4 +162,4 @@ def test_each_row_has_numbers_of_its_own(tmp_path):
     ],
 )
 def test_a_column_has_a_name_and_a_channel(column, unit, named):
-    assert name_of({"name": column, "unit": unit}) == named
+    assert metric_name({"name": column, "unit": unit}) == named

@@ -195,7 +195,7 @@ def test_home_automation_is_told_of_each_column_of_each_row():
     header = {
         "columns": [one | {"statistic": "instantaneous"} for one in columns],
         "models": [{"name": "moore2016"}],
-        "source": {"rows": {"1+2": [1, 2], "door": [3]}},
+        "source": {"microphones": {"1+2": [1, 2], "door": [3]}},
         "step_ms": 100,
     }
     told = dict(discovery(header, "amt/pi", lambda row: f"amt/pi/{row}/row", 1.0))

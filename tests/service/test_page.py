@@ -133,7 +133,7 @@ def test_one_reading_over_another_picture(served):
     [
         ("?view=nosuch", 'There is no reading "nosuch": there are stl_sone, ', 0),
         ("?view=ltl,nosuch&transparent=1", 'There is no reading "nosuch"', 2),
-        ("?row=attic", 'There is no row "attic": there is one measurement alone.', 12),
+        ("?microphone=attic", 'There is no microphone "attic": there is one alone.', 12),
     ],
 )
 def test_what_the_address_asks_for_and_is_not_there_is_said(served, asked, said, shown):

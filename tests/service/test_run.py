@@ -9,7 +9,6 @@ import queue
 import re
 import signal
 import socket
-import subprocess
 import threading
 import time
 
@@ -19,13 +18,13 @@ import soundfile
 from websockets.sync.client import connect
 
 from amt_stream.cli.run import options_of
-from amt_stream.presets import load_preset, shipped_presets
+from amt_stream.meters.presets import load_preset, shipped_presets
 from amt_stream.service.message import Message
 from amt_stream.service.reference import read_tone
 from amt_stream.service.systemd import Manager
-from amt_stream.session import Session
-from amt_stream.session.verify import verify
-from tests.service.served import COMMAND, PATIENCE_S, ROOT, Served, is_row
+from amt_stream.sessions import Session
+from amt_stream.sessions.verify import verify
+from tests.service.served import PATIENCE_S, ROOT, Served, forks, is_row
 
 PRESET = """
 [model]
@@ -54,15 +53,8 @@ class Station:
         (folder / "notify").unlink(missing_ok=True)
         self.manager.bind(address)
         self.manager.settimeout(PATIENCE_S)
-        self.process = subprocess.Popen(
-            [*COMMAND, "run", str(preset), *more],
-            cwd=ROOT,
-            env={**os.environ, "NOTIFY_SOCKET": address},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        told = {**os.environ, "NOTIFY_SOCKET": address}
+        self.process = forks().begin("run", preset, *more, environment=told)
         self._lines = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -273,7 +265,7 @@ def test_the_station_that_ships_has_options_that_serve_knows():
 
 def test_the_station_that_ships_goes_on_and_publishes_where_there_is_a_broker():
     asked = options_of("station", [])
-    assert (asked.resume, asked.mqtt, asked.mqtt_if_there) == (
+    assert (asked.restore, asked.mqtt, asked.mqtt_if_there) == (
         "or-anew",
         ("localhost", 1883, False),
         True,
@@ -300,7 +292,7 @@ step_ms = 100
 source = "{sound}"
 full_scale_db = {full_scale_db}
 log = "{log}"
-resume = "or-anew"
+restore = "or-anew"
 columns = "laeq_db"
 """
 
@@ -328,7 +320,7 @@ def test_a_station_goes_on_where_that_fits_and_begins_anew_where_not(tmp_path, s
     run(120)
     run(114, "is not gone on with, and a new run begins: ")
     told = Session(log).descriptions
-    first, second, third = (told[number]["resumed"] for number in sorted(told))
+    first, second, third = (told[number]["restored"] for number in sorted(told))
     assert first is third is None
     assert second["run"] == 1
     assert second["sample"] > 0
@@ -336,7 +328,7 @@ def test_a_station_goes_on_where_that_fits_and_begins_anew_where_not(tmp_path, s
 
 def test_what_is_begun_by_command_goes_on_with_nothing(tmp_path):
     asked = ["--source", "demo", "--model", "spl", "--log", str(tmp_path / "log")]
-    with Served(*asked, "--resume", "or-anew") as served:
+    with Served(*asked, "--restore", "or-anew") as served:
         served.until(lambda message: message.get("sample", 0) > 48000)
         assert served.ask("stop")["done"]
         before = len(served.past)

@@ -5,11 +5,12 @@ import itertools
 import time
 
 from amt_stream.engine import Engine, am_tone_source
-from amt_stream.presets import Preset, load_preset
+from amt_stream.meters.presets import Preset, load_preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
 from amt_stream.service import Station
 from amt_stream.service.station import MOST_ON_WAY
 from amt_stream.service.transport import Unhindered
-from amt_stream.table import Sound, Table
 
 
 class Keeping(Unhindered):
@@ -80,7 +81,7 @@ def station(transports, step_ms, preset=None, columns="laf_db", duration=None):
         source = am_tone_source(duration=duration)
         models = preset.models(source.fs, 2)
         sound = Sound(source.name, source.fs, (1, 2), [source.calibration], None)
-        table = Table(preset, models, sound, step_ms, columns=columns)
+        table = Table(preset, models, sound, RowSettings(step_ms, columns=columns))
         return Engine(source, models, [sink_of(table)]), table
 
     return Station(make, preset, transports)
@@ -105,10 +106,10 @@ def test_headers_after_a_swap_tell_of_it():
 
 
 def test_a_calibration_of_a_row_that_there_is_not_changes_no_header():
-    asking = Asking("calibrate", full_scale_db=50, row="door")
+    asking = Asking("calibrate", full_scale_db=50, microphone="door")
     served = station([asking], 100)
     asyncio.run(served.serve(lambda: asking.reply is not None))
-    assert "no row is called 'door'" in asking.reply["error"]
+    assert "no microphone is called 'door'" in asking.reply["error"]
     assert served.table.sound.calibration == [am_tone_source().calibration]
 
 
@@ -123,7 +124,7 @@ def test_what_comes_after_the_end_of_the_sound_is_refused():
             if message.kind == "summary":
                 asked = (
                     {"command": "mark", "text": "door"},
-                    {"command": "reset"},
+                    {"command": "reset_readings"},
                     {"command": "pause"},
                 )
                 self.asked = [asyncio.ensure_future(self.wire.answer(one)) for one in asked]
@@ -133,7 +134,7 @@ def test_what_comes_after_the_end_of_the_sound_is_refused():
     asyncio.run(served.serve(lambda: late.asked is not None and all(a.done() for a in late.asked)))
     replies = [one.result().content for one in late.asked]
     assert [(one["command"], one["done"]) for one in replies] == [
-        (name, False) for name in ("mark", "reset", "pause")
+        (name, False) for name in ("mark", "reset_readings", "pause")
     ]
     assert all("ended" in one["error"] or "nothing is measured" in one["error"] for one in replies)
     assert not [one for one in late.messages if one.kind == "event"]

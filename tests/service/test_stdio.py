@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.rows.block import BEFORE
-from amt_stream.session import Session
+from amt_stream.meters.rows.block import BEFORE
+from amt_stream.sessions import Session
 from tests.service.served import ROOT, Served, is_row
 
-SCHEMA = json.loads((ROOT / "amt_stream" / "data" / "rows.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "amt_stream" / "dsp" / "data" / "rows.schema.json").read_text())
 
 
 def kind(name):
@@ -44,10 +44,10 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
         rows = [served.until(is_row) for _ in range(8)]
         held = {one["lafmax_db"] for one in rows if one["sample"] > held_from}
         assert len(held) == 1
-        assert served.ask("reset")["done"]
-        served.until(kind("cleared"))
+        assert served.ask("reset_readings")["done"]
+        served.until(kind("readings_reset"))
         assert served.until(lambda m: is_row(m) and m["time_s"] > 0)["lafmax_db"] is None
-        assert served.ask("resume")["state"] == "measuring"
+        assert served.ask("unpause")["state"] == "measuring"
 
         level = served.until(is_row)["laf_db"]
         before = header["calibration"][0]["full_scale_db_spl"]
@@ -85,7 +85,10 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
             assert not reply["done"]
             assert "is no command: " in reply["error"]
         assert "2 is no setting" in served.ask("swap", settings={"2": "3"})["error"]
-        assert "no row is called 'door'" in served.ask("reset", row="door")["error"]
+        assert (
+            "no microphone is called 'door'"
+            in served.ask("reset_readings", microphone="door")["error"]
+        )
         assert served.ask("start")["error"] == "a measurement runs: send stop first"
         assert served.ask("status")["kept_sound"] is None
         assert "no sound is kept: begin with --event-folder" in served.ask("replay")["error"]

@@ -185,11 +185,11 @@ def test_nothing_can_be_reached_from_elsewhere(all_of_them):
 ASKED = [
     ({"command": "mark", "text": "here"}, "mark"),
     ({"command": "pause"}, "paused"),
-    ({"command": "resume"}, "continued"),
-    ({"command": "reset"}, "cleared"),
-    ({"command": "undo"}, "restored"),
-    ({"command": "undo"}, None),
-    ({"command": "reset", "what": "models"}, "reset"),
+    ({"command": "unpause"}, "continued"),
+    ({"command": "reset_readings"}, "readings_reset"),
+    ({"command": "undo_reset"}, "reset_undone"),
+    ({"command": "undo_reset"}, None),
+    ({"command": "reset_filters"}, "filters_reset"),
     ({"command": "calibrate", "full_scale_db": 101}, "calibrated"),
     ({"command": "swap", "settings": {"field": "diffuse"}}, "swapped"),
     ({"command": "replay", "seconds": 0.5}, None),
@@ -218,7 +218,7 @@ def test_a_command_does_the_same_over_each(all_of_them, way):
         replies.append([reply[key] for key in ("command", "done", "error", "state")])
         if kind:
             event = served.until(lambda m, kind=kind: m.get("event", {}).get("kind") == kind)
-            assert event["event"]["text"] or kind in ("paused", "continued", "cleared")
+            assert event["event"]["text"] or kind in ("paused", "continued", "readings_reset")
     assert [done for _, done, *_ in replies].count(False) == 5
     assert replies == REPLIES.setdefault("first", replies)
 

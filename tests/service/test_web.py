@@ -296,7 +296,7 @@ def test_metrics_are_made_five_times_a_second_however_often_they_are_asked_for()
 
 def test_a_refused_command_is_answered_by_its_name(served):
     with client(served) as one:
-        for asked in ({"command": "mark"}, {"command": "undo", "x": 1}, {"command": "fly"}):
+        for asked in ({"command": "mark"}, {"command": "undo_reset", "x": 1}, {"command": "fly"}):
             one.send(json.dumps(asked))
             reply = received(one, lambda message: "reply" in message)["reply"]
             known = None if asked["command"] == "fly" else asked["command"]

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, PushSource
-from amt_stream.frames import Chunk
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Chunk
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
 
 FS = 48000
 LOUD = Calibration(100.0, source="test")
@@ -26,7 +27,7 @@ def table():
     def make(step_ms=100, columns="laf_db,laeq_db", fs=FS):
         preset = Preset(("spl",))
         sound = Sound("a sound", fs, (1, 2), [LOUD], None)
-        return Table(preset, preset.models(fs, 2), sound, step_ms, columns=columns)
+        return Table(preset, preset.models(fs, 2), sound, RowSettings(step_ms, columns=columns))
 
     return make
 

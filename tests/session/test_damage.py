@@ -8,8 +8,9 @@ import shutil
 
 import pytest
 
-from amt_stream.frames import Event
-from amt_stream.session import LOG_FORMATS, Session, SessionError, SoundLog, verify
+from amt_stream.core.formats import LOG_FORMATS
+from amt_stream.meters.frames import Event
+from amt_stream.sessions import Session, SessionError, SoundLog, verify
 from tests.session.conftest import FS, HOUR
 
 COUNT = 100

@@ -4,12 +4,10 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 
 import pytest
 
-from amt_stream.session import SessionError, SoundLog, verify
+from amt_stream.sessions import SessionError, SoundLog, verify
 from tests.session.conftest import FS
 
 ENDLESS = (
@@ -33,12 +31,11 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("command", ["verify", "report", "replay"])
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_table_that_is_none_ends_in_a_sentence(written, tmp_path, script, command):
+def test_a_table_that_is_none_ends_in_a_sentence(written, forks, tmp_path, script, command):
     folder = written(tmp_path / "night")
     with_script(folder, SCRIPTS[script])
-    line = [sys.executable, "-m", "amt_stream", command, str(folder)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    said = done.stdout + done.stderr
+    done = forks.run(command, folder)
+    said = (done.stdout + done.stderr).decode()
     assert done.returncode == 1
     assert "a log has only tables" in said
     assert "Traceback" not in said

@@ -3,16 +3,17 @@
 import csv
 import json
 import sqlite3
+from datetime import UTC
 
 import pytest
 
-from amt_stream.clock import Interval
-from amt_stream.frames import Snapshot
-from amt_stream.presets import Preset
-from amt_stream.results import read_results
-from amt_stream.session import Session, SessionLog, verify
-from amt_stream.session.snapshot import SNAPSHOT
-from amt_stream.table import Sound, Table
+from amt_stream.meters.frames import Snapshot
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import Session, SessionLog, verify
+from amt_stream.sessions.results import read_results
+from amt_stream.sessions.snapshot import SNAPSHOT
 from tests.session.conftest import FS, HOUR, LOUD
 
 FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
@@ -21,7 +22,7 @@ FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
 def table_of():
     preset = Preset(("spl",))
     sound = Sound("a sound", FS, (1, 2), [LOUD], None)
-    return Table(preset, preset.models(FS, 2), sound, 100, interval=Interval(1))
+    return Table(preset, preset.models(FS, 2), sound, RowSettings(100, interval=1, zone=UTC))
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_intervals_as_text_say_what_they_are(night):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("ends", ["in order", "at once"])
-def test_a_log_that_is_resumed_has_each_interval_once(at, tmp_path, format, ends, until):
+def test_a_restored_log_has_each_interval_once(at, tmp_path, format, ends, until):
     """Whether the first run ended, with a partial interval, or wrote one after its snapshot."""
     frames, folder = at(lambda time_s: HOUR + time_s), tmp_path / "night"
     whole = table_of()
@@ -108,7 +109,7 @@ def test_a_log_that_is_resumed_has_each_interval_once(at, tmp_path, format, ends
             log(one)
         if ends == "in order":
             log.ended(3.3)
-    with SessionLog(folder, table_of(), format=format, resume=True) as log:
+    with SessionLog(folder, table_of(), format=format, restore=True) as log:
         for one in frames[280:]:
             log(one)
         log.ended(5.0)

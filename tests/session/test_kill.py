@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from amt_stream.session import LOG_FORMATS, Session, verify
+from amt_stream.core.formats import LOG_FORMATS
+from amt_stream.sessions import Session, verify
 from tests.service.served import forks
 
 COMMAND = ["meter", "--source", "demo", "--quiet", "--model", "spl"]

@@ -6,11 +6,11 @@ import sqlite3
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
-from amt_stream.frames import Event
-from amt_stream.results import read_results
-from amt_stream.session import Session, SessionError, SessionLog, verify
-from amt_stream.session import log as sessions
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Event
+from amt_stream.sessions import Session, SessionError, SessionLog, verify
+from amt_stream.sessions import log as sessions
+from amt_stream.sessions.results import read_results
 from tests.session.conftest import HOUR, LOUD
 
 FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
@@ -228,7 +228,7 @@ def test_a_damaged_database_is_kept_and_another_begun(written, new_log, at, tmp_
 
 def test_a_log_is_closed_by_its_engine(table, tmp_path):
     from amt_stream.engine import Engine, demo_source
-    from amt_stream.presets import Preset
+    from amt_stream.meters.presets import Preset
 
     log = SessionLog(tmp_path / "night", table())
     source = demo_source(duration=1.0, paced=False)

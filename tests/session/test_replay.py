@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.calibration import Calibration
 from amt_stream.cli import main
-from amt_stream.engine import Engine, Event, Fault, PushSource, keeping
-from amt_stream.presets import Preset
-from amt_stream.session import LOG_FORMATS, Session, SessionError, SessionLog, SoundLog, log
-from amt_stream.session.replay import replay_session
-from amt_stream.table import Sound, Table
+from amt_stream.core.formats import LOG_FORMATS
+from amt_stream.engine import Engine, Event, Fault, PushSource, snapshots
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import Session, SessionError, SessionLog, SoundLog, log
+from amt_stream.sessions.replay import replay_session
 
 FS = 48000
 LOUD = Calibration(100.0, source="test", calibration_uncertainty_db=0.3)
@@ -25,7 +27,7 @@ NAMES = ("moore2016", "bs1770", "spl")
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(log, "FLUSH_S", 0.1)
-    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.1)
+    monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.1)
 
 
 def blocks_of(seconds, seed=0):
@@ -44,7 +46,7 @@ class Marked(PushSource):
         self._deliver(block, lost, flags)
 
 
-def kept(folder, blocks, names=NAMES, sound="wav", lost=(), resume=False, live=False, **more):
+def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=False, **more):
     """A measurement of these blocks with a log; `lost` samples before some of them."""
     source = Marked(FS, 2, "the hall", live=live)
     preset = Preset(names, block_ms=more.pop("block_ms", 10.0))
@@ -52,14 +54,16 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), resume=False, live=F
     models = preset.models(FS, 2)
     heard = Sound(source.name, FS, (1, 2), [LOUD], None)
     settings = {"engine": preset.engine_settings, "source": {"picked": None}}
-    table = Table(preset, models, heard, 50, columns=more.pop("columns", None))
-    given = {"settings": settings, "resume": resume, **more}
+    table = Table(preset, models, heard, RowSettings(50, columns=more.pop("columns", None)))
+    given = {"settings": settings, "restore": restore, **more}
     if sound is None:
         one = SessionLog(folder, table, **given)
     else:
         one = SoundLog(folder, table, fs=FS, channels=2, sound=sound, **given)
     state = one.engine_state
-    engine = Engine(source, models, [one], calibration=LOUD, block_ms=preset.block_ms, resume=state)
+    engine = Engine(
+        source, models, [one], calibration=LOUD, block_ms=preset.block_ms, restore=state
+    )
     with one, engine:
         for number, block in enumerate(blocks):
             missing = dict(lost).get(number, 0)
@@ -119,7 +123,7 @@ def test_a_run_that_went_on_after_a_gap(tmp_path):
     """From what was heard before its snapshot, and not what came after it."""
     folder = tmp_path / "hall"
     kept(folder, blocks_of(0.5), ("spl",), live=True)
-    kept(folder, blocks_of(0.5, 1), ("spl",), live=True, resume=True)
+    kept(folder, blocks_of(0.5, 1), ("spl",), live=True, restore=True)
     for run in (1, 2):
         found = replay_session(folder, run)
         assert (found.differs, found.notes) == ("", ())
@@ -167,15 +171,15 @@ def test_it_ends_where_the_models_changed(tmp_path):
 
 def test_a_reset_in_the_first_instant_is_why_nothing_is_measured_again(tmp_path):
     folder = kept(tmp_path / "hall", blocks_of(0.2), ("spl",), format="csv")
-    add_event(folder, Event("reset", 0, 0.0, 0.0, 0, "all models are back to silence"))
+    add_event(folder, Event("filters_reset", 0, 0.0, 0.0, 0, "all models are back to silence"))
     with pytest.raises(SessionError, match=r"cannot be measured again: .*before sample 0 .*reset"):
         replay_session(folder)
 
 
 HOSTILE = [{"preset": None}, {"preset": {"model": {"name": "spl", "x": 1}}}, {"rows": []}]
 HOSTILE += [{"calibration": [{"level": 1}]}, {"calibration": 3}, {"header": {}}, {"engine": {}}]
-HOSTILE += [{"rows": {"step_ms": -1}}, {"source": {"picked": [9]}}, {"resumed": {"run": 1}}]
-HOSTILE += [{"engine": {"block_ms": "x"}}, {"resumed": 3}]
+HOSTILE += [{"rows": {"step_ms": -1}}, {"source": {"picked": [9]}}, {"restored": {"run": 1}}]
+HOSTILE += [{"engine": {"block_ms": "x"}}, {"restored": 3}]
 
 
 @pytest.mark.parametrize("changed", HOSTILE, ids=str)

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.calibration import Calibration
-from amt_stream.engine import Engine, FileSource, PushSource, Snapshot, keeping
-from amt_stream.presets import Preset
-from amt_stream.session import Session, SessionError, SessionLog, log, verify
-from amt_stream.session.snapshot import SNAPSHOT, read_snapshot
-from amt_stream.table import Sound, Table
+from amt_stream.engine import Engine, FileSource, PushSource, Snapshot, snapshots
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import Session, SessionError, SessionLog, log, verify
+from amt_stream.sessions.snapshot import SNAPSHOT, read_snapshot
 
 FS = 48000
 LOUD = Calibration(100.0, source="test")
@@ -23,13 +24,13 @@ DURATION_S = 4.0
 
 
 def hurry():
-    log.FLUSH_S = keeping.SNAPSHOT_S = 0.1
+    log.FLUSH_S = snapshots.SNAPSHOT_S = 0.1
 
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(log, "FLUSH_S", 0.1)
-    monkeypatch.setattr(keeping, "SNAPSHOT_S", 0.1)
+    monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.1)
 
 
 def table_of(source, names, step_ms=100):
@@ -37,15 +38,18 @@ def table_of(source, names, step_ms=100):
     models = preset.models(FS, source.channels)
     channels = tuple(range(1, source.channels + 1))
     sound = Sound(source.name, FS, channels, [LOUD], source.duration_s)
-    return models, Table(preset, models, sound, step_ms)
+    return models, Table(preset, models, sound, RowSettings(step_ms))
 
 
-def measured(sound, folder, resume=False, format="sqlite"):
+def measured(sound, folder, restore=False, format="sqlite"):
     """A file measured from where it was broken off to its end; gives its table."""
     source = FileSource(sound, paced=False)
     models, table = table_of(source, NAMES)
-    kept = SessionLog(folder, table, format=format, resume=resume)
-    with kept, Engine(source, models, [kept], calibration=LOUD, resume=kept.engine_state) as engine:
+    kept = SessionLog(folder, table, format=format, restore=restore)
+    with (
+        kept,
+        Engine(source, models, [kept], calibration=LOUD, restore=kept.engine_state) as engine,
+    ):
         assert engine.wait(60)
     assert kept.note == ""
     return table
@@ -94,11 +98,11 @@ def test_kill_and_go_on(forks, sound, whole, tmp_path, seed, format):
         process.send_signal(signal.SIGKILL)
     Session(folder)
     at = read_snapshot(folder).engine["models/spl/position"]
-    table = measured(sound, folder, resume=True, format=format)
+    table = measured(sound, folder, restore=True, format=format)
     assert_whole(folder, whole)
     assert table.rows.summary() == whole[1]
     if at < DURATION_S * FS:
-        assert [event.kind for event in Session(folder).events(2)] == ["resumed"]
+        assert [event.kind for event in Session(folder).events(2)] == ["restored"]
 
 
 def test_one_broken_off_before_its_first_row_keeps_those_before_it(
@@ -111,16 +115,16 @@ def test_one_broken_off_before_its_first_row_keeps_those_before_it(
     measured(sound, folder)
     write(*taken[0])
     table = table_of(FileSource(sound), NAMES)[1]
-    with SessionLog(folder, table, resume=True) as kept:
+    with SessionLog(folder, table, restore=True) as kept:
         assert kept.engine_state["models/spl/position"] < DURATION_S * FS
         kept.snapshot(Snapshot(taken[0][1].sample, 0.0, kept.engine_state))
-    measured(sound, folder, resume=True)
+    measured(sound, folder, restore=True)
     assert_whole(folder, whole)
 
 
 def test_one_that_has_ended_is_gone_on_with_to_the_same_end(sound, whole, tmp_path):
     measured(sound, tmp_path / "session")
-    table = measured(sound, tmp_path / "session", resume=True)
+    table = measured(sound, tmp_path / "session", restore=True)
     assert_whole(tmp_path / "session", whole)
     assert table.rows.summary() == whole[1]
     summaries = [
@@ -137,7 +141,7 @@ def test_a_run_that_begins_anew_forgets_the_one_before(sound, tmp_path):
         assert kept.engine_state is None
         assert not (tmp_path / "session" / SNAPSHOT).exists()
     with SessionLog(
-        tmp_path / "session", table_of(FileSource(sound), NAMES)[1], resume=True
+        tmp_path / "session", table_of(FileSource(sound), NAMES)[1], restore=True
     ) as one:
         assert one.engine_state is None  # there is nothing to go on from
 
@@ -149,23 +153,23 @@ def test_other_settings_are_refused_and_nothing_is_lost(sound, whole, tmp_path):
     for names, step_ms, why in ((NAMES, 200, "step_ms"), (("spl",), 100, "preset")):
         table = table_of(FileSource(sound), names, step_ms)[1]
         with pytest.raises(SessionError, match=f"{why}.* was .* and is "):
-            SessionLog(folder, table, resume=True)
+            SessionLog(folder, table, restore=True)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     (folder / SNAPSHOT).write_bytes(before[SNAPSHOT][:-9])
     with pytest.raises(SessionError, match="damaged"):
-        SessionLog(folder, table_of(FileSource(sound), NAMES)[1], resume=True)
+        SessionLog(folder, table_of(FileSource(sound), NAMES)[1], restore=True)
 
 
 def test_a_live_measurement_goes_on_after_a_gap(tmp_path):
     """What was averaged goes on; the time between is a gap, which `verify` tells."""
     noise = 0.1 * np.random.default_rng(0).standard_normal((300, 480, 2)).astype(np.float32)
 
-    def heard(blocks, resume):
+    def heard(blocks, restore):
         source = PushSource(FS, 2)
         models, table = table_of(source, ("spl",))
-        kept = SessionLog(tmp_path / "session", table, resume=resume)
+        kept = SessionLog(tmp_path / "session", table, restore=restore)
         state = kept.engine_state
-        with kept, Engine(source, models, [kept], calibration=LOUD, resume=state) as engine:
+        with kept, Engine(source, models, [kept], calibration=LOUD, restore=state) as engine:
             for block in blocks:
                 source.push(block)
                 time.sleep(0.002)
@@ -181,8 +185,8 @@ def test_a_live_measurement_goes_on_after_a_gap(tmp_path):
     assert second.summary()["lzeq_db"] == pytest.approx(exact, abs=0.5)
     counted = [rows.readings["spl"].counted_s()["measured_s"] for rows in (first, second)]
     assert counted[1] > counted[0] + 0.5
-    resumed, gap = Session(tmp_path / "session").events(2)
-    assert (resumed.kind, gap.kind, gap.sample) == ("resumed", "gap", 72000)
+    restored, gap = Session(tmp_path / "session").events(2)
+    assert (restored.kind, gap.kind, gap.sample) == ("restored", "gap", 72000)
     assert gap.samples > 1.1 * FS
     rows = [row for run in (1, 2) for row in Session(tmp_path / "session").rows(run)]
     samples = [row["sample"] for row in rows]

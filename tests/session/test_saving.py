@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from amt_stream.frames import Event
-from amt_stream.measuring import measure
-from amt_stream.results import read_results
-from amt_stream.rows import Rows
-from amt_stream.session import SessionError, save_session, verify
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows
+from amt_stream.offline.measure import measure
+from amt_stream.sessions import SessionError, save_session, verify
+from amt_stream.sessions.results import read_results
 
 FS = 48000
 KEPT = ("time_s", "utc", "laf_db", "fault", "settling", "calibrated")

@@ -8,8 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from amt_stream.session.files import SessionError
-from amt_stream.session.snapshot import (
+from amt_stream.sessions.files import SessionError
+from amt_stream.sessions.snapshot import (
     DRAFT,
     FIRST_LINE,
     LARGEST,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine.sound_file import calibrations_in
-from amt_stream.frames import Chunk, Event
-from amt_stream.session import Session, SessionError, SoundLog, log, verify
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Chunk, Event
+from amt_stream.sessions import Session, SessionError, SoundLog, log, verify
 from tests.session.conftest import FS, HOUR
 
 
@@ -180,7 +180,7 @@ def test_sound_that_a_sink_missed_is_told(new_log, chunks, tmp_path):
 
 def test_wav_grows_beyond_4_gib(tmp_path, monkeypatch):
     """With a limit that is reached soon; the sizes stand where RF64 has them."""
-    from amt_stream.session import wav
+    from amt_stream.sessions import wav
 
     monkeypatch.setattr(wav, "LARGEST_RIFF", 40000)
     file = wav.WavFile(tmp_path / "long.wav", FS, 2, {"comment": "odd"})

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from amt_stream.engine import Engine, demo_source
-from amt_stream.presets import Preset
-from amt_stream.session import Session, SessionError, SoundLog, verify
+from amt_stream.meters.presets import Preset
+from amt_stream.sessions import Session, SessionError, SoundLog, verify
 from tests.session.conftest import FS, HOUR
 
 FORMATS = ["sqlite", "csv", "jsonl", "parquet"]
@@ -17,8 +17,8 @@ TIMES = [n / 10 for n in range(51)]
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("amt_stream.session.log.FLUSH_S", 0.05)
-    monkeypatch.setattr("amt_stream.session.log.RETRY_S", 0.1)
+    monkeypatch.setattr("amt_stream.sessions.log.FLUSH_S", 0.05)
+    monkeypatch.setattr("amt_stream.sessions.log.RETRY_S", 0.1)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, 
 def test_what_waits_is_bounded_and_counted(
     new_log, at, full_disk, tmp_path, until, monkeypatch, format
 ):
-    monkeypatch.setattr("amt_stream.session.log.WAITING_ROWS", 20)
+    monkeypatch.setattr("amt_stream.sessions.log.WAITING_ROWS", 20)
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
         for one in blocks[:100]:
@@ -181,7 +181,7 @@ def test_a_folder_whose_disk_is_gone_is_not_made_on_another(new_log, at, tmp_pat
 
 
 def test_trouble_is_an_event_and_in_health(table, full_disk, tmp_path, until):
-    from amt_stream.session import SessionLog
+    from amt_stream.sessions import SessionLog
 
     log = SessionLog(tmp_path / "night", table(fs=48000), format="csv")
     source = demo_source(duration=5.0)

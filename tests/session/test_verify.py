@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from amt_stream.cli.command import run_command
 from amt_stream.cli.verify import lines
-from amt_stream.frames import Event
-from amt_stream.session import Session, SessionError, Verdict, verify
+from amt_stream.meters.frames import Event
+from amt_stream.sessions import Session, SessionError, Verdict, verify
 from tests.session.conftest import HOUR
 
 GAP = Event("gap", 48000, 1.0, HOUR - 1.0, 4800, "the device lost it")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amt_stream import __version__
-from amt_stream.bench import machine
+from amt_stream.offline.benchmark import machine
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

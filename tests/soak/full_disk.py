@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 from amt_stream.engine import Engine, demo_source
-from amt_stream.presets import Preset
-from amt_stream.session import Session, SessionError, SessionLog, verify
-from amt_stream.table import Sound, Table
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import Session, SessionError, SessionLog, verify
 
 disk = Path(sys.argv[1])
 preset = Preset(("spl",))
@@ -18,7 +19,7 @@ preset = Preset(("spl",))
 def table(source):
     models = preset.models(source.fs, 2)
     sound = Sound("demo", source.fs, (1, 2), [source.calibration], None)
-    return models, Table(preset, models, sound, 10)
+    return models, Table(preset, models, sound, RowSettings(10))
 
 
 def until(condition):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from amt_stream.scales import phon_to_sone, sone_to_phon
+from amt_stream import Glasberg2002, Moore2016
+from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
+from tests.data.bursts import off_by_burst
 from tests.metrology.test_moore2016 import (
     CASES,
     GROUPS,
@@ -16,6 +18,8 @@ from tests.metrology.test_moore2016 import (
 )
 
 pytestmark = pytest.mark.soak
+
+RAMPS_MS = (0, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,20 @@ def test_deviation_of_the_maxima(record, options, limit, low_limit):
     )
     assert max(ordinary) <= limit
     assert max(low) <= low_limit
+
+
+@pytest.mark.parametrize("model", [Moore2016, Glasberg2002])
+@pytest.mark.parametrize("field", ["free", "diffuse", "eardrum"])
+@pytest.mark.parametrize("fs", [32000, 48000])
+def test_short_bursts(record, fs, field, model):
+    off = off_by_burst(lambda phase: model(fs, field, ear_filter=phase), RAMPS_MS, fs)
+    stl, ltl = np.abs(list(off.values())).max(0)
+    record(
+        f"{len(off)} bursts of 1 to 100 ms, 100 Hz to 8 kHz, 40 to 80 dB SPL, {model.__name__}, "
+        f"{field}, {fs} Hz: default re linear-phase ear filter",
+        f"maximum of STL {stl:.4f} phon off at worst, of LTL {ltl:.4f}",
+    )
+    assert max(stl, ltl) <= 0.03
 
 
 def test_printed_loudness_and_the_definition_of_the_sone(record):

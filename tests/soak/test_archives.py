@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.jobs import WorkerLost, on_ray
-from amt_stream.manifest import NAME
+from amt_stream.offline.jobs import WorkerLost, on_ray
+from amt_stream.sessions.manifest import NAME
 
 pytestmark = pytest.mark.soak
 

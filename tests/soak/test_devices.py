@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from amt_stream import Engine, MicrophoneSource, Moore2016
-from amt_stream.calibration import Calibration
+from amt_stream.meters.calibration import Calibration
 from tests.service.test_run import listen_to_one_without_a_microphone
 
 pytestmark = pytest.mark.soak

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from amt_stream.compiling import WORDS
+from amt_stream.core.compiling import WORDS
 
 pytestmark = pytest.mark.soak
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from amt_stream.session import Session, verify
+from amt_stream.sessions import Session, verify
 from tests.soak.memory import resident_mb
 from tests.soak.test_live import FS, played_until, sound  # noqa: F401 (a fixture)
 

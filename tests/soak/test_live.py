@@ -12,9 +12,9 @@ import soundfile
 import torch
 
 from amt_stream import Engine, MicrophoneSource, Moore2016, aligned
-from amt_stream.calibration import Calibration
-from amt_stream.presets import load_preset
-from amt_stream.scales import sone_to_phon
+from amt_stream.dsp.scales import sone_to_phon
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import load_preset
 from tests.bench.summary import summary
 from tests.bench.test_speed import shares
 from tests.bench.test_window_cost import window_cost

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream.session import LOG_FORMATS
+from amt_stream.core.formats import LOG_FORMATS
 from tests.session.conftest import at, frames, new_log, noise_chunks, table
 from tests.session.test_damage import attack, whole
 from tests.session.test_kill import check, killed

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.soak
 )
 def test_64_rows_are_64_runs(record, name, channels, block_ms):
     scripts, engine, _ = compare(name, 64, channels, 2.0, block_ms)
-    gaps = sum(row.lost_samples > 0 for row in engine.health.rows.values())
+    gaps = sum(row.lost_samples > 0 for row in engine.health.microphones.values())
     resets = sum(script.reset_at is not None for script in scripts)
     assert gaps > 40
     assert resets == 32

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from amt_stream import Stage, Stream
-from amt_stream.streaming import fields, without
+from amt_stream.dsp.streaming import fields, without
 from tests.contract.test_module_contract import CASES, STAGES
 from tests.soak.memory import resident_mb
 

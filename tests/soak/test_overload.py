@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement, ReadyModel
-from amt_stream.presets import Preset
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
 from tests.engine.test_clock import DAY_CLOCK, RUNNING, TIME, UTC, Running
 
 pytestmark = pytest.mark.soak
@@ -100,8 +101,8 @@ import json, os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
 import numpy as np
 from amt_stream.engine import Engine, SignalSource, ladder
-from amt_stream.presets import Preset
-from amt_stream.signals import demo_sound
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.signals import demo_sound
 ladder.CALM_S = 3.0
 models = Preset(("moore2016", "gm2002", "zwicker", "bs1770", "spl")).models(48000, 2)
 with Engine(SignalSource(demo_sound()), models) as engine:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.session import Session, verify
-from amt_stream.session.replay import replay_session
-from amt_stream.session.snapshot import SNAPSHOT
+from amt_stream.sessions import Session, verify
+from amt_stream.sessions.replay import replay_session
+from amt_stream.sessions.snapshot import SNAPSHOT
 from tests.session.test_snapshot import fuzz
 
 pytestmark = pytest.mark.soak
@@ -75,7 +75,7 @@ def test_fifty_kills(sound, tmp_path, record):
     while kills < KILLS:
         folder = tmp_path / f"log {logs}"
         logs += 1
-        while killed(command(sound, folder, "--resume"), folder, chosen.uniform(0.0, 2.0)):
+        while killed(command(sound, folder, "--restore"), folder, chosen.uniform(0.0, 2.0)):
             kills += 1
             Session(folder)
         session = Session(folder)

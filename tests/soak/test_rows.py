@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from amt_stream.analysis import Recording, analyze
-from amt_stream.calibration import Calibration
-from amt_stream.presets import Preset
-from amt_stream.rows import JoinedRows, Rows, choose, readings_of
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, Rows, choose, readings_of
+from amt_stream.offline.analysis import CheckedFile, analyze
 
 pytestmark = pytest.mark.soak
 
@@ -23,7 +23,7 @@ def test_levels_of_15_minutes_are_the_plain_ones(record, tmp_path):
     soundfile.write(path, x, FS, subtype="FLOAT")
     readings = readings_of(["spl"], 1)
     choose(readings, ["lzeq_15min_db", "lzeq_db"])
-    recording = Recording(path)
+    recording = CheckedFile(path)
     table = JoinedRows(readings, 1000, FS)
     models = Preset(("spl",)).models(FS, 1)
     parts = [table(frames) for frames in analyze(recording, models, Calibration(100.0))]

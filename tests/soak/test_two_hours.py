@@ -7,12 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from amt_stream.calibration import Calibration
 from amt_stream.engine import Engine, RowSink, ThreadedSource
-from amt_stream.presets import Preset
-from amt_stream.session import SessionLog
-from amt_stream.session.verify import verify
-from amt_stream.table import Sound, Table
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.verify import verify
 from tests.soak.memory import resident_mb
 
 pytestmark = pytest.mark.soak
@@ -50,7 +51,9 @@ def test_memory_is_flat_once_the_meters_are_full(place, tmp_path, record):
     first = (count - 10 * FS) // 480 * 480
     preset = Preset(NAMES)
     models = preset.models(FS, 2)
-    table = Table(preset, models, Sound("noise", FS, (1, 2), [CALIBRATION], None), 1000)
+    table = Table(
+        preset, models, Sound("noise", FS, (1, 2), [CALIBRATION], None), RowSettings(1000)
+    )
     table.rows.begin(first / FS)
     seen, steps = {}, Counter()
     rows, last = 0, None

@@ -10,7 +10,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.engine import Engine, MicrophoneSource, SignalSource, Tone
-from amt_stream.presets import Preset
+from amt_stream.meters.presets import Preset
 from tests.soak.memory import resident_mb
 
 FS = 48000

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from amt_stream import measure
-from amt_stream.metering.third_octave import band_name
+from amt_stream.meters.accumulators.third_octave import band_name
 
 pytestmark = pytest.mark.soak
 

@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from amt_stream.calibration import Calibration, Record, read_records
 from amt_stream.cli.batch import _of_table
 from amt_stream.cli.command import run_command
 from amt_stream.cli.messages import Mistake
-from amt_stream.correction import CorrectionError, read_correction
-from amt_stream.kept import CalibrationError
-from amt_stream.limits import KEYS
-from amt_stream.norms import norms_folder, read_norm
-from amt_stream.plain import plain
-from amt_stream.presets import (
+from amt_stream.core.device_store import CalibrationError
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.calibration import Calibration, Record, read_records
+from amt_stream.meters.correction import CorrectionError, read_correction
+from amt_stream.meters.limits import KEYS
+from amt_stream.meters.norms import norms_folder, read_norm
+from amt_stream.meters.presets import (
     Preset,
     PresetError,
     load_preset,
@@ -430,7 +430,7 @@ def said(*words: str) -> int:
 
 def sessions() -> Trial:
     from amt_stream.cli.verify import lines
-    from amt_stream.session import Session, SessionError, verify
+    from amt_stream.sessions import Session, SessionError, verify
 
     made = {format: _session(format) for format in ("sqlite", "csv", "jsonl")}
 
@@ -465,11 +465,11 @@ JUNK += ["", "5", "x" * 3000, "99999-01-01T00:00:00Z", "-0001-01-01", "\ud800", 
 
 def results() -> Trial:
     """Sessions and files of rows in which one value was edited: a page, or a sentence."""
-    from amt_stream.comparing import compare, comparison_page
-    from amt_stream.refusal import Refusal
-    from amt_stream.report import report_page
-    from amt_stream.results import read_results
-    from amt_stream.session.replay import replay_session
+    from amt_stream.core.errors import Refusal
+    from amt_stream.sessions.compare import compare, comparison_page
+    from amt_stream.sessions.replay import replay_session
+    from amt_stream.sessions.report import report_page
+    from amt_stream.sessions.results import read_results
 
     made = {format: _session(format, "wav") for format in ("sqlite", "csv", "jsonl")}
 
@@ -545,13 +545,14 @@ def _session(format: str, sound: str = "") -> dict[str, bytes]:
     import tempfile
 
     from amt_stream.engine import Engine, PushSource
-    from amt_stream.limits import Limit
-    from amt_stream.session import SessionLog, SoundLog
-    from amt_stream.table import Sound, Table
+    from amt_stream.meters.limits import Limit
+    from amt_stream.meters.specification import RowSettings
+    from amt_stream.meters.table import Sound, Table
+    from amt_stream.sessions import SessionLog, SoundLog
 
     preset, calibration = Preset(("spl",), limits=(Limit("laf_db", 70.0),)), Calibration(100.0)
     model = preset.models(FS, 2)
-    table = Table(preset, model, Sound("a sound", FS, (1, 2), [calibration], None), 10)
+    table = Table(preset, model, Sound("a sound", FS, (1, 2), [calibration], None), RowSettings(10))
     kind, more = (
         (SoundLog, {"fs": FS, "channels": 2, "sound": sound}) if sound else (SessionLog, {})
     )
@@ -573,8 +574,14 @@ def _session(format: str, sound: str = "") -> dict[str, bytes]:
 def snapshots() -> Trial:
     import tempfile
 
-    from amt_stream.session.files import SessionError
-    from amt_stream.session.snapshot import SNAPSHOT, Saved, of_bytes, read_snapshot, write_snapshot
+    from amt_stream.sessions.files import SessionError
+    from amt_stream.sessions.snapshot import (
+        SNAPSHOT,
+        Saved,
+        of_bytes,
+        read_snapshot,
+        write_snapshot,
+    )
 
     state = {"version": "1", "position": 2**40, "held": np.zeros((0, 2)), "y": np.arange(12.0)}
     with tempfile.TemporaryDirectory() as name:

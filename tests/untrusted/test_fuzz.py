@@ -10,14 +10,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
-    "presets": 300,
-    "sounds": 300,
-    "calibrations": 300,
-    "corrections": 300,
-    "sessions": 300,
-    "results": 100,
-    "snapshots": 300,
-    "commands": 60,
+    "presets": 100,
+    "sounds": 100,
+    "calibrations": 100,
+    "corrections": 100,
+    "sessions": 100,
+    "results": 50,
+    "snapshots": 100,
+    "commands": 30,
 }
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes, links and limits of POSIX")

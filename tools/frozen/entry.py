@@ -4,7 +4,7 @@ import sys
 from multiprocessing import freeze_support
 from pathlib import Path
 
-from amt_stream.processes import be_interpreter
+from amt_stream.core.processes import be_interpreter
 
 
 def main() -> int:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from amt_stream.selftest.check import Trial
-from amt_stream.selftest.requirement import published
-from amt_stream.selftest.sounds import in_pascal
+from amt_stream.offline.selftest.check import Trial
+from amt_stream.offline.selftest.requirement import published
+from amt_stream.offline.selftest.sounds import tone_in_pascal
 
 LEVEL = published(
     "level",
@@ -16,4 +16,4 @@ LEVEL = published(
 )
 
 # The options are arguments of the model.
-CHECKS = (Trial("toy", in_pascal(1000, 1.0, 0.5, channels=1), (LEVEL,), {"fs": 48000}),)
+CHECKS = (Trial("toy", tone_in_pascal(1000, 1.0, 0.5, channels=1), (LEVEL,), {"fs": 48000}),)

@@ -1,6 +1,6 @@
 """The entry: the meter in words. It is imported for every `--help`, so it imports nothing heavy."""
 
-from amt_stream.catalog import Entry
+from amt_stream.meters.catalog import Entry
 
 ENTRY = Entry(
     name="toy",

@@ -8,7 +8,7 @@ from torch import Tensor
 from amt_stream import Stage, State
 
 if TYPE_CHECKING:
-    from amt_stream.plugin import MakesModel
+    from amt_stream.meters.plugin import MakesModel
 
 
 class MeanSquare(Stage):

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.frames import Frames
-from amt_stream.rows import Column, Readings
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows import Column, Readings
 
 if TYPE_CHECKING:
-    from amt_stream.plugin import MakesReadings
+    from amt_stream.meters.plugin import MakesReadings
 
 
 class MeanSquareReadings(Readings):

@@ -1,0 +1,12 @@
+from . import clock as clock
+from . import compiling as compiling
+from . import device_store as device_store
+from . import errors as errors
+from . import files as files
+from . import formats as formats
+from . import importing as importing
+from . import processes as processes
+from . import safe_text as safe_text
+from . import saved_state as saved_state
+from . import settings as settings
+from . import values as values

@@ -1,0 +1,242 @@
+"""Times by the clock: zones, intervals aligned to it, and moments as people write them."""
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from amt_stream.core.errors import Refusal
+
+DAY_S = 86400
+SPAN = re.compile(
+    r"(?P<seconds>\d+(?:\.\d+)?)s?"
+    r"|(?=\d)(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?:in)?)?(?:(?P<s>\d+(?:\.\d+)?)s)?"
+)
+"""A time that has passed, as 90, 15min, 1h30m."""
+
+FIRST_YEAR, LAST_YEAR = 1900, 2999
+
+SAME_S = 1e-5
+"""Two times by the clock that differ by less are the same: a float has no more digits of UTC."""
+
+
+class NoSuchTime(Refusal, ValueError):
+    """A text is no time, no interval or no zone; the message names it."""
+
+
+def local_zone() -> ZoneInfo | None:
+    """The zone of this computer, by the rules of its place; None where nobody knows its name."""
+    name = os.environ.get("TZ", "").removeprefix(":")
+    if not name:
+        _, _, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
+    try:
+        return ZoneInfo(name) if name else None
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return None
+
+
+def local_zone_name() -> str | None:
+    """The name of this computer's zone, such as "Europe/Berlin"; None where it tells none."""
+    zone = local_zone()
+    return None if zone is None else zone.key
+
+
+def zone_named(text: str) -> ZoneInfo:
+    """A zone of the IANA database; raises NoSuchTime for a name that is not in it."""
+    try:
+        return ZoneInfo(text)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        raise NoSuchTime(
+            f"{text!r} is no time zone that this computer knows: give one as Europe/Berlin"
+        ) from None
+
+
+def zone_text(zone: tzinfo | None) -> str:
+    """What a zone is called; None is that of this computer, whose name nobody knows."""
+    return "local time" if zone is None else str(zone)
+
+
+def local_time(utc_s: float, zone: tzinfo | None) -> datetime:
+    """Seconds since 1970 by the clock of a zone, None for that of this computer."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=utc_s)).astimezone(zone)
+
+
+def local_text(utc_s: float, zone: tzinfo | None) -> str:
+    """The same as text with its offset (ISO 8601), to the millisecond where it is no second."""
+    when = local_time(round(utc_s, 3), zone)
+    return when.isoformat(timespec="milliseconds" if when.microsecond else "seconds")
+
+
+def offset_s(utc_s: float, zone: tzinfo | None) -> float:
+    """How far the clock of a zone is ahead of UTC."""
+    offset = local_time(utc_s, zone).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
+
+
+def span_s(text: str) -> float:
+    """Seconds of a time that has passed, such as 90, 2.5s, 15min or 1h30m.
+
+    Raises NoSuchTime for another text.
+    """
+    found = SPAN.fullmatch(text)
+    if found is None:
+        raise NoSuchTime(f"{text!r} is no length of time: write it as 90, 15min or 1h30m")
+    seconds, hours, minutes, rest = (float(part or 0) for part in found.groups())
+    return seconds + 3600 * hours + 60 * minutes + rest
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Intervals of the clock: from midnight on, one after another.
+
+    zone: whose clock; None for that of this computer. A day of 23 or 25 hours has fewer or more of
+        them, or a shorter or longer one
+
+    Times are seconds since 1970. Raises NoSuchTime for a length that does not divide a day.
+    """
+
+    seconds: int
+    zone: tzinfo | None = UTC
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= DAY_S or DAY_S % self.seconds:
+            raise NoSuchTime(
+                f"an interval of {self.seconds:g} s: give 1s to 24h, of which a day has a whole "
+                "number, such as 10s, 15min or 1h"
+            )
+
+    def begin(self, utc_s: float) -> float:
+        """When the interval began that `utc_s` lies in, or which begins there."""
+        utc_s += SAME_S
+        offset = offset_s(utc_s, self.zone)
+        found = self._floor(utc_s + offset) - offset
+        if offset_s(found, self.zone) == offset:
+            return found
+        changed = self._change(found, utc_s)
+        offset = offset_s(changed - 1, self.zone)
+        return self._floor(changed + offset) - offset
+
+    def end(self, utc_s: float) -> float:
+        """When the interval ends that `utc_s` lies in: the first whole time after it."""
+        utc_s += SAME_S
+        offset = offset_s(utc_s, self.zone)
+        found = self._floor(utc_s + offset) + self.seconds - offset
+        after = offset_s(found, self.zone)
+        if after == offset:
+            return found
+        # The clock was set meanwhile: what is a whole time by the clock from then on?
+        changed = self._change(utc_s, found)
+        if found <= changed:
+            return found
+        return self.seconds * math.ceil((changed + after) / self.seconds) - after
+
+    def _floor(self, local_s: float) -> float:
+        return self.seconds * math.floor(local_s / self.seconds)
+
+    def _change(self, low: float, high: float) -> float:
+        """The second between two times from which on the clock has another offset."""
+        before = offset_s(low, self.zone)
+        first, last = math.floor(low), math.ceil(high)
+        while last - first > 1:
+            middle = (first + last) // 2
+            if offset_s(middle, self.zone) == before:
+                first = middle
+            else:
+                last = middle
+        return float(last)
+
+
+def interval_s(text: str) -> int:
+    """The length of an interval such as 15min; raises NoSuchTime for one that cannot be."""
+    seconds = span_s(text)
+    if seconds % 1:
+        raise NoSuchTime(f"an interval of {text}: give whole seconds, as 1s, 15min or 24h")
+    return Interval(int(seconds)).seconds
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a measurement as it was written.
+
+    text: as it was typed
+    after_s: seconds since the start, or
+    of_day: a time of day, the first after the start, or
+    when: a date and time; by the clock of the measurement where it has no offset
+    """
+
+    text: str
+    after_s: float | None = None
+    of_day: time | None = None
+    when: datetime | None = None
+
+    def time_s(self, start_utc_s: float | None, zone: tzinfo | None, from_s: float = 0.0) -> float:
+        """Seconds since the start of a measurement, which was at `start_utc_s`.
+
+        from_s: a time of day is the first one after this
+
+        Raises NoSuchTime where the clock is not known, and for a time that the clock leaves out.
+        """
+        if self.after_s is not None:
+            return self.after_s
+        if start_utc_s is None:
+            raise NoSuchTime(
+                f"{self.text!r} is a time by the clock, and when the sound began is not known: "
+                "give seconds since the start, or 1h30m"
+            )
+        if self.when is not None and self.when.tzinfo is not None:
+            return self.when.timestamp() - start_utc_s
+        begin = local_time(start_utc_s + from_s, zone)
+        if self.when is not None:
+            return self._instant(self.when, zone) - start_utc_s
+        assert self.of_day is not None
+        days = (0, 1) if self.of_day >= begin.time().replace(microsecond=0) else (1,)
+        for day in days:
+            on = datetime.combine(begin.date() + timedelta(days=day), self.of_day)
+            found = self._instant(on, zone) - start_utc_s
+            if found >= from_s - 1.0:
+                return max(found, 0.0)
+        return found
+
+    def _instant(self, local: datetime, zone: tzinfo | None) -> float:
+        """Of a time that the clock shows twice, the first."""
+        found = local.replace(tzinfo=zone).timestamp() if zone else local.timestamp()
+        if local_time(found, zone).replace(tzinfo=None, fold=0) != local:
+            raise NoSuchTime(
+                f"{self.text!r}: there was no {local:%H:%M} that day, the clock was set forward"
+            )
+        return found
+
+
+def moment(text: str) -> Moment:
+    """A moment: 90 or 1h30m since the start, 22:00 or 22:00:30 by the clock, 2026-11-20T22:00.
+
+    The last may end in its offset from UTC, as 2026-11-20T22:00+01:00 or Z. Raises NoSuchTime for
+    another text.
+    """
+    if SPAN.fullmatch(text):
+        return Moment(text, after_s=span_s(text))
+    when = None
+    try:
+        if re.fullmatch(r"\d\d?:\d\d(:\d\d(\.\d+)?)?", text):
+            return Moment(text, of_day=time.fromisoformat(f"0{text}" if text[1] == ":" else text))
+        if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text):
+            when = datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    if when is not None and not FIRST_YEAR <= when.year <= LAST_YEAR:
+        raise NoSuchTime(f"{text!r}: give a year from {FIRST_YEAR} to {LAST_YEAR}")
+    if when is not None:
+        return Moment(text, when=when)
+    raise NoSuchTime(
+        f"{text!r} is no moment: give seconds or 1h30m since the start, 22:00, or 2026-11-20T22:00"
+    )
+
+
+def date_and_time(text: str) -> Moment:
+    """A moment with its date; raises NoSuchTime for another text."""
+    found = moment(text)
+    if found.when is None:
+        raise NoSuchTime(f"{text!r} has no date: give one as 2026-11-20T22:00:00")
+    return found

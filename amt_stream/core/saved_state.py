@@ -1,0 +1,120 @@
+"""What goes on elsewhere where it was saved: state as numbers and arrays by name."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from amt_stream.core.json_types import JsonDict
+
+Value = np.ndarray | str | float | None
+"""What a state is made of: arrays, words, and numbers, true and false among them."""
+
+SavedState = dict[str, Value]
+
+
+class Unfitting(ValueError):
+    """A state is of something made otherwise, or broken; the message names the value."""
+
+
+class Resumable:
+    """Something whose state can be saved and be taken up by a new one of the same settings.
+
+    kept: names of the attributes that are its state: numbers, arrays, tuples, lists and dicts of
+        these, and others that are resumable
+    growing: those whose arrays may have another length, on one axis
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ()
+    growing: ClassVar[tuple[str, ...]] = ()
+
+    def state_dict(self) -> SavedState:
+        """The state by name, in copies; that of a part is "part/name"."""
+        return {key: v for name in self.kept for key, v in _told(name, getattr(self, name))}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Go on where `state` was saved; for one that has just been made.
+
+        Raises Unfitting for the state of something made otherwise; then this one is of no use.
+        """
+        left = dict(state)
+        for name in self.kept:
+            taken = _taken(name, getattr(self, name), left, name in self.growing)
+            setattr(self, name, taken)
+        if left:
+            raise Unfitting(f"{type(self).__name__} has no state {min(left)!r}")
+
+    def refuse_state(self, fits: bool, name: str) -> None:
+        """Raise Unfitting for an attribute whose value `fits` nothing that can have been saved."""
+        if not fits:
+            raise Unfitting(f"{type(self).__name__}: {name} cannot be {getattr(self, name)!r:.40}")
+
+
+def state_under(state: Mapping[str, object], name: str) -> JsonDict:
+    """What a state has under `name`, by the names there."""
+    return {k[len(name) + 1 :]: v for k, v in state.items() if k.startswith(f"{name}/")}
+
+
+def under(name: str, state: Mapping[str, Value]) -> SavedState:
+    """A state under `name`: the other way round."""
+    return {f"{name}/{key}": value for key, value in state.items()}
+
+
+def _told(name: str, value: Any) -> Iterator[tuple[str, Value]]:
+    if isinstance(value, Resumable):
+        yield from under(name, value.state_dict()).items()
+    elif isinstance(value, Mapping | tuple | list):
+        for key, inner in _inner(value):
+            yield from _told(f"{name}/{key}", inner)
+    elif isinstance(value, np.ndarray):
+        yield name, value.copy()
+    else:
+        yield name, value.item() if isinstance(value, np.generic) else value
+
+
+def _inner(value: Any) -> list[tuple[str, Any]]:
+    """Members of a dict, tuple or list by name; one without a name, as of no window, has none."""
+    if isinstance(value, Mapping):
+        return [("" if key is None else str(key), one) for key, one in value.items()]
+    return [(str(k), one) for k, one in enumerate(value)]
+
+
+def _taken(name: str, now: object, left: JsonDict, grows: bool) -> Any:
+    """What `left` has for an attribute that is `now`; it is taken from there."""
+    if isinstance(now, Resumable):
+        part = state_under(left, name)
+        for key in part:
+            del left[f"{name}/{key}"]
+        now.load_state_dict(part)
+        return now
+    if isinstance(now, Mapping | tuple | list):
+        found = [_taken(f"{name}/{key}", one, left, grows) for key, one in _inner(now)]
+        if isinstance(now, Mapping):
+            return dict(zip(now, found, strict=True))
+        return type(now)(*found) if hasattr(now, "_fields") else type(now)(found)
+    if name not in left:
+        raise Unfitting(f"the state {name!r} is missing")
+    value = left.pop(name)
+    if isinstance(now, np.ndarray):
+        if not (isinstance(value, np.ndarray) and _alike(value, now, grows)):
+            raise Unfitting(f"the state {name!r} is of another kind or shape")
+        return value.copy()
+    if not _may_be(value, now):
+        raise Unfitting(f"the state {name!r} is {value!r:.40}")
+    return value
+
+
+def _alike(value: np.ndarray, now: np.ndarray, grows: bool) -> bool:
+    if value.dtype.kind != now.dtype.kind or value.ndim != now.ndim:
+        return False
+    differing: int = sum(a != b for a, b in zip(value.shape, now.shape, strict=True))
+    return differing <= grows
+
+
+def _may_be(value: object, now: object) -> bool:
+    """Whether a number can stand where a new one has `now`; what is not known yet is None."""
+    if now is None:
+        return value is None or type(value) in (int, float)
+    if isinstance(now, float):
+        return type(value) in (int, float)
+    return type(value) is type(now)

@@ -1,0 +1,224 @@
+"""What a setting may be: each kind of value says itself in words, reads text, and judges values.
+
+`str(kind)` completes the sentence "... must be ...", `kind.allows(value)` judges a value of TOML or
+JSON, and `kind.parse(text)` reads what was typed and raises `NotAllowed`, in one sentence.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from amt_stream.core.clock import span_s
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import NAME_RULE, fits_tables
+
+
+class NotAllowed(Refusal, ValueError):
+    """A text is no value of its kind; the message says what is."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words, the usual one first."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(f'"{word}"' for word in self.words)
+
+    def allows(self, value: object) -> bool:
+        return value in self.words
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number within a range, a whole one where it must be."""
+
+    low: float
+    high: float
+    unit: str = ""
+    whole: bool = False
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} from {self.low:g} to {self.high:.12g} {self.unit}".rstrip()
+
+    def allows(self, value: Any) -> bool:
+        kinds = (int,) if self.whole else (int, float)
+        # Python takes true for 1.
+        return type(value) in kinds and self.low <= value <= self.high
+
+    def parse(self, text: str) -> Any:
+        try:
+            value = self.read(text)
+        except ValueError:
+            value = math.nan
+        if not self.low <= value <= self.high:
+            raise NotAllowed(f"{text!r} is not {self}")
+        return value
+
+    def read(self, text: str) -> float:
+        return int(text) if self.whole else float(text)
+
+
+@dataclass(frozen=True)
+class Elapsed(Number):
+    """Seconds of sound, written as 90 or 1h30m."""
+
+    unit: str = "seconds of sound"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, nor as 1h30m"
+
+    def read(self, text: str) -> float:
+        return span_s(text)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Several of one kind with commas between; where `words` are named, out of these."""
+
+    kind: Number | None = None
+    words: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> tuple[Any, ...]:
+        parts = text.split(",")
+        found = tuple(parts if self.kind is None else map(self.kind.parse, parts))
+        wrong = [part for part in found if self.words and part not in self.words]
+        if wrong:
+            raise NotAllowed(f"{wrong[0]!r} is none of {', '.join(self.words)}")
+        return found
+
+
+@dataclass(frozen=True)
+class Names(Choice):
+    """One of a few words, or several of some."""
+
+    several: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        together = ", ".join(f'"{word}"' for word in self.several)
+        return f"{super().__str__()}, or a list of several out of {together}"
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, list):
+            return super().allows(value)
+        known = all(word in self.several for word in value)
+        return known and bool(value) and len(set(value)) == len(value)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any words, for people."""
+
+    def __str__(self) -> str:
+        return "text in quotes"
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, str)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """One or more tables, each of which has a type."""
+
+    def __str__(self) -> str:
+        return "one or more tables [[model.stages]], each with a type and its arguments"
+
+    def allows(self, value: Any) -> bool:
+        tables = isinstance(value, list) and all(isinstance(table, dict) for table in value)
+        return tables and bool(value) and all(isinstance(t.get("type"), str) for t in value)
+
+
+@dataclass(frozen=True)
+class LimitTables:
+    """One or more tables, each of a limit; or names of norms and limits in a line."""
+
+    names: bool = True
+
+    def __str__(self) -> str:
+        tables = "one or more tables [[limits]], each with a column and what it is not to be above"
+        return f'{tables}, or a list as ["who-venues", "laf_db>85"]' if self.names else tables
+
+    def allows(self, value: object) -> bool:
+        kinds = (dict, str) if self.names else (dict,)
+        return isinstance(value, list) and bool(value) and all(isinstance(v, kinds) for v in value)
+
+
+class EventTables(LimitTables):
+    """One or more of what begins an event of sound, each a table or a line."""
+
+    def __str__(self) -> str:
+        return (
+            "one or more tables [[events]], each with a column and above what it begins one, or a "
+            'list as ["laf_db>85"]'
+        )
+
+
+@dataclass(frozen=True)
+class MicrophoneChannels:
+    """The channels of several microphones, by name."""
+
+    def __str__(self) -> str:
+        return f"one or two channels for each name, as {{ desk = [1, 2], door = [3] }}; {NAME_RULE}"
+
+    def allows(self, value: object) -> bool:
+        if not (isinstance(value, dict) and value):
+            return False
+        return all(_is_microphone(name, channels) for name, channels in value.items())
+
+
+def _is_microphone(name: str, channels: object) -> bool:
+    if not (isinstance(channels, list) and 1 <= len(channels) <= 2):
+        return False
+    numbers = all(type(c) is int and c >= 1 for c in channels)
+    return fits_tables(name) and numbers and len(set(channels)) == len(channels)
+
+
+@dataclass(frozen=True)
+class OptionTable:
+    """Options of a command by their long names, with _ or - in them."""
+
+    def __str__(self) -> str:
+        return "options of amt-stream serve by name, each text, a number, true, or a list of them"
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, dict):
+            return False
+        lists = [one if isinstance(one, list) else [one] for one in value.values()]
+        return all(isinstance(one, str | int | float) for several in lists for one in several)
+
+
+def parse_channels(text: str) -> tuple[int, ...]:
+    """One or two channel numbers, counted from 1, as 1 or 1,2."""
+    try:
+        channels = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        channels = ()
+    if not 1 <= len(channels) <= 2 or min(channels) < 1 or len(set(channels)) < len(channels):
+        raise NotAllowed(
+            f"{text!r}: give one channel (1), or two different ones as left and right (1,2)"
+        )
+    return channels
+
+
+NamedChannels = tuple[str, tuple[int, ...]]
+"""What a microphone is called, and its channels."""
+
+
+def parse_microphone(text: str) -> NamedChannels:
+    """One or two channel numbers, with a name before them or named by themselves."""
+    name, equals, numbers = text.rpartition("=")
+    channels = parse_channels(numbers)
+    if equals and not fits_tables(name):
+        raise NotAllowed(f"{text!r}: {NAME_RULE}")
+    return name or "+".join(map(str, channels)), channels
+
+
+EACH = "each"
+"""Said for channels: each of them by itself."""
+
+
+def parse_channels_or_each(text: str) -> tuple[int, ...] | str:
+    """As `parse_channels`, or EACH."""
+    return EACH if text in (EACH, "all") else parse_channels(text)

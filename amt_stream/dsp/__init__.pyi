@@ -1,0 +1,16 @@
+from . import checkpoints as checkpoints
+from . import compose as compose
+from . import compute_device as compute_device
+from . import contract as contract
+from . import cuda_stream as cuda_stream
+from . import data as data
+from . import design as design
+from . import functional as functional
+from . import hooks as hooks
+from . import loss as loss
+from . import models as models
+from . import pointwise as pointwise
+from . import scales as scales
+from . import stages as stages
+from . import streaming as streaming
+from . import testing as testing

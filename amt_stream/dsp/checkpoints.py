@@ -1,0 +1,304 @@
+"""What a module was made with, and how state_dicts come and go: its own, and those of torch_amt."""
+
+import functools
+import hashlib
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+SAME = 1e-5
+"""Relative difference that leaves a constant the same: float32 has rounded it."""
+
+LARGEST = torch.finfo(torch.float64).max
+
+MADE_WITH = "made_with"
+"""Under this key the metadata of a state_dict says what `binding` arguments were."""
+
+EXTRA_STATE = "_extra_state"
+"""Under this key a state_dict has what `get_extra_state` of a module gave."""
+
+_LONG = 6
+
+
+class Checkpointed(nn.Module):
+    """A module that knows its constructor's arguments, and checks the checkpoints that it loads.
+
+    A state_dict holds the parameters. Its metadata, which `torch.save` keeps, also says the
+    arguments without which they would mean something else, and `load_state_dict` raises
+    RuntimeError where those differ.
+
+    A state_dict of torch_amt loads as well. `translated` turns what was learned there into the
+    parameters here. Constants, which stand in such a state_dict too, are compared with those here.
+    What is neither taken nor equal is among the unexpected keys: an error, or with strict=False in
+    what `load_state_dict` returns. A warning names it too, where it may be something learned.
+    """
+
+    binding: tuple[str, ...] = ()
+    """Names of arguments that give the parameters their meaning, and are numbers or words."""
+
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Of parameters by name: what a checkpoint may hold of them, ends included."""
+
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Names of what torch_amt keeps besides, though it follows from the rest: nothing is lost."""
+
+    foreign: ClassVar[tuple[str, ...]] = ()
+    """Names of what torch_amt learns in a form that nothing here can have."""
+
+    rounding: ClassVar[Mapping[str, float]] = {}
+    """Of constants by name: by how much float32 may have moved them, where SAME does not say it."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _remembering(cls.__init__)  # type: ignore[method-assign]
+
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with, by the constructor's names, `dtype` and modules apart.
+
+        For what was left to be chosen, or is a tensor here, such as something learned, its value
+        now.
+        """
+        values = {}
+        for name, value in vars(self).get("_made_with", {}).items():
+            now = getattr(self, name, None)
+            values[name] = now if value is None or isinstance(now, Tensor) else value
+        return values
+
+    def with_arguments(self, **changed: object) -> Self:
+        """A new one, made with the same arguments but for these, with what was learned here."""
+        new = type(self)(**{**vars(self).get("_made_with", {}), **changed})
+        new.load_state_dict(self.state_dict())
+        return new
+
+    def extra_repr(self) -> str:
+        """All arguments, each number in seven digits."""
+        return ", ".join(f"{name}={short_text(value)}" for name, value in self.arguments().items())
+
+    def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Parameters by their names here, out of those of torch_amt; takes these from `given`.
+
+        given: all that a checkpoint has for this module, where some of it has no place here
+        Raises ValueError where it is of a form that the parameters here cannot have: then nothing
+        of it is taken.
+        """
+        return {}
+
+    def _wrong(self, key: str, value: object) -> str:
+        """Why a parameter cannot have this value, or ""."""
+        if not isinstance(value, Tensor) or value.is_meta or not value.is_floating_point():
+            return ""
+        low, high = self.ranges.get(key, (-LARGEST, LARGEST))
+        wrong = value[~((value >= low) & (value <= high))]  # NaN is neither
+        if not wrong.numel():
+            return ""
+        allowed = f"numbers from {low:g} to {high:g}" if key in self.ranges else "finite numbers"
+        return f"is {short_text(wrong.flatten()[0])} in the checkpoint: give {allowed}"
+
+    def _bound(self) -> dict[str, Any]:
+        made = vars(self).get("_made_with", {})
+        return {name: _plain(made[name]) for name in self.binding if name in made}
+
+    def _save_to_state_dict(self, destination: object, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self._parameters and self.binding and hasattr(destination, "_metadata"):
+            destination._metadata.setdefault(prefix[:-1], {})[MADE_WITH] = self._bound()
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        prefix: str,
+        local_metadata: Mapping[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        name = type(self).__name__
+        for key, value in local_metadata.get(MADE_WITH, {}).items():
+            mine = self._bound().get(key, value)
+            if mine != value:
+                error_msgs.append(
+                    f"{name}: the checkpoint is of one made with {key}={short_text(value)}, "
+                    "this one has "
+                    f"{key}={short_text(mine)}: make it with the same"
+                )
+        # Hooks see what was saved, and may rename it: before anything is taken from it.
+        hooks = vars(self)["_load_state_dict_pre_hooks"]
+        for hook in hooks.values():
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+        own = {
+            key[len(prefix) :]: value
+            for key, value in state_dict.items()
+            if key.startswith(prefix) and key[len(prefix) :].partition(".")[0] not in self._modules
+        }
+        extra = {key: own.pop(key) for key in (EXTRA_STATE,) if key in own}
+        held = {*self._parameters, *self._buffers} - self._non_persistent_buffers_set
+        others = {key: value for key, value in own.items() if key not in {*held, *self.derived}}
+        refused = False
+        if others:
+            given = dict(own)
+            try:
+                taken = self.translated(given)
+                own = {key: value for key, value in given.items() if key in held}
+                others = {key: value for key, value in others.items() if key in given}
+                for key, value in taken.items():
+                    if "." in key:  # a child, which is loaded after this
+                        state_dict[prefix + key] = value  # type: ignore[index]
+                    else:
+                        own[key] = value
+            except ValueError as refusal:
+                refused = True
+                own = {}
+                warnings.warn(f"{name}: {refusal}: not taken", stacklevel=2)
+        kept = {key: own[key] for key in held if key in own}
+        for key, value in kept.items():
+            like = self._parameters.get(key, self._buffers.get(key))
+            if not isinstance(like, Tensor) or not isinstance(value, Tensor):
+                continue
+            if not value.dim() and like.dim() == 1:  # one for all bands
+                kept[key] = value = value.expand_as(like)
+            if local_metadata.get("assign_to_params_buffers"):
+                # A module works in one dtype, whatever is assigned to it.
+                kept[key] = value.to(like.dtype)
+        for key in self._parameters:
+            why = self._wrong(key, kept.get(key))
+            if why:
+                error_msgs.append(f"{name}: {key} {why}")
+                del kept[key]
+                strict = False  # it is not missing
+        vars(self)["_load_state_dict_pre_hooks"] = type(hooks)()
+        try:
+            super()._load_from_state_dict(
+                {prefix + key: value for key, value in (kept | extra).items()},
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+        finally:
+            vars(self)["_load_state_dict_pre_hooks"] = hooks
+        # Only now, for some follow from what was learned.
+        unknown = []
+        for key, value in others.items():
+            mine = getattr(self, key, getattr(self, key.lstrip("_"), None))
+            if _same(value, mine, self.rounding.get(key)):
+                continue
+            unexpected_keys.append(prefix + key)
+            if mine is None:
+                unknown += [key] if "." in key or key in self.foreign else []
+            elif not refused:
+                warnings.warn(
+                    f"{name}: {key} is {short_text(value)} in the checkpoint and "
+                    f"{short_text(mine)} here, "
+                    "where it is not learned: not taken",
+                    stacklevel=2,
+                )
+        if unknown and not refused:
+            rest = f" and {len(unknown) - 1} more" if unknown[1:] else ""
+            warnings.warn(
+                f"{name}: {unknown[0]}{rest} of the checkpoint: no place for it here, not taken",
+                stacklevel=2,
+            )
+
+
+def _remembering(init: Any) -> Any:
+    """`init`, after it has noted its arguments, if no subclass has noted its own."""
+
+    @functools.wraps(init)
+    def noting(self: Any, *given: Any, **named: Any) -> None:
+        if "_made_with" not in vars(self):
+            vars(self)["_made_with"] = _arguments(init, self, given, named)
+        init(self, *given, **named)
+
+    return noting
+
+
+def _arguments(init: Any, *call: Any) -> dict[str, Any]:
+    module, given, named = call
+    signature = inspect.signature(init)
+    try:
+        bound = signature.bind(module, *given, **named)
+    except TypeError:
+        return {}  # init says it better
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in list(bound.arguments.items())[1:]:
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            found[name] = value
+    return {
+        name: value
+        for name, value in found.items()
+        if name != "dtype" and not isinstance(value, nn.Module)
+    }
+
+
+def fingerprint(module: nn.Module) -> str:
+    """What a module is made of and has learned, in one line that any change of it changes."""
+    parts = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        parts.update(name.encode())
+        parts.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return f"{type(module).__name__}({module.extra_repr()}) {parts.hexdigest()[:16]}"
+
+
+def short_text(value: object) -> str:
+    """`value` for a person: numbers in seven digits, long rows by their ends."""
+    if isinstance(value, Tensor):
+        if value.is_meta:
+            return f"({', '.join(map(str, value.shape))})"
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return f"{value:.7g}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {short_text(v)}' for key, v in value.items())}}}"
+    if isinstance(value, list | tuple):
+        if len(value) > _LONG:
+            return f"{short_text(value[0])}..{short_text(value[-1])} ({len(value)})"
+        inner = ", ".join(map(short_text, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)
+
+
+def number(value: Tensor | float) -> float:
+    """The shortest decimal that `value` is in its own dtype: 0.08, not 0.07999999821."""
+    return float(str(value.detach().cpu().numpy()[()]) if isinstance(value, Tensor) else value)
+
+
+def _plain(value: object) -> Any:
+    """`value` as a number or a word, as a state_dict that is loaded safely may hold it."""
+    return value.item() if isinstance(value, Tensor | np.generic) else value
+
+
+def _same(value: Any, mine: Any, rounding: float | None) -> bool:
+    if not isinstance(value, Tensor) or not isinstance(mine, Tensor | float | int):
+        return False
+    mine = torch.as_tensor(mine, device="cpu").detach()
+    value = value.detach().cpu()
+    # A number there may stand for as many equal ones here, and the other way round.
+    if (value.shape != mine.shape and value.dim() and mine.dim()) or mine.is_meta:
+        return False
+    wide = torch.complex128 if value.is_complex() or mine.is_complex() else torch.float64
+    value, mine = torch.broadcast_tensors(value.to(wide), mine.to(wide))
+    relative, absolute = (SAME, 1e-12) if rounding is None else (0.0, rounding)
+    return torch.allclose(value, mine, rtol=relative, atol=absolute)

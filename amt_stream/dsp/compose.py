@@ -1,0 +1,534 @@
+"""Stages put together: one after another, side by side, behind a door that takes any chunk."""
+
+from collections import namedtuple
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from math import ceil, lcm
+from numbers import Integral
+from typing import Any, Generic, Never
+
+import torch
+from torch import Tensor, nn
+
+from amt_stream.dsp.contract import RULES
+from amt_stream.dsp.functional.dispatch import compilable
+from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.pointwise import PointwiseModule
+from amt_stream.dsp.streaming import (
+    Outputs,
+    Shape,
+    Shapes,
+    Stage,
+    State,
+    Stream,
+    Y_co,
+    _autocast,
+    joined,
+    map_fields,
+    output,
+    outputs_of,
+    pad_end,
+    refuse_no_stage,
+    with_time,
+)
+
+
+def _prefixed(name: str, state: Mapping[str, Tensor]) -> State:
+    return {f"{name}/{key}": value for key, value in state.items()}
+
+
+_LAYOUTS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {}
+
+
+def _parted(state: State) -> dict[str, State]:
+    """State of each named stage, out of the flat state of all."""
+    keys = tuple(state)
+    layout = _LAYOUTS.get(keys)
+    # What the keys say is the same for ever, and to read it takes longer than a short stage.
+    if layout is None:
+        layout = _LAYOUTS[keys] = {}
+        for key in keys:
+            name, _, rest = key.partition("/")
+            layout.setdefault(name, []).append((key, rest))
+    return {name: {rest: state[key] for key, rest in own} for name, own in layout.items()}
+
+
+REMEDIES = {
+    ("power", "dB"): "for Excitation take Moore2016ExcitationPattern, which gives dB",
+    ("dB", "power"): "for Moore2016ExcitationPattern take Excitation, which gives power",
+}
+"""What to do where a stage gives one quantity and the next takes another."""
+
+
+def _as_stages(
+    kind: str, unnamed: Sequence[object], modules: Mapping[str, nn.Module], serial: bool
+) -> dict[str, Stage]:
+    """The modules as stages, each plain one with time where the others have it.
+
+    Raises TypeError for one that cannot be a stage, and for stages without names.
+    """
+    if unnamed:
+        raise TypeError(
+            f"{kind} takes its stages by name, {kind}(first=..., second=...), given "
+            f"{', '.join(type(module).__name__ for module in unnamed)} without one"
+        )
+    if not modules:
+        raise ValueError(f"{kind} needs at least one stage: name=stage")
+    given = (m for m in modules.values() if isinstance(m, Stage))
+    time_dim = next((stage.time_dim for stage in given), -1)
+    stages: dict[str, Stage] = {}
+    for name, module in modules.items():
+        if isinstance(module, Stage):
+            stages[name] = module
+            if serial and isinstance(module.out_time_dim, int):
+                time_dim = module.out_time_dim
+        elif isinstance(module, nn.Module):
+            try:
+                stages[name] = PointwiseModule(module, time_dim)
+            except TypeError as refusal:
+                if any(isinstance(part, Stage) for part in module.modules()):
+                    raise TypeError(
+                        f"{kind}: {name!r} is a {type(module).__name__} with stages in it, which "
+                        f"would hear each block from silence: put them into a Chain(name=stage, "
+                        "...), which keeps their state"
+                    ) from refusal
+                raise TypeError(f"{kind}: {name!r}: {refusal}") from refusal
+        else:
+            raise TypeError(
+                f"{kind}: {name!r} is a {type(module).__name__}, not a Stage or a torch module"
+            )
+    return stages
+
+
+class _Compound(Stage):
+    """Named stages that make up one stage, of the widest dtype among them.
+
+    Which stages they are is fixed: state, latency and block follow from them.
+    """
+
+    def __init__(self, stages: Mapping[str, Stage]) -> None:
+        super().__init__()
+        for name, stage in stages.items():
+            super().add_module(name, stage)
+        # Nothing loses precision: all work in the widest dtype among them.
+        dtype = reduce(torch.promote_types, (stage.dtype for stage in stages.values()))
+        self._probe = self._probe.to(next(iter(stages.values())).device)
+        self.to(dtype)
+        self._names = tuple(stages)
+        self.keeps_double = tuple(f"{n}/{key}" for n, s in stages.items() for key in s.keeps_double)
+
+    def stages(self) -> dict[str, Any]:
+        """The stages by name, in order."""
+        return {name: self._modules[name] for name in self._names}
+
+    def _say_of_members(self, serial: bool) -> None:
+        """Declare what follows from the members, unless the class declares it itself."""
+        members = self.stages().values()
+        longest = sum if serial else max
+        follows: dict[str, object] = {
+            "fs": _rate(type(self).__name__, self.stages(), serial),
+            "input_unit": _first(member.input_unit for member in members),
+            "channels": _first(member.channels for member in members),
+            "per_channel": any(member.per_channel for member in members),
+            "settle_s": longest(member.settle_s for member in members),
+            "forget_s": longest(member.forget_s for member in members),
+            "tail_s": longest(member.tail_s for member in members),
+            "frames_stand_for_end": any(member.frames_stand_for_end for member in members),
+        }
+        above_stage = type(self).__mro__[: type(self).__mro__.index(Stage)]
+        for name in RULES:
+            if not any(name in vars(kind) for kind in above_stage):
+                setattr(self, name, follows[name])
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        """Raises AttributeError: the stages are fixed."""
+        raise self._refusal("added", name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, nn.Module):
+            raise self._refusal("set", name)
+        if name in vars(self).get("_modules", {}):
+            raise self._refusal("taken out", name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._modules:
+            raise self._refusal("taken out", name)
+        super().__delattr__(name)
+
+    def _refusal(self, done: str, name: str) -> AttributeError:
+        kind = "Parallel" if isinstance(self, Parallel) else "Chain"
+        return AttributeError(
+            f"{type(self).__name__}: {name!r} cannot be {done}, because state, latency and block "
+            f"follow from the stages: make a new one, {kind}(**{{**old.stages(), {name!r}: stage}})"
+        )
+
+
+def _first(values: Iterable[object]) -> Any:
+    """The first that is not None."""
+    return next((value for value in values if value is not None), None)
+
+
+def _rate(kind: str, stages: Mapping[str, Stage], serial: bool) -> float | None:
+    """The rate for which all stages that take sound were built, brought to the input of the first.
+
+    A stage that has time on another axis than the last takes frames: its `fs` is that of the sound
+    they came from, and says nothing of its own input. Raises ValueError where two rates differ.
+    """
+    found: tuple[float, str] | None = None
+    ratio = Fraction(1)
+    for name, stage in stages.items():
+        if stage.fs is not None and stage.time_dim == -1:
+            rate = float(stage.fs / ratio)
+            if found is None:
+                found = rate, name
+            elif abs(rate - found[0]) > 1e-6 * rate:
+                due = float(found[0] * ratio)
+                raise ValueError(
+                    f"{kind}: {name!r} was built for {stage.fs:g} Hz and gets {due:g} Hz, as "
+                    f"{found[1]!r} was built for {stages[found[1]].fs:g} Hz: build it with "
+                    f"fs={due:g}, or put a Resample before it"
+                )
+        if serial:
+            ratio *= stage.ratio
+    if found is None:
+        return None
+    return int(found[0]) if found[0].is_integer() else found[0]
+
+
+class Chain(_Compound):
+    """Stages one after another: `Chain(name=stage, ...)`.
+
+    One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
+    brought to the chain's input rate; the block is the least common one. A plain torch module that
+    treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`. Its stages are
+    fixed: another one makes another chain, `Chain(**{**chain.stages(), "name": stage})`.
+
+    What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
+    those of the first that names them, `settle_s`, `forget_s` and `tail_s` are sums, `per_channel`
+    and `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
+
+    Raises TypeError for what is no stage, ValueError for stages that do not fit together: in their
+    axes of time, the rates that they are made for, or what their numbers stand for.
+    """
+
+    def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
+        stages = _as_stages("Chain", unnamed, modules, serial=True)
+        super().__init__(stages)
+        ratio, latency, block = Fraction(1), Fraction(0), 1
+        previous: Stage | None = None
+        for name, stage in stages.items():
+            if previous is not None:
+                if isinstance(previous.out_time_dim, tuple):
+                    raise ValueError(
+                        f"Chain: the stage before {name!r} returns a NamedTuple, which only "
+                        "the last stage may do"
+                    )
+                if previous.out_time_dim != stage.time_dim:
+                    raise ValueError(
+                        f"Chain: {name!r} has time on axis {stage.time_dim}, the stage before it "
+                        f"puts it on axis {previous.out_time_dim}"
+                    )
+                given, taken = previous.out_quantity, stage.in_quantity
+                if None not in (given, taken) and given != taken:
+                    remedy = REMEDIES.get((str(given), str(taken)), "put a stage between them")
+                    raise ValueError(
+                        f"Chain: {name!r} takes {taken}, the stage before it gives {given}: "
+                        f"{remedy}"
+                    )
+            latency += stage.latency / ratio
+            # A block of n inputs reaches this stage as n * ratio, which its own block must divide.
+            need = stage.block_size / ratio
+            block = lcm(block, need.numerator)
+            ratio *= stage.ratio
+            previous = stage
+        assert previous is not None
+        first = next(iter(stages.values()))
+        self.ratio, self.latency, self.block_size = ratio, latency, block
+        self.time_dim, self.out_time_dim = first.time_dim, previous.out_time_dim
+        self.in_quantity, self.out_quantity = first.in_quantity, previous.out_quantity
+        self._say_of_members(serial=True)
+
+    def initial_state(self, shape: Shape) -> State:
+        self.check_shape(shape)
+        state: State = {}
+        for name, stage in self.stages().items():
+            state |= _prefixed(name, stage.initial_state(shape))
+            shape = stage.out_shape(shape)
+        return state
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where a stage does not take what reaches it from `shape` (no time)."""
+        super().check_shape(shape)
+        for stage in self.stages().values():
+            stage.check_shape(shape)
+            shape = stage.out_shape(tuple(shape))
+
+    def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        parts = _parted(state)
+        after: State = {}
+        for name, stage in self.stages().items():
+            x, part = stage.hooked_step(x, parts.get(name, {}))
+            for key, value in part.items():
+                after[f"{name}/{key}"] = value
+        return x, after
+
+    def out_shape(self, shape: Shape) -> Shapes:
+        return reduce(lambda s, stage: stage.out_shape(s), self.stages().values(), shape)
+
+
+_KINDS: dict[tuple[str, ...], Any] = {}
+
+
+def _outputs(names: tuple[str, ...]) -> Any:
+    """The NamedTuple of these fields, always the same one."""
+    # Not by lru_cache, which torch.compile looks through: the class would be made in the graph.
+    if names not in _KINDS:
+        _KINDS[names] = output(namedtuple("Outputs", names), f"Outputs({', '.join(names)})")
+    return _KINDS[names]
+
+
+class Parallel(_Compound):
+    """One input to several stages of equal ratio, their outputs at the same time in a NamedTuple.
+
+    The outputs of early stages are delayed until the latest. Raises ValueError where that delay is
+    not a whole number of outputs, and for stages made for different rates. A plain torch module
+    becomes a `PointwiseModule`. Its stages are fixed.
+    """
+
+    def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
+        stages = _as_stages("Parallel", unnamed, modules, serial=False)
+        super().__init__(stages)
+        first_name, first = next(iter(stages.items()))
+        self.ratio, self.time_dim = first.ratio, first.time_dim
+        self.latency = max(stage.latency for stage in stages.values())
+        self.block_size = lcm(*(stage.block_size for stage in stages.values()))
+        for name, stage in stages.items():
+            if (stage.ratio, stage.time_dim) != (first.ratio, first.time_dim):
+                raise ValueError(
+                    f"Parallel: {name!r} has ratio {stage.ratio} and time on axis "
+                    f"{stage.time_dim}, {first_name!r} {first.ratio} and {first.time_dim}: run "
+                    "stages of different rates as streams of their own and join them by time"
+                )
+            if isinstance(stage.out_time_dim, tuple):
+                raise ValueError(f"Parallel: {name!r} returns a NamedTuple: put it last in a Chain")
+            early = self.latency - stage.latency
+            late = early * self.ratio
+            if late.denominator != 1:
+                odd = early % (1 / self.ratio)
+                remedy = (
+                    f"insert a Delay({odd}) before it"
+                    if odd.denominator == 1
+                    else "bring its latency to a whole number of samples"
+                )
+                raise ValueError(f"Parallel: {name!r} would have to wait {late} outputs: {remedy}")
+            wait = Delay(int(late), stage.out_time_dim)
+            nn.Module.add_module(self, f"{name}+wait", wait.to(self.device, self.dtype))
+        self._say_of_members(serial=False)
+        _outputs(self._names)
+
+    @property
+    def out_time_dim(self) -> Any:
+        return _outputs(self._names)(*(s.out_time_dim for s in self.stages().values()))
+
+    def _branches(self) -> list[tuple[str, Any, str, Any]]:
+        """Each stage and the delay after it, with the names under which their state is kept."""
+        waits = [f"{name}+wait" for name in self._names]
+        return [
+            (name, self._modules[name], wait, self._modules[wait])
+            for name, wait in zip(self._names, waits, strict=True)
+        ]
+
+    def initial_state(self, shape: Shape) -> State:
+        self.check_shape(shape)
+        state: State = {}
+        for name, stage, waiting, wait in self._branches():
+            state |= _prefixed(name, stage.initial_state(shape))
+            state |= _prefixed(waiting, wait.initial_state(stage.out_shape(shape)))
+        return state
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where one of the stages does not take `shape` (without time)."""
+        super().check_shape(shape)
+        for stage in self.stages().values():
+            stage.check_shape(shape)
+
+    def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        parts = _parted(state)
+        after: State = {}
+        outputs = []
+        for name, stage, waiting, wait in self._branches():
+            y, part = stage.hooked_step(x, parts.get(name, {}))
+            y, late = wait.step(y, parts[waiting])
+            outputs.append(y)
+            after |= _prefixed(name, part) | _prefixed(waiting, late)
+        return _outputs(self._names)(*outputs), after
+
+    def out_shape(self, shape: Shape) -> Shapes:
+        return _outputs(self._names)(*(s.out_shape(shape) for s in self.stages().values()))
+
+
+class Delay(Stage):
+    """The input, `samples` later; silence before it."""
+
+    def __init__(self, samples: int, time_dim: int = -1) -> None:
+        super().__init__()
+        given: object = samples
+        if not isinstance(given, Integral) or samples < 0:
+            raise ValueError(f"Delay takes a whole number, 0 or more samples, given {samples!r}")
+        self.samples = int(samples)
+        self.latency = Fraction(samples)
+        self.time_dim = self.out_time_dim = time_dim
+
+    def initial_state(self, shape: Shape) -> State:
+        return {"past": self.state_like("past", with_time(shape, self.time_dim, self.samples))}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        joined = torch.cat([state["past"], x], self.time_dim)
+        length = x.shape[self.time_dim]
+        y = joined.narrow(self.time_dim, 0, length)
+        return y, {"past": joined.narrow(self.time_dim, length, self.samples)}
+
+
+class Rebuffer(nn.Module, Generic[Y_co]):
+    """The door of a `Stream`: takes chunks of any length, calls it with whole blocks.
+
+    `push` feeds the stream exactly `blocks` blocks at a time and keeps the remainder in buffers, so
+    that a saved state_dict resumes in the middle of a block. Gradients do not pass the remainder.
+    """
+
+    held: Tensor
+    count: Tensor
+
+    _remainder: "_Remainder | None" = None
+
+    def __init__(self, live: Stream[Y_co], blocks: int = 1) -> None:
+        super().__init__()
+        if not isinstance(live, Stream):
+            raise TypeError(
+                f"Rebuffer takes a Stream, given {type(live).__name__}: give Stream(stage, shape)"
+            )
+        if not isinstance(blocks, int) or blocks < 1:
+            raise ValueError(f"Rebuffer takes at least 1 block at a time, given {blocks}")
+        self.live = live
+        self.size = blocks * live.stage.block_size
+        with torch.inference_mode(False):
+            shape = with_time(live.shape, live.stage.time_dim, self.size)
+            self.register_buffer("held", live.stage.state_like("", shape).to(live.heard_on))
+            self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_remainder": None}  # of a copy the buffers lie elsewhere
+
+    def push(self, chunk: Tensor) -> Y_co | None:
+        """Joined output of the blocks that `chunk` completes, or None where it completes none."""
+        known = self._remainder
+        if known is not None and (end := known.put(chunk, self._buffers)):
+            if end < self.size:
+                known.count[()] = end
+                return None
+            y: Y_co = self.live(self.held.clone())
+            known.count[()] = 0
+            return y
+        stage, dim = self.live.stage, self.live.stage.time_dim
+        x = stage.converted(chunk)
+        self.live.check_block(x)
+        if x is chunk and x.shape[dim] <= self.size and compilable(x, self.held):
+            self._remainder = _Remainder(x.shape, dim, self.held, self.count)
+        outputs = []
+        at, length, count = 0, x.shape[dim], int(self.count)
+        while at < length:
+            take = min(self.size - count, length - at)
+            block = x.narrow(dim, at, take)
+            at += take
+            if take < self.size:
+                self.held.narrow(dim, count, take).copy_(block.detach())
+                count += take
+                if count < self.size:
+                    break
+                # An output may be a view of its input, which the next chunk would write over.
+                block = self.held.clone()
+                count = 0
+            outputs.append(self.live(block))
+        self.count.fill_(count)
+        if len(outputs) < 2:
+            return outputs[0] if outputs else None
+        with one_thread(x):
+            return joined(*outputs, dims=stage.out_time_dim)
+
+    def flush(self) -> Y_co | None:
+        """What is still inside: output after `latency` of zeros, the last block filled with zeros.
+
+        An input of n samples has then given ceil((n + latency) * ratio) outputs in all. Reset
+        before going on with another sound.
+        """
+        stage = self.live.stage
+        tail = ceil(stage.latency)
+        last = (int(self.count) + tail) % self.size
+        fill = -last % self.size
+        shape = with_time(self.live.shape, stage.time_dim, tail + fill)
+        y = self.push(stage.state_like("", shape))
+        if y is None:
+            return None
+        excess = int(self.size * stage.ratio) - ceil(last * stage.ratio) if last else 0
+        return map_fields(
+            lambda v, dim: v.narrow(dim, 0, v.shape[dim] - excess), y, stage.out_time_dim
+        )
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Back to silence, the remainder dropped."""
+        self.live.reset()
+        self.held.zero_()
+        self.count.zero_()
+
+
+class _Remainder:
+    """The buffers of a `Rebuffer` in numpy, for chunks of a shape that was checked.
+
+    Torch takes longer to put 1 ms into a buffer than a short model to run.
+    """
+
+    def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor) -> None:
+        self.shape, self.dtype, self.buffers = shape, held.dtype, (held, count)
+        self.places = held.data_ptr(), count.data_ptr()
+        self.held, self.count = held.detach().numpy(), count.numpy()
+        self.length, self.axes_after = shape[dim], (slice(None),) * (-1 - dim)
+        self.size = held.shape[dim]
+
+    def put(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> int:
+        """How much is held with `x`, once it was put there; 0 where it is not for here."""
+        held, count = self.buffers
+        if (
+            buffers["held"] is not held
+            or buffers["count"] is not count
+            or (held.data_ptr(), count.data_ptr()) != self.places
+            or (end := self.count.item() + self.length) > self.size
+            or x.shape != self.shape
+            or x.dtype is not self.dtype
+            or x.requires_grad
+            or x.is_neg()
+            or not compilable(x)
+            or _autocast()
+        ):
+            return 0
+        where: Any = (..., slice(end - self.length, end), *self.axes_after)
+        self.held[where] = x.numpy()
+        return end
+
+
+def aligned(stage: Stage, x: Tensor) -> Outputs:
+    """Output of `stage` for a whole signal with its latency taken out: ceil(length * ratio) long.
+
+    Output k stands for input position k / ratio; nothing of the end is lost.
+    """
+    refuse_no_stage("aligned", stage)
+    x = stage.checked(x)
+    length = x.shape[stage.time_dim]
+    early, outputs = ceil(stage.latency * stage.ratio), outputs_of(length, stage.ratio)
+    return map_fields(
+        lambda v, dim: v.narrow(dim, early, outputs),
+        stage.whole(pad_end(x, stage.time_dim, ceil(stage.latency))),
+        stage.out_time_dim,
+    )

@@ -1,0 +1,233 @@
+"""A stream on a GPU whose sound comes from the host, and whose numbers go back there."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from operator import is_
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional.gpu import refuse_short_products
+from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.hooks import EVERYWHERE
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, Stream, fields, map_fields, with_time
+
+Work = Callable[[], None]
+
+WARM = 3
+"""So often a step runs before it is captured: kernels are compiled and memory is found by then."""
+
+URGENT = -1
+"""Priority of a CUDA stream before others of the same device."""
+
+log = logging.getLogger("amt_stream")
+
+
+class Device(Protocol):
+    """What a `HostedStream` needs of a device."""
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Context in which work goes to the device, after all that was given to it before."""
+
+    def memory(self, shape: Shape, dtype: torch.dtype) -> Tensor:
+        """New memory of the host, zeros, between which and the device copies need no help."""
+
+    def captured(self, work: Work) -> Work:
+        """What does the same as `work`, in the same memory, with one launch.
+
+        Raises RuntimeError for work that asks for a number of the device. Nothing is done yet.
+        """
+
+    def wait(self) -> None:
+        """Return when all work is done."""
+
+
+class Cuda:
+    """A CUDA device, with a CUDA stream of its own that goes before others."""
+
+    def __init__(self, device: torch.device) -> None:
+        refuse_short_products()
+        self._device = device
+        self._stream = torch.cuda.Stream(device, priority=URGENT)
+        self._done = torch.cuda.Event(blocking=True)
+
+    def working(self) -> AbstractContextManager[Any]:
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        return torch.cuda.stream(self._stream)
+
+    def memory(self, shape: Shape, dtype: torch.dtype) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, pin_memory=True)
+
+    def captured(self, work: Work) -> Work:
+        # Not by torch.cuda.graph, which waits for the whole device: other threads may be using it.
+        graph = torch.cuda.CUDAGraph()
+        with self.working():
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+        replay: Work = graph.replay
+        return replay
+
+    def wait(self) -> None:
+        self._done.record(self._stream)
+        self._done.synchronize()
+
+
+class HostedStream(Stream):
+    """A `Stream` of a stage on a GPU that takes blocks of the host and gives its numbers there.
+
+        live = HostedStream(Moore2016(fs=48000).to("cuda"), (64, 2))
+        live.capture(480)
+        y = live(torch.zeros(64, 2, 480))
+
+    Of a block there is one copy each way, through pinned memory, and it waits for its numbers. They
+    have no gradients.
+
+    device: what stands for the device of the stage; by default that CUDA device
+
+    Raises ValueError for a stage that is on none, and where products are not of full precision.
+    """
+
+    def __init__(self, stage: Stage, shape: Sequence[int], device: Device | None = None) -> None:
+        super().__init__(stage, shape)
+        if device is None and stage.device.type != "cuda":
+            raise ValueError(
+                f"HostedStream takes a stage on a CUDA device, and {type(stage).__name__} is on "
+                f"{stage.device}: give stage.to('cuda'), or make a Stream"
+            )
+        self._gpu: Device = Cuda(stage.device) if device is None else device
+        self._members = tuple(stage.modules())
+        self._passages: dict[int, _Passage] = {}
+
+    @property
+    def heard_on(self) -> torch.device:
+        return torch.device("cpu")
+
+    @property
+    def _hooked(self) -> bool:
+        """Whether somebody sees each block, and may make other numbers of it."""
+        own = any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
+        return own or any(EVERYWHERE)
+
+    @torch.no_grad()
+    def capture(self, length: int) -> bool:
+        """From now on launch blocks of `length` samples at once; the state stays as it is.
+
+        Blocks of another length go launch by launch, and so do all while a stage has a hook, and
+        after `.to()`. False where the step cannot be captured, which is logged, or has a hook.
+        """
+        if self._hooked:
+            return False
+        passage = _Passage(self, self._gpu, length)
+        before = {key: value.clone() for key, value in self.state.items()}
+        try:
+            for _ in range(WARM):
+                passage(passage.sound)
+            passage.replay = self._gpu.captured(passage.work)
+        except RuntimeError as error:
+            log.warning(
+                "%s cannot be captured as a graph and goes launch by launch: %s",
+                type(self.stage).__name__,
+                str(error).partition("\n")[0],
+            )
+            return False
+        finally:
+            self._gpu.wait()
+            for key, buffer in self.state.items():
+                buffer.copy_(before[key])
+        self._passages[length] = passage
+        return True
+
+    @torch.no_grad()
+    def forward(self, block: Tensor) -> Outputs:
+        """As of `Stream`: numbers of the host, in memory of their own."""
+        x = self.whole_block(block)
+        return self._passage(x.shape[self.stage.time_dim])(x)
+
+    def _passage(self, length: int) -> "_Passage":
+        if self._hooked:
+            return _Passage(self, self._gpu, length)
+        found = self._passages.get(length)
+        if found is None or not found.as_made():
+            kept = {n: p for n, p in self._passages.items() if p.replay is not None and p.as_made()}
+            found = _Passage(self, self._gpu, length)
+            self._passages = {**kept, length: found}
+        return found
+
+
+class _Passage:
+    """The way of a block of one length to the device, through the step, and back.
+
+    sound: where a block waits for the device
+    replay: does all of `work` at once, where that was captured
+    """
+
+    def __init__(self, stream: Stream, device: Device, length: int) -> None:
+        stage: Stage = stream.stage
+        self.replay: Work | None = None
+        self._stream, self._stage, self._device = stream, stage, device
+        shape = with_time(stream.shape, stage.time_dim, length)
+        # A tensor made in inference mode could not be written to outside it.
+        with torch.inference_mode(False):
+            self.sound = device.memory(shape, stage.dtype)
+            self._heard = torch.empty(shape, dtype=stage.dtype, device=stage.device)
+        self._like: object = None
+        self._numbers: Tensor
+        self._made_for = self._tensors()
+
+    def _tensors(self) -> list[Tensor | None]:
+        """Of which the memory is written into what is captured."""
+        return [self._stage._buffers["_probe"], *self._stream.state.values()]
+
+    def as_made(self) -> bool:
+        """Whether stage and state are still where they were."""
+        return all(map(is_, self._tensors(), self._made_for))
+
+    def work(self) -> None:
+        """All that the device does for a block."""
+        self._heard.copy_(self.sound, non_blocking=True)
+        state = self._stream.state
+        y, after = self._stage.hooked_step(self._heard, state)
+        packed = _packed(fields(y))
+        if self._like is None:
+            self._like = map_fields(lambda v: torch.empty_like(v, device="meta"), y)
+            with torch.inference_mode(False):
+                self._numbers = self._device.memory(packed.shape, packed.dtype)
+        self._numbers.copy_(packed, non_blocking=True)
+        for key, buffer in state.items():
+            buffer.copy_(after[key])
+
+    def __call__(self, x: Tensor) -> Outputs:
+        # A copy by torch's pool of threads waits now and then 10 ms for one that does not run.
+        with one_thread():
+            if x is not self.sound:
+                self.sound.copy_(x)
+            with self._device.working():
+                (self.work if self.replay is None else self.replay)()
+            self._device.wait()
+            found = dict(_unpacked(self._numbers, fields(self._like)))
+            return map_fields(lambda v: found[id(v)].clone(), self._like)
+
+
+def _wide_first(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """In this order each begins at a multiple of its own numbers' length."""
+    return sorted(tensors, key=lambda v: -v.element_size())
+
+
+def _packed(tensors: Iterable[Tensor]) -> Tensor:
+    """The bytes of all of them, to be copied at once."""
+    flat = [v.contiguous().view(-1) for v in _wide_first(tensors)]
+    return torch.cat([v.view(torch.uint8) for v in flat])
+
+
+def _unpacked(numbers: Tensor, like: Sequence[Tensor]) -> Iterable[tuple[int, Tensor]]:
+    """Views of what `_packed` gave of tensors like these, each by the id of its like."""
+    at = 0
+    for one in _wide_first(like):
+        end = at + one.numel() * one.element_size()
+        yield id(one), numbers[at:end].view(one.dtype).view(one.shape)
+        at = end

@@ -1,0 +1,85 @@
+"""Kernels compiled in a second process, while this one compiles the others.
+
+A process compiles one kernel after another, as numba has one lock for all. What the second one has
+compiled is found on the disk.
+"""
+
+import importlib
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from numba import types
+
+from amt_stream.core.processes import NoInterpreter, module_command
+from amt_stream.dsp.functional.kernel_cache import KernelCache
+
+
+def compile_kernel(home: str, name: str, dtype: np.dtype) -> None:
+    """One of a module, for sound of `dtype`: of its CALLS, or as ".name" one that takes a plan."""
+    module = importlib.import_module(home)
+    if not name.startswith("."):
+        module.CALLS[name].address(dtype)
+    else:
+        sound = types.float32 if dtype == np.float32 else types.float64
+        kernel = getattr(module, name[1:])
+        kernel.compile((types.Array(types.int64, 2, "C"), types.Array(sound, 1, "C")))
+
+
+def is_kept(home: str, name: str) -> bool:
+    """Whether such a kernel was compiled before, or cannot be kept."""
+    module = importlib.import_module(home)
+    called = not name.startswith(".")
+    kernel = module.CALLS[name].kernel if called else getattr(module, name[1:])
+    cache = kernel._cache
+    return bool(kernel.overloads) or not isinstance(cache, KernelCache) or cache.is_kept
+
+
+class Ahead:
+    """A second process that compiles kernels of a module, the last of them first.
+
+    It is started where none of them was compiled before, and not in a process of `multiprocessing`.
+    also: functions, "module:name", that it calls before, such as those that compile other kernels
+    """
+
+    def __init__(
+        self, home: str, names: Sequence[str], dtype: np.dtype, also: Sequence[str] = ()
+    ) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if multiprocessing.parent_process() is None and not any(is_kept(home, n) for n in names):
+            with suppress(OSError, NoInterpreter):  # then all are compiled here
+                self._process = subprocess.Popen(
+                    module_command(__name__, home, dtype.name, *names, *reversed(also)),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+
+    def end(self) -> None:
+        """End it, whatever it has done."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)  # not by sys.stdin, which may not be in use at the end of the interpreter
+    os._exit(0)
+
+
+def main() -> None:
+    """Compile what the arguments name, from the last on, until all is there."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    home, dtype, *names = sys.argv[1:]
+    for name in reversed(names):
+        compile_kernel(home, name, np.dtype(dtype))
+
+
+if __name__ == "__main__":
+    main()

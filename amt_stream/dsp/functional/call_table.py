@@ -1,0 +1,238 @@
+"""Kernels called by their address, with arguments that lie where a plan says.
+
+A kernel that calls others by name is compiled with all of them in it, and one that is called from
+Python is asked for the type of each argument. A plan is an array (row, `WIDTH`) of integers: each
+row says where an array lies, and its sizes, or where a kernel lies, or is an integer; a row of
+zeros is none of these. Nothing is checked: who fills a plan sees to it that all of it is there.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+
+AXES = 4
+"""Of an array in a plan, at most."""
+
+WIDTH = 1 + AXES
+
+_WORD = ir.IntType(64)
+
+
+def plan_rows(names: str) -> Value:
+    """The rows of a plan, each by its name, numbered in this order."""
+    fields = names.split()
+    return namedtuple("Rows", fields)(*range(len(fields)))
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """What a kernel is given: by the row of a plan, an array, or what lies in its first place.
+
+    of: the type of its numbers; that of the sound where it is None
+    axes: of the array; None: the number at that address
+    """
+
+    row: int
+    axes: int | None
+    of: Kind = None
+
+    def type(self, number: Kind) -> Kind:
+        """In numba's words, where the sound is of the type `number`."""
+        of = number if self.of is None else self.of
+        return of if self.axes is None else types.Array(of, self.axes, "C")
+
+    def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
+        """The argument itself, of the pointer `plan`."""
+        kind = self.type(number)
+        of = kind if self.axes is None else kind.dtype
+        data = builder.inttoptr(
+            _word(builder, plan, self.row), context.get_data_type(of).as_pointer()
+        )
+        if self.axes is None:
+            return builder.load(data)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(of)))
+        shape = [_word(builder, plan, self.row, 1 + k) for k in range(self.axes)]
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        made = context.make_array(kind)(context, builder)
+        populate_array(made, data, shape, strides[-self.axes :] if self.axes else [], size, None)
+        return made._getvalue()
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """Arguments that are one: the NamedTuple `kind` of `parts`."""
+
+    kind: Kind
+    parts: tuple[KernelArgument, ...]
+
+    def type(self, number: Kind) -> Kind:
+        """As of `KernelArgument`."""
+        parts = [part.type(number) for part in self.parts]
+        return types.BaseTuple.from_types(parts, self.kind)
+
+    def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
+        """As of `KernelArgument`."""
+        parts = [part.value(context, builder, plan, number) for part in self.parts]
+        return context.make_tuple(builder, self.type(number), parts)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """The integer that stands first in a row."""
+
+    row: int
+
+    def type(self, number: Kind) -> Kind:
+        """As of `KernelArgument`."""
+        return types.int64
+
+    def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
+        """As of `KernelArgument`."""
+        return _word(builder, plan, self.row)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Whether the integer that stands first in a row is not 0."""
+
+    row: int
+
+    def type(self, number: Kind) -> Kind:
+        """As of `KernelArgument`."""
+        return types.boolean
+
+    def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
+        """As of `KernelArgument`."""
+        return builder.icmp_unsigned("!=", _word(builder, plan, self.row), _WORD(0))
+
+
+@dataclass(frozen=True)
+class Integers:
+    """A tuple of `count` integers, which lie where a row says."""
+
+    row: int
+    count: int
+
+    def type(self, number: Kind) -> Kind:
+        """As of `KernelArgument`."""
+        return types.UniTuple(types.int64, self.count)
+
+    def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
+        """As of `KernelArgument`."""
+        data = builder.inttoptr(_word(builder, plan, self.row), _WORD.as_pointer())
+        parts = [builder.load(builder.gep(data, [_WORD(k)])) for k in range(self.count)]
+        return context.make_tuple(builder, self.type(number), parts)
+
+
+def _word(builder: Builder, plan: Value, row: int, column: int = 0) -> Value:
+    return builder.load(builder.gep(plan, [_WORD(row * WIDTH + column)]))
+
+
+class KernelCall:
+    """`kernel` on these arguments: in another kernel `call(plan, like)`.
+
+    row: of its address in a plan
+    gives: whether it tells by a bool whether its tables fit, or nothing
+
+    `like` is any array of the sound's type. What a kernel takes and what it is given are both said
+    here, so that they cannot differ.
+    """
+
+    def __init__(self, row: int, kernel: Kernel, *given: Kernel, gives: bool = False) -> None:
+        self.row = row
+        self.kernel = kernel
+        self.given = given
+        self.result = types.boolean if gives else types.none
+        self.call = _call(self)
+
+    def types(self, number: Kind) -> tuple[Kind, ...]:
+        """Of the arguments, where the sound is of the type `number`."""
+        return tuple(one.type(number) for one in self.given)
+
+    def address(self, dtype: np.dtype[np.floating]) -> int:
+        """Of the compiled form for sound of `dtype`, which stays where it is."""
+        given = self.types(types.float32 if dtype == np.float32 else types.float64)
+        self.kernel.compile(given)
+        found = self.kernel.overloads[given]
+        assert found.signature.return_type == self.result, found.signature
+        address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+        return address
+
+
+def _call(callee: KernelCall) -> Value:
+    def call(typing: Context, plan: Kind, like: Kind) -> Typed:
+        kinds = callee.types(like.dtype)
+
+        def code(context: Context, builder: Builder, signature: Kind, values: Values) -> Value:
+            convention = context.call_conv
+            rows = context.make_array(plan)(context, builder, values[0]).data
+            form = convention.get_function_type(callee.result, kinds).as_pointer()
+            function = builder.inttoptr(_word(builder, rows, callee.row), form)
+            given = [one.value(context, builder, rows, like.dtype) for one in callee.given]
+            status, result = convention.call_function(
+                builder, function, callee.result, kinds, given
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return result
+
+        return callee.result(plan, like), code
+
+    return intrinsic(call)
+
+
+def _copied(typing: Context, to: Kind, start: Kind, count: Kind) -> Typed:
+    """`count` bytes from the address `start` to the address `to`."""
+
+    def code(context: Context, builder: Builder, signature: Kind, values: Values) -> Value:
+        target, source = (builder.inttoptr(v, ir.IntType(8).as_pointer()) for v in values[:2])
+        cgutils.raw_memcpy(builder, target, source, values[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(to, start, count), code
+
+
+copied: Kernel = intrinsic(_copied)
+
+
+def of_type(rows: object, kind: Kind) -> Callable[..., tuple[KernelArgument, ...]]:
+    """`f(axes, *names)`: arguments of numbers of this type, by the names of their rows."""
+
+    def named(axes: int | None, *names: str) -> tuple[KernelArgument, ...]:
+        return tuple(KernelArgument(getattr(rows, name), axes, kind) for name in names)
+
+    return named
+
+
+@kernel
+def join(plan: Array, past: int, new: int, both: int, size: int) -> None:
+    """Arrays (row, time) by their rows in the plan: `new` after `past`, of numbers of `size`.
+
+    What `both` has besides is left as it is.
+    """
+    before, length = plan[past, 2] * size, plan[new, 2] * size
+    for r in range(plan[both, 1]):
+        to = plan[both, 0] + r * plan[both, 2] * size
+        copied(to, plan[past, 0] + r * before, before)
+        copied(to + before, plan[new, 0] + r * length, length)
+
+
+@kernel
+def leave(plan: Array, both: int, past: int, size: int) -> None:
+    """The end of `both` is the next `past`."""
+    whole, length = plan[both, 2] * size, plan[past, 2] * size
+    for r in range(plan[both, 1]):
+        end = plan[both, 0] + (r + 1) * whole
+        copied(plan[past, 0] + r * length, end - length, length)

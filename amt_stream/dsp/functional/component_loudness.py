@@ -1,0 +1,253 @@
+"""Sound to loudness by spectral components: the kernels of the stages, one after another.
+
+Two calls do all of it, on what a plan (`AT`) tells: there are no arguments to ask for their
+types, and nothing is made anew.
+"""
+
+from numba import types
+
+from amt_stream.dsp.functional.banded import multiply
+from amt_stream.dsp.functional.call_table import (
+    Integer,
+    Integers,
+    KernelCall,
+    TupleOf,
+    join,
+    leave,
+    of_type,
+    plan_rows,
+)
+from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.excitation import _lower_skirts, _select_components
+from amt_stream.dsp.functional.fir import _partitioned_fir, resampling
+from amt_stream.dsp.functional.group_skirts import Groups, _group_skirts
+from amt_stream.dsp.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
+from amt_stream.dsp.functional.spectrum import _running_spectrum
+
+WINDOWS = 6
+"""Windows of the running spectrum."""
+
+
+AT = plan_rows(
+    # Kernels, by their address.
+    "to_rate through_ear to_spectrum to_kept to_density to_high by_groups one_by_one "
+    "to_shifted to_binaural to_monaural to_end "
+    # Integers: samples that a block of the resampler takes, taps of its filter, samples a frame.
+    "down taken hop "
+    # Tables, by the names that they have in their functions; those of the windows are integers.
+    "halves bins bank partitions to_lines from_lines cosine sine levels levels_blocks upper "
+    "upper_blocks apart ends middle slope bend above center frequency fc components_below "
+    "threshold gain a alpha scale c smoothing theta short_term long_term "
+    # Distance of the channels in Cam; (2, shift): levels in dB above that of the sound, and the
+    # same as factors.
+    "step shifts "
+    # The state: samples before those of each filter, and of the loudness.
+    "before_resampling before_lines before_spectrum before short long "
+    # The sound (row, time), and what is made of it: with its past, and without.
+    "given nothing to_resample resampled to_ear lines heard to_transform "
+    # Components (row, frame, component), and as those are seen of which the strongest counts,
+    # (listener, ear, frame, component): all, and those that are kept.
+    "power seen seen_kept "
+    # (part, line, ...) of components, of groups or components, of them for each shift, of channels,
+    # and of them for each shift. A part is a listener where levels are shifted, else it is all.
+    "kept density level high low "
+    # The same without parts, (line, ...), and one part of each, at one of the shifts.
+    "all_kept all_density all_high part_kept part_density part_level part_high part_low "
+    "part_db part_factor "
+    # (listener and shift, ear, frame, channel).
+    "excitation specific "
+    # What comes out: (listener and shift, frame), and (listener and shift, 2, frame).
+    "stl ltl stl_ears ltl_ears "
+)
+"""What the rows of a plan are, by name. A row of zeros is an array, or a kernel, that is none."""
+
+
+@kernel
+def _to_shifted(low: Array, high: Array, factor: float) -> None:
+    """The lower skirts become the excitation of both sides, `factor` times."""
+    times = low.dtype.type(factor)
+    for n in range(low.shape[0]):
+        x, y = high[n], low[n]
+        for i in range(x.size):
+            y[i] = times * (y[i] + x[i])
+
+
+@kernel
+def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Array) -> None:
+    """Loudness of both ears together, and how many frames are still before the sound."""
+    for r in range(before.size):
+        before[r] = max(before[r] - stl.shape[1], 0)
+    for r in range(stl.shape[0]):
+        for n in range(stl.shape[1]):
+            stl[r, n] = stl_ears[r, 0, n] + stl_ears[r, 1, n]
+            ltl[r, n] = ltl_ears[r, 0, n] + ltl_ears[r, 1, n]
+
+
+_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
+
+_CHANNELS = TupleOf(Channels, (*_a(1, *Channels._fields[:-1]), *_a(0, "c")))
+_GROUPS = TupleOf(
+    Groups,
+    (
+        *(*_a(1, "apart"), *_i(1, "ends"), *_a(1, "middle"), *_a(2, "slope", "bend")),
+        *(*_i(1, "above"), *_a(1, "center")),
+    ),
+)
+_LOUDNESS = _a(3, "stl_ears", "ltl_ears")
+_MEMORY = _a(2, "short", "long")
+_PRECISE = _d(2, "short", "long")
+
+CALLS = {
+    "to_rate": resampling(AT),
+    "through_ear": KernelCall(
+        AT.through_ear,
+        _partitioned_fir,
+        *_a(2, "to_ear", "partitions", "to_lines", "from_lines", "lines", "heard"),
+    ),
+    "to_spectrum": KernelCall(
+        AT.to_spectrum,
+        _running_spectrum,
+        *_a(2, "to_transform"),
+        *_a(1, "cosine", "sine"),
+        Integers(AT.halves, WINDOWS),
+        Integers(AT.bins, WINDOWS),
+        Integer(AT.hop),
+        *_a(3, "power"),
+    ),
+    "to_kept": KernelCall(AT.to_kept, _select_components, *_a(4, "seen", "seen_kept")),
+    "to_density": KernelCall(
+        AT.to_density,
+        multiply,
+        *_a(2, "all_kept", "levels"),
+        *_i(2, "levels_blocks"),
+        *_a(2, "all_density"),
+        gives=True,
+    ),
+    "to_high": KernelCall(
+        AT.to_high,
+        multiply,
+        *_a(2, "all_kept", "upper"),
+        *_i(2, "upper_blocks"),
+        *_a(2, "all_high"),
+        gives=True,
+    ),
+    "by_groups": KernelCall(
+        AT.by_groups,
+        _group_skirts,
+        *_a(2, "part_kept", "part_density"),
+        _GROUPS,
+        *_d(None, "part_db"),
+        *_a(2, "part_low"),
+        gives=True,
+    ),
+    "one_by_one": KernelCall(
+        AT.one_by_one,
+        _lower_skirts,
+        *_a(2, "part_kept", "part_level"),
+        *_a(1, "frequency", "fc", "slope"),
+        *_i(1, "components_below"),
+        *_a(2, "part_low"),
+        gives=True,
+    ),
+    "to_shifted": KernelCall(
+        AT.to_shifted, _to_shifted, *_a(2, "part_low", "part_high"), *_d(None, "part_factor")
+    ),
+    "to_binaural": KernelCall(
+        AT.to_binaural,
+        _binaural_loudness,
+        *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), *_d(None, "step")),
+        *(*_a(1, "short_term", "long_term"), *_i(1, "before"), *_MEMORY),
+        *(*_a(4, "specific"), *_LOUDNESS, *_MEMORY),
+    ),
+    "to_monaural": KernelCall(
+        AT.to_monaural,
+        _monaural_loudness,
+        *(*_a(4, "excitation"), _CHANNELS, *_d(None, "step")),
+        *(*_d(1, "short_term", "long_term"), *_i(1, "before"), *_PRECISE),
+        *(*_LOUDNESS, *_PRECISE),
+    ),
+    "to_end": KernelCall(AT.to_end, _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), *_i(1, "before")),
+}
+"""The kernels, by their rows in a plan."""
+
+_to_rate, _through_ear, _to_spectrum = (
+    CALLS[name].call for name in ("to_rate", "through_ear", "to_spectrum")
+)
+_to_kept, _to_density, _to_high = (CALLS[k].call for k in ("to_kept", "to_density", "to_high"))
+_by_groups, _one_by_one = CALLS["by_groups"].call, CALLS["one_by_one"].call
+_shifted, _end = CALLS["to_shifted"].call, CALLS["to_end"].call
+_to_binaural, _to_monaural = CALLS["to_binaural"].call, CALLS["to_monaural"].call
+
+
+@kernel
+def to_density(plan: Array, like: Array) -> bool:
+    """Sound to the power around each component, and the excitation by those above each channel.
+
+    like: any array of the dtype of sound
+
+    False where a table does not fit. No state is written.
+    """
+    size, sound = like.itemsize, AT.given
+    if plan[AT.to_rate, 0]:
+        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
+        _to_rate(plan, like)
+        sound = AT.resampled
+    join(plan, AT.nothing, sound, AT.to_ear, size)
+    # The spectra of this block are written behind those before.
+    join(plan, AT.before_lines, AT.nothing, AT.lines, size)
+    _through_ear(plan, like)
+    join(plan, AT.before_spectrum, AT.heard, AT.to_transform, size)
+    _to_spectrum(plan, like)
+    _to_kept(plan, like)
+    return bool(_to_density(plan, like) and _to_high(plan, like))
+
+
+@kernel
+def to_loudness(plan: Array, like: Array) -> bool:
+    """What `to_density` leaves to loudness, and the state after the block.
+
+    False, and no state is written, where a table does not fit.
+    """
+    if not _excite(plan, like):
+        return False
+    size = like.itemsize
+    if plan[AT.to_rate, 0]:
+        leave(plan, AT.to_resample, AT.before_resampling, size)
+    leave(plan, AT.lines, AT.before_lines, size)
+    leave(plan, AT.to_transform, AT.before_spectrum, size)
+    if plan[AT.to_binaural, 0]:
+        _to_binaural(plan, like)
+    else:
+        _to_monaural(plan, like)
+    _end(plan, like)
+    return True
+
+
+@kernel
+def _excite(plan: Array, like: Array) -> bool:
+    """Excitation of each channel, at each of the shifted levels."""
+    size, shifts = like.itemsize, plan[AT.shifts, 2]
+    for part in range(plan[AT.kept, 1]):
+        _take(plan, AT.kept, part, AT.part_kept, size)
+        _take(plan, AT.density, part, AT.part_density, size)
+        _take(plan, AT.high, part, AT.part_high, size)
+        for k in range(shifts):
+            _take(plan, AT.level, part * shifts + k, AT.part_level, size)
+            _take(plan, AT.low, part * shifts + k, AT.part_low, size)
+            plan[AT.part_db, 0] = plan[AT.shifts, 0] + k * 8
+            plan[AT.part_factor, 0] = plan[AT.shifts, 0] + (shifts + k) * 8
+            if plan[AT.by_groups, 0]:
+                fit = _by_groups(plan, like)
+            else:
+                fit = _one_by_one(plan, like)
+            if not fit:
+                return False
+            _shifted(plan, like)
+    return True
+
+
+@kernel
+def _take(plan: Array, row: int, index: int, into: int, size: int) -> None:
+    """Part `index`, (m, k), of an array (n, m, k)."""
+    m, k = plan[row, 2], plan[row, 3]
+    plan[into, 0], plan[into, 1], plan[into, 2] = plan[row, 0] + index * m * k * size, m, k

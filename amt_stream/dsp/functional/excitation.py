@@ -1,0 +1,212 @@
+"""Excitation of the auditory filters by the components of a spectrum (rounded-exponential filters).
+
+A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p
+is fixed, so that side is one matrix product; below, p falls with the level per ERB at the
+component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
+"""
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional import gpu
+from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.elementary import exponential
+from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
+
+LANES = 16
+"""Components that are compared side by side."""
+
+LEVEL_SLOPE = 0.35 / 30.2012924
+"""Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
+
+
+def select_components(intensity: Tensor) -> Tensor:
+    """`intensity` (..., ear, frame, component) with weak components set to 0.
+
+    Weak is 60 dB or more below the strongest component of all ears, or -30 dB and less. Where one
+    is not finite, which are weak cannot be said, and none is a number.
+    """
+    signal_axes("select_components", "intensity", intensity, 3)
+    if compiled(intensity):
+        y = intensity.new_empty(intensity.shape)
+        shape = (-1, *intensity.shape[-3:])
+        _select_components(array(intensity).reshape(shape), y.numpy().reshape(shape))
+        return y
+    floor = intensity.amax(dim=(-3, -1), keepdim=True).clamp(min=1e3) * 1e-6
+    nothing = 0 * intensity.detach().sum(dim=(-3, -1), keepdim=True)
+    return torch.where(intensity > floor + nothing, intensity, nothing)
+
+
+@kernel
+def _select_components(intensity: Array, y: Array) -> None:
+    tiny, zero = intensity.dtype.type(1e-6), intensity.dtype.type(0)
+    tops = np.empty(LANES, intensity.dtype)
+    for b in range(y.shape[0]):
+        for n in range(y.shape[2]):
+            tops[:] = intensity.dtype.type(1e3)
+            total = zero
+            for ear in range(y.shape[1]):
+                x = intensity[b, ear, n]
+                for j in range(x.size):
+                    total += x[j]
+                # Side by side: the maximum of a row is not taken in registers, as a sum is.
+                whole = x.size // LANES
+                for part in range(whole):
+                    values = x[part * LANES : part * LANES + LANES]
+                    for i in range(LANES):
+                        tops[i] = values[i] if values[i] > tops[i] else tops[i]
+                for j in range(whole * LANES, x.size):
+                    tops[0] = max(tops[0], x[j])
+            top = tops[0]
+            for i in range(1, LANES):
+                top = max(top, tops[i])
+            nothing = zero * total  # not a number where a component is none
+            floor = top * tiny + nothing
+            for ear in range(y.shape[1]):
+                x = intensity[b, ear, n]
+                out = y[b, ear, n]
+                for j in range(x.size):
+                    out[j] = x[j] if x[j] > floor else nothing
+
+
+class Filters(NamedTuple):
+    """The filters and the components below their centers.
+
+    frequency: (component,) in Hz
+    fc, slope: (channel,) center in Hz, and c_i = 4 / ERB(fc_i)
+    components_below: (channel,) how many lie below the center
+    """
+
+    frequency: Tensor
+    fc: Tensor
+    slope: Tensor
+    components_below: Tensor
+
+
+def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
+    """Excitation (..., channel) by the components below each channel's center, line by line.
+
+    intensity, level: (..., component); `level` is the level per ERB at the component, in dB
+    """
+    lead, components = signal_axes("lower_skirts", "intensity", intensity, 1)
+    (channels,) = last_axes("lower_skirts", "fc", filters.fc, 1)
+    each = (max(1, channels),)
+    fit(
+        "lower_skirts",
+        intensity.dtype,
+        ("level", level, intensity.shape),
+        ("frequency", filters.frequency, (components,)),
+        ("fc", filters.fc, each),
+        ("slope", filters.slope, each),
+    )
+    fit("lower_skirts", torch.int64, ("components_below", filters.components_below, each))
+    if torch.compiler.is_compiling():
+        return _lower_skirts_of(intensity, level, *filters)
+    shape = (prod(lead), components)
+    if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
+        y = intensity.new_empty(*lead, channels)
+        sound = array(intensity).reshape(shape), array(level).reshape(shape)
+        into = y.numpy().reshape(shape[0], channels)
+        if not _lower_skirts(*sound, *(array(t) for t in filters), into):
+            raise _not_below(components)
+        return y
+    if compilable(intensity) and not _within(array(filters.components_below), components):
+        raise _not_below(components)
+    if gpu.serves(intensity, level):
+        y = gpu.skirts(intensity.reshape(shape), level.reshape(shape), *filters, LEVEL_SLOPE)
+        return y.view(*lead, channels)
+    # A few frames at a time: each has components x channels terms.
+    parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
+    y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])
+    return y.view(*lead, channels)
+
+
+def _not_below(components: int) -> ValueError:
+    return ValueError(
+        f"lower_skirts: components_below are not numbers of {components} components: give how "
+        "many lie below each center"
+    )
+
+
+@kernel
+def _within(components_below: Array, components: int) -> bool:
+    """Whether no channel has more components below it than there are."""
+    least, most = 0, 0
+    for below in components_below:
+        least, most = min(least, below), max(most, below)
+    return least == 0 and most <= components
+
+
+@operator(
+    lambda intensity, level, frequency, fc, *others: intensity.new_empty(
+        *intensity.shape[:-1], fc.shape[0]
+    )
+)
+def _lower_skirts_of(
+    intensity: Tensor,
+    level: Tensor,
+    frequency: Tensor,
+    fc: Tensor,
+    slope: Tensor,
+    components_below: Tensor,
+) -> Tensor:
+    return lower_skirts(intensity, level, Filters(frequency, fc, slope, components_below))
+
+
+def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
+    frequency, fc, slope, components_below = filters
+    component = torch.arange(frequency.shape[0], device=frequency.device)
+    below = component < components_below[:, None]
+    steepness = torch.maximum(
+        1 - LEVEL_SLOPE * (level[:, None] - 51), (0.1 / (slope * fc))[:, None]
+    )
+    z = slope[:, None] * (fc[:, None] - frequency).clamp(min=0) * steepness
+    return torch.where(below, intensity[:, None] * (1 + z) * torch.exp(-z), 0.0).sum(-1)
+
+
+@kernel
+def _lower_skirts(
+    intensity: Array,
+    level: Array,
+    frequency: Array,
+    fc: Array,
+    slope: Array,
+    components_below: Array,
+    y: Array,
+) -> bool:
+    """Whether there are as many components as channels have below them; `y` is then written."""
+    if not _within(components_below, frequency.size):
+        return False
+    number = y.dtype.type
+    before = np.empty(frequency.size + 1, np.int64)
+    power = np.empty(frequency.size, y.dtype)
+    f, s = np.empty_like(power), np.empty_like(power)
+    one, k, middle, least = number(1), number(LEVEL_SLOPE), number(51), number(0.1)
+    for n in range(y.shape[0]):
+        components, levels = intensity[n], level[n]
+        # Those that sound, close together, so that the inner loop has no test in it.
+        kept = 0
+        for j in range(frequency.size):
+            before[j] = kept
+            if not components[j] <= 0:  # what is not a number counts too
+                power[kept] = components[j]
+                f[kept] = frequency[j]
+                s[kept] = one - k * (levels[j] - middle)
+                kept += 1
+        before[frequency.size] = kept
+        for i in range(fc.size):
+            center, c = fc[i], slope[i]
+            flattest = least / (c * center)
+            low = before[components_below[i]]
+            p, q, r = power[:low], f[:low], s[:low]
+            total = number(0)
+            for j in range(low):
+                z = c * (center - q[j]) * max(r[j], flattest)
+                total += p[j] * exponential(-z) * (one + z)
+            y[n, i] = total
+    return True

@@ -1,0 +1,208 @@
+"""All-pole gammatone filters: complex one-pole filters in cascade, one cascade a channel."""
+
+from functools import cache
+from math import pi
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
+from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.state_space import BLOCK, Blocks, run
+from amt_stream.dsp.functional.tiles import SPAN, load, store
+
+
+def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:
+    """Coefficients (3, channel) of `gammatone`: p = exp(-2 pi bandwidth / fs - j 2 pi fc / fs).
+
+    They are the real part of p - 1, the imaginary part, and 1 - |p|: next to 1, where the poles of
+    low bands are, p itself would lose their bandwidth to rounding.
+
+    fc, bandwidth: (channel,) center frequency and decay of the envelope in Hz
+    """
+    decay, angle = 2 * pi / fs * bandwidth, 2 * pi / fs * fc
+    size, gap = torch.exp(-decay), -torch.expm1(-decay)
+    return torch.stack([-2 * size * (angle / 2).sin() ** 2 - gap, -size * angle.sin(), gap])
+
+
+def gammatone(
+    x: Tensor, coefficients: Tensor, factor: float, zi: Tensor, system: Blocks | None = None
+) -> tuple[Tensor, Tensor]:
+    """`factor` times the real part of `x` through n complex one-pole filters in cascade.
+
+    u_k[t] = p u_k[t-1] + (1 - |p|) u_{k-1}[t], u_0 = x, y = factor Re u_n (Hohmann 2002).
+
+    x: (..., 1, time) for all channels, or (..., channel, time) for each its own
+    coefficients: (3, channel) by `one_poles`
+    zi, zf: (..., 2, n, channel): real and imaginary part of the last u_1 to u_n
+    system: `cascade_blocks` of the same for BLOCK samples, which spares the plain form making them
+    """
+    lead, heard, time = signal_axes("gammatone", "x", x, 2)
+    order, channels = last_axes("gammatone", "zi", zi, 2)
+    # Either one input for all channels, or for each its own.
+    order, channels = max(1, order), channels if heard == 1 else heard
+    state = (*lead, 2, order, max(1, channels))
+    table = ("coefficients", coefficients, (3, max(1, channels)))
+    fit("gammatone", x.dtype, table, ("zi", zi, state))
+    if torch.compiler.is_compiling():
+        return _gammatone(x, coefficients, factor, zi)
+    if system is not None:
+        tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
+        fit("gammatone", x.dtype, *tables)
+    shape = (*lead, channels, time)
+    given, last = x.reshape(-1, heard, time), zi.reshape(-1, 2, order, channels)
+    if compiled(x, coefficients, zi):
+        y, zf = _forward(given, coefficients, factor, last)
+        return y.view(shape), zf.view(zi.shape)
+    if compilable(x, coefficients, zi):
+        poles = Poles(
+            coefficients.double(),
+            torch.full((channels,), factor, dtype=torch.float64),
+            torch.zeros(channels, dtype=torch.bool),
+            torch.tensor([channels]),
+        )
+        y, zf = pole_cascade(
+            given, poles, last, lambda x, zi: _forward(x, coefficients, factor, zi)
+        )
+        return y.view(shape), zf.view(zi.shape)
+    rows, s = x.expand(shape), zi.movedim(-1, -3).flatten(-2)
+    whole = x.shape[-1] // BLOCK * BLOCK
+    outputs = []
+    if whole:
+        if system is None:
+            system = cascade_blocks(coefficients, factor, order)
+        y, s = run(rows[..., :whole], system, s)
+        outputs.append(y)
+    if whole < x.shape[-1]:
+        rest = cascade_blocks(coefficients, factor, order, x.shape[-1] - whole)
+        y, s = run(rows[..., whole:], rest, s)
+        outputs.append(y)
+    y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)
+    return y, s.unflatten(-1, (2, order)).movedim(-3, -1)
+
+
+def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """Of rows `x` (row, 1 or channel, time) with `zi` (row, 2, n, channel), compiled."""
+    y, zf = x.new_empty(len(x), zi.shape[-1], x.shape[-1]), zi.new_empty(zi.shape)
+    cascade = _cascade(zi.shape[2])
+    cascade(array(x), array(coefficients), factor, array(zi), y.numpy(), zf.numpy())
+    return y, zf
+
+
+@cache
+def _block_shapes(channels: int, states: int) -> tuple[tuple[int, ...], ...]:
+    """What `cascade_blocks` makes for blocks of BLOCK samples."""
+    return (
+        (channels, BLOCK, BLOCK),
+        (channels, BLOCK, states),
+        (channels, states, BLOCK),
+        (channels, 1, states, states),
+    )
+
+
+@operator(
+    lambda x, coefficients, factor, zi: (
+        x.new_empty(*x.shape[:-2], zi.shape[-1], x.shape[-1]),
+        zi.new_empty(zi.shape),
+    )
+)
+def _gammatone(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
+    return gammatone(x, coefficients, factor, zi)
+
+
+def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int = BLOCK) -> Blocks:
+    """The cascade as matrices for `length` samples; of the powers only the last, which `run` uses.
+
+    In closed form: a sample of u_j reaches u_k, j <= k, t >= 1 samples later through m = k - j
+    gains and t poles, in as many ways as they can be ordered: p^t (1 - |p|)^m C(t + m - 1, m).
+    The state is the real parts of u, then the imaginary ones.
+    """
+    re, im, gain = coefficients.unbind()
+    turn = torch.stack([re, -im, im, re], -1).view(-1, 2, 2)  # by p^t - 1, for t = 1, 2, 4, ...
+    poles = torch.stack([torch.ones_like(re), torch.zeros_like(re)], -1)[..., None]
+    while poles.shape[-1] <= length:  # (channel, 2, t): real and imaginary part of p^t
+        poles = torch.cat([poles, torch.baddbmm(poles, turn, poles)], -1)
+        turn = torch.baddbmm(turn, turn, turn, beta=2)
+    ways = [torch.ones(length, dtype=gain.dtype, device=gain.device)]
+    for _ in range(1, order):
+        ways.append(ways[-1].cumsum(0))
+    m = torch.arange(order, device=gain.device)
+    passed = (torch.stack(ways, -1) * gain[:, None, None] ** m)[:, None]  # (channel, 1, t - 1, m)
+    # The input is u_0, one gain before u_1.
+    heard = poles[..., :length, None] * (gain[:, None, None, None] * passed)
+    after = poles[..., 1 : length + 1, None]
+    seen = torch.stack([after[:, 0], -after[:, 1]], 1)
+    turned = torch.stack([seen[:, :, -1, 0], after[:, :, -1, 0].flip(1)], 1)
+    leap = turned[:, :, None, :, None] * _toeplitz(passed[:, 0, -1])[:, None, :, None]
+    size = 2 * order
+    return Blocks(
+        _toeplitz(factor * heard[:, 0, :, order - 1]),
+        (seen * (factor * passed.flip(-1))).transpose(1, 2).reshape(-1, length, size),
+        heard.flip(2).mT.reshape(-1, size, length),
+        leap.reshape(-1, 1, size, size),
+    )
+
+
+def _toeplitz(response: Tensor) -> Tensor:
+    """Lower triangular (channel, n, n) that convolves with `response` (channel, n)."""
+    n = response.shape[-1]
+    return torch.nn.functional.pad(response, (n - 1, 0)).unfold(-1, n, 1).flip(-1)
+
+
+LANES = 32
+"""Channels that go together: four registers of float64, two of float32, in AVX-512."""
+
+
+@cache
+def _cascade(order: int) -> Any:
+    """The kernel for `order` one-pole filters.
+
+    With the order known to the compiler, all of them run in one vectorized loop over channels.
+    """
+
+    @kernel
+    def cascade(
+        x: Array, coefficients: Array, factor: float, zi: Array, y: Array, zf: Array
+    ) -> None:
+        p, s = np.empty((3, LANES), x.dtype), np.zeros((2 * order, LANES), x.dtype)
+        tile = np.zeros((SPAN, LANES), x.dtype)
+        scale, zero = x.dtype.type(factor), x.dtype.type(0)
+        for r in range(y.shape[0]):
+            for first in range(0, y.shape[1], LANES):
+                count = min(LANES, y.shape[1] - first)
+                p[:] = 0
+                for i in range(count):
+                    for j in range(3):
+                        p[j, i] = coefficients[j, first + i]
+                    for k in range(order):
+                        s[2 * k, i] = zi[r, 0, k, first + i]
+                        s[2 * k + 1, i] = zi[r, 1, k, first + i]
+                for start in range(0, y.shape[2], SPAN):
+                    length = min(SPAN, y.shape[2] - start)
+                    if x.shape[1] == 1:
+                        row = x[r, 0, start : start + length]
+                        for t in range(length):
+                            tile[t] = row[t]
+                    else:
+                        load(x[r], first, count, start, length, tile)
+                    for t in range(length):
+                        for i in range(LANES):
+                            u, v = tile[t, i], zero
+                            for k in range(order):
+                                a, b = s[2 * k, i], s[2 * k + 1, i]
+                                u = a + (p[0, i] * a - p[1, i] * b + p[2, i] * u)
+                                v = b + (p[0, i] * b + p[1, i] * a + p[2, i] * v)
+                                s[2 * k, i] = u
+                                s[2 * k + 1, i] = v
+                            tile[t, i] = scale * u
+                    store(tile, first, count, start, length, y[r])
+                for i in range(count):
+                    for k in range(order):
+                        zf[r, 0, k, first + i] = s[2 * k, i]
+                        zf[r, 1, k, first + i] = s[2 * k + 1, i]
+
+    return cascade

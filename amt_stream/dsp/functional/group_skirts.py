@@ -1,0 +1,402 @@
+"""Lower skirts of the auditory filters for components taken in groups, by moments of second order.
+
+With v = 0.004368 f + 1 and t = 1 / v of a channel's center, the weight of component j has
+z = K s_j (1 - v_j t), which is a straight line over t, and a level per ERB that changes smoothly
+from component to component. So of each group only the sum of its intensities p is needed, the means
+m and q of d = v - v_middle and of its square, and the level at its middle with slope and curvature:
+s(d) = s0 + s1 d + s2 d^2 / 2. With the means of s and s v, and the spread sigma of z, the group
+gives p exp(-z) (1 + z + (z - 1) sigma^2 / 2).
+"""
+
+from math import log, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional import gpu
+from amt_stream.dsp.functional.dispatch import (
+    Array,
+    array,
+    compilable,
+    compiled,
+    kernel,
+    recurrence,
+)
+from amt_stream.dsp.functional.elementary import exponential, logarithm
+from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
+from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
+
+PER_HZ = 0.004368
+"""v = 0.004368 f + 1: the ERB is 24.673 v."""
+
+STEEPNESS = 4 / (24.673 * PER_HZ)
+"""K: of a filter at 51 dB per ERB."""
+
+FLATTEST = 0.1 / STEEPNESS
+"""Least s of a channel, times 1 - t: p of a filter is 0.1 at least."""
+
+NEGLIGIBLE = 5e-4
+"""Excitation re 0 dB at which a group's skirt ends; more would cost 0.001 phon near threshold."""
+
+ROWS = 4
+"""Rows of which the moments are summed together."""
+
+LANES = 16
+"""Channels that go together: a skirt ends a multiple of them above its group."""
+
+DB = 10 / log(10)
+SILENCE = 1e-30
+"""Power per ERB below which a level is not told, so that its logarithm is finite."""
+
+
+class Groups(NamedTuple):
+    """Components in groups that no channel's center parts, and the channels.
+
+    apart: (component,) v less that of its group's middle
+    ends: (group + 1,) first component of each group, and the end
+    middle: (group,) v of its middle, ascending
+    slope, bend: (3, group) weights of the levels of the group before, the group itself and the one
+        after, in the slope and in the curvature of the level over v; 0 for one that is not there
+    above: (group,) first channel whose center lies above all its components
+    center: (channel,) v of the channels' centers, evenly spaced in Cam
+    """
+
+    apart: Tensor
+    ends: Tensor
+    middle: Tensor
+    slope: Tensor
+    bend: Tensor
+    above: Tensor
+    center: Tensor
+
+
+def group_skirts(
+    intensity: Tensor, density: Tensor, groups: Groups, shift_db: float = 0.0
+) -> Tensor:
+    """Excitation (..., channel) by the components below each channel's center.
+
+    intensity: (..., component)
+    density: (..., group) power within an ERB around the middle of each group
+    shift_db: added to the levels per ERB, not to the excitation
+    """
+    lead, components = signal_axes("group_skirts", "intensity", intensity, 1)
+    count, channels = (
+        max(1, last_axes("group_skirts", name, table, 1)[0])
+        for name, table in (("middle", groups.middle), ("center", groups.center))
+    )
+    each, three = (count,), (3, count)
+    fit(
+        "group_skirts",
+        intensity.dtype,
+        ("density", density, (*lead, *each)),
+        ("apart", groups.apart, (components,)),
+        ("middle", groups.middle, each),
+        ("slope", groups.slope, three),
+        ("bend", groups.bend, three),
+        ("center", groups.center, (channels,)),
+    )
+    indices = ("ends", groups.ends, (count + 1,)), ("above", groups.above, each)
+    fit("group_skirts", torch.int64, *indices)
+    if torch.compiler.is_compiling():
+        return _group_skirts_of(intensity, density, *groups, shift_db)
+    rows = prod(lead)
+    if compiled(intensity, density, *(t for t in groups if t.is_floating_point())):
+        y = intensity.new_empty(*lead, channels)
+        sound = array(intensity).reshape(rows, components), array(density).reshape(rows, count)
+        tables: object = Groups(*map(array, groups))  # type: ignore[arg-type]
+        if not _group_skirts(*sound, tables, shift_db, y.numpy().reshape(rows, channels)):
+            raise _not_of_groups(components, channels)
+        return y
+    if compilable(intensity):  # elsewhere it would read from the device
+        indexed = array(groups.ends), array(groups.above), array(groups.center)
+        if not _parted(*indexed, components):
+            raise _not_of_groups(components, channels)
+    flat = intensity.reshape(rows, components), density.reshape(rows, count)
+    if gpu.serves(*flat):
+        y = gpu.group_skirts(*flat, *groups, shift_db, LEVEL_SLOPE, STEEPNESS)
+        return y.view(*lead, channels)
+    # A few frames at a time: each has groups x channels terms.
+    parts = zip(*(x.split(16) for x in flat), strict=True)
+    return torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]).view(*lead, channels)
+
+
+def _not_of_groups(components: int, channels: int) -> ValueError:
+    return ValueError(
+        f"group_skirts: the groups are not those of {components} components: give their starts "
+        f"and the end in ascending order, channels above each of 0 to {channels}, and the centers "
+        "of channels in ascending order"
+    )
+
+
+@operator(
+    lambda intensity, density, apart, ends, middle, slope, bend, above, center, shift_db: (
+        intensity.new_empty(*intensity.shape[:-1], center.shape[0])
+    )
+)
+def _group_skirts_of(
+    intensity: Tensor,
+    density: Tensor,
+    apart: Tensor,
+    ends: Tensor,
+    middle: Tensor,
+    slope: Tensor,
+    bend: Tensor,
+    above: Tensor,
+    center: Tensor,
+    shift_db: float,
+) -> Tensor:
+    groups = Groups(apart, ends, middle, slope, bend, above, center)
+    return group_skirts(intensity, density, groups, shift_db)
+
+
+def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) -> Tensor:
+    apart, ends, middle, slopes, bends, above, center = groups
+    count, channels = middle.shape[0], center.shape[0]
+    group = torch.searchsorted(ends, torch.arange(apart.shape[0], device=ends.device), right=True)
+    group = group - 1
+
+    def total(v: Tensor) -> Tensor:
+        return v.new_zeros(v.shape[0], count).index_add(-1, group, v)
+
+    p = total(intensity)
+    some = torch.where(p == 0, 1.0, p)
+    m, q = total(intensity * apart) / some, total(intensity * apart.square()) / some
+    level = DB * torch.log(density.clamp(min=SILENCE)) + shift_db
+    before = torch.cat([level[:, :1], level[:, :-1]], -1)
+    after = torch.cat([level[:, 1:], level[:, -1:]], -1)
+    s0 = 1 - LEVEL_SLOPE * (level - 51)
+    s1, s2 = (-LEVEL_SLOPE * (w[0] * before + w[1] * level + w[2] * after) for w in (slopes, bends))
+    s = s0 + s1 * m + s2 * q / 2
+    sv = middle * s + s0 * m + s1 * q
+    t = 1 / center
+    # Below a group, where no channel hears it, z would be less than 0 and its weight without end.
+    z = (STEEPNESS * (s[:, None] - sv[:, None] * t[:, None])).clamp(min=0)
+    changed = s1 + s2 * m
+    lean = changed[:, None] - (changed * (middle + m) + s)[:, None] * t[:, None]
+    half_spread = STEEPNESS**2 / 2 * (q - m.square()).clamp(min=0)[:, None] * lean.square()
+    weight = torch.exp(-z) * (1 + z + (z - 1) * half_spread)
+    channel = torch.arange(channels, device=ends.device)
+    heard = channel[:, None] >= above
+    # Where z becomes what is negligible, and the channel there.
+    w = torch.log(p.detach().clamp(min=SILENCE) / NEGLIGIBLE).clamp(min=0)
+    ending = (s - (w + torch.log(2 + w)) / STEEPNESS) / sv
+    at = -torch.log(ending.detach().clamp(min=1e-9)) - torch.log(center[0])
+    last = torch.trunc(at / _spacing(center)) + 1 - above
+    wide = torch.ceil(last / LANES) * LANES
+    heard = heard & ((channel[:, None] < (above + wide)[:, None]) | wide.isnan()[:, None])
+    # Where a channel is as flat as it may be, each component by itself.
+    reach = torch.zeros_like(middle).scatter_reduce(0, group, apart.abs(), "amax")
+    flattest = FLATTEST / (1 - t)
+    least = flattest[above.clamp(max=channels - 1)]
+    flat = s0 - s1.abs() * reach - s2.abs() * reach.square() / 2 < least
+    y = torch.where(heard & ~flat[:, None], p[:, None] * weight, 0.0).sum(-1)
+    if compilable(intensity) and not flat.any():
+        return y
+    s = s0[:, group] + apart * (s1[:, group] + apart * s2[:, group] / 2)
+    v = middle[group] + apart
+    z = STEEPNESS * torch.maximum(s[:, None], flattest[:, None]) * (1 - v * t[:, None])
+    weight = torch.exp(-z.clamp(min=0)) * (1 + z.clamp(min=0))
+    alone = (channel[:, None] >= above[group]) & flat[:, group][:, None]
+    return y + torch.where(alone, intensity[:, None] * weight, 0.0).sum(-1)
+
+
+def _spacing(center: Tensor) -> Tensor:
+    """Of the logarithms of the channels' v."""
+    return torch.log(center[-1] / center[0]) / max(1, center.shape[0] - 1)
+
+
+@kernel
+def _parted(ends: Array, above: Array, center: Array, components: int) -> bool:
+    """Whether `ends` part the components, and `above` are channels or their number.
+
+    Centers that do not ascend would lie below groups that are to be below them.
+    """
+    count = ends.size - 1
+    for g in range(count):
+        if ends[g + 1] < ends[g] or above[g] < 0 or above[g] > center.size:
+            return False
+    for i in range(center.size - 1):
+        if not center[i] < center[i + 1]:
+            return False
+    return ends[0] == 0 and ends[count] == components
+
+
+@recurrence
+def _moments(intensity: Array, first: int, apart: Array, ends: Array, moments: Array) -> None:
+    """Sums over each group of p, p d and p d^2 (3, `ROWS`, group) of the rows from `first` on."""
+    last, zero = intensity.shape[0] - 1, intensity.dtype.type(0)
+    sums, means, squares = moments[0], moments[1], moments[2]
+    # Beyond the end the last row again: a group has a few components, too few for a register.
+    x0, x1 = intensity[first], intensity[min(first + 1, last)]
+    x2, x3 = intensity[min(first + 2, last)], intensity[min(first + 3, last)]
+    for g in range(ends.size - 1):
+        p0, p1, p2, p3 = zero, zero, zero, zero
+        m0, m1, m2, m3 = zero, zero, zero, zero
+        q0, q1, q2, q3 = zero, zero, zero, zero
+        for j in range(ends[g], ends[g + 1]):
+            d = apart[j]
+            v0, v1, v2, v3 = x0[j] * d, x1[j] * d, x2[j] * d, x3[j] * d
+            p0 += x0[j]
+            p1 += x1[j]
+            p2 += x2[j]
+            p3 += x3[j]
+            m0 += v0
+            m1 += v1
+            m2 += v2
+            m3 += v3
+            q0 += v0 * d
+            q1 += v1 * d
+            q2 += v2 * d
+            q3 += v3 * d
+        sums[0, g], sums[1, g], sums[2, g], sums[3, g] = p0, p1, p2, p3
+        means[0, g], means[1, g], means[2, g], means[3, g] = m0, m1, m2, m3
+        squares[0, g], squares[1, g], squares[2, g], squares[3, g] = q0, q1, q2, q3
+
+
+@kernel
+def _reaches(apart: Array, ends: Array, reach: Array) -> None:
+    """Largest distance of a component from the middle of its group."""
+    for g in range(reach.size):
+        reach[g] = 0
+        for j in range(ends[g], ends[g + 1]):
+            reach[g] = max(reach[g], abs(apart[j]))
+
+
+@kernel
+def _channel_lines(center: Array, t: Array, flattest: Array) -> None:
+    """Of each channel, and of those that are not there but pad the end of a skirt."""
+    number, last = t.dtype.type, center.size - 1
+    for i in range(t.size):
+        t[i] = number(1) / center[min(i, last)]
+        flattest[i] = number(FLATTEST) / (number(1) - t[i])
+
+
+@kernel
+def _group_lines(
+    powers: Array,
+    moments: Array,
+    row: int,
+    groups: Any,
+    reach: Array,
+    shift_db: float,
+    lines: Array,
+) -> None:
+    """What the weights of each group are made of, (9, group) in `lines`; s0 is in the last of them.
+
+    moments: (3, `ROWS`, group), of which those of `row` become p, m and q
+    lines: z of t is K (first - second t); the spread of z is that of d times third - fourth t, and
+        the fifth is K^2 / 2 times the spread of d; then the least s, the channel where the skirt
+        ends, s1, s2, and s0 between two numbers more
+    """
+    middle, slopes, bends, center = groups.middle, groups.slope, groups.bend, groups.center
+    count, last_channel, number = middle.size, center.size - 1, powers.dtype.type
+    zero, one, half, two = number(0), number(1), number(0.5), number(2)
+    k, level_slope, spread = number(STEEPNESS), number(LEVEL_SLOPE), number(STEEPNESS**2 / 2)
+    db, silence, negligible = number(DB), number(SILENCE), number(NEGLIGIBLE)
+    offset, nearest = number(51 - shift_db), number(1e-9)
+    origin = number(np.log(center[0]))
+    per_channel = number(max(1, last_channel) / np.log(center[last_channel] / center[0]))
+    p, m, q = moments[0, row], moments[1, row], moments[2, row]
+    z0, z1, lean0, lean1, bend = lines[0], lines[1], lines[2], lines[3], lines[4]
+    least, last, s1, s2, s = lines[5], lines[6], lines[7], lines[8], lines[9]
+    before, here, after = s[:-2], s[1:-1], s[2:]
+    slope0, slope1, slope2 = slopes[0], slopes[1], slopes[2]
+    bend0, bend1, bend2 = bends[0], bends[1], bends[2]
+    # A loop for each of what follows: of many arrays in one it is not known that they lie apart in
+    # memory, and then it does not vectorize.
+    for g in range(count):
+        here[g] = one - level_slope * (db * logarithm(max(powers[g], silence)) - offset)
+    s[0], s[count + 1] = s[1], s[count]
+    for g in range(count):
+        s1[g] = slope0[g] * before[g] + slope1[g] * here[g] + slope2[g] * after[g]
+    for g in range(count):
+        s2[g] = bend0[g] * before[g] + bend1[g] * here[g] + bend2[g] * after[g]
+    for g in range(count):
+        part = one / (p[g] if p[g] != zero else one)
+        m[g] *= part
+        q[g] *= part
+    for g in range(count):
+        z0[g] = here[g] + s1[g] * m[g] + half * s2[g] * q[g]
+    for g in range(count):
+        z1[g] = middle[g] * z0[g] + here[g] * m[g] + s1[g] * q[g]
+    for g in range(count):
+        lean0[g] = s1[g] + s2[g] * m[g]
+    for g in range(count):
+        lean1[g] = lean0[g] * (middle[g] + m[g]) + z0[g]
+    for g in range(count):
+        bend[g] = spread * max(q[g] - m[g] * m[g], zero)
+    for g in range(count):
+        least[g] = here[g] - reach[g] * (abs(s1[g]) + half * abs(s2[g]) * reach[g])
+    for g in range(count):
+        w = max(logarithm(max(p[g], silence) / negligible), zero)
+        ending = (z0[g] - (w + logarithm(two + w)) / k) / z1[g]
+        last[g] = (-logarithm(max(ending, nearest)) - origin) * per_channel
+
+
+@kernel
+def _add_apart(
+    intensity: Array, g: int, groups: Any, lines: Array, t: Array, flattest: Array, total: Array
+) -> None:
+    """Each component of a group by itself, where a channel is as flat as it may be."""
+    number = total.dtype.type
+    zero, one, half, k = number(0), number(1), number(0.5), number(STEEPNESS)
+    first, channels = groups.above[g], groups.center.size
+    out, ts, floors = total[first:channels], t[first:channels], flattest[first:channels]
+    for j in range(groups.ends[g], groups.ends[g + 1]):
+        power, d = intensity[j], groups.apart[j]
+        v = groups.middle[g] + d
+        own = lines[9, g + 1] + d * (lines[7, g] + half * d * lines[8, g])
+        for i in range(out.size):
+            z = max(k * max(own, floors[i]) * (one - v * ts[i]), zero)
+            out[i] += power * exponential(-z) * (one + z)
+
+
+@kernel
+def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float, y: Array) -> bool:
+    """Whether the groups are those of the components; `y` is written where they are."""
+    above, count, channels = groups.above, groups.middle.size, groups.center.size
+    if not _parted(groups.ends, above, groups.center, groups.apart.size):
+        return False
+    dtype = y.dtype
+    zero, one, k = dtype.type(0), dtype.type(1), dtype.type(STEEPNESS)
+    t, flattest = np.empty(channels + LANES, dtype), np.empty(channels + LANES, dtype)
+    _channel_lines(groups.center, t, flattest)
+    reach, total = np.empty(count, dtype), np.empty(channels + LANES, dtype)
+    _reaches(groups.apart, groups.ends, reach)
+    moments, lines = np.empty((3, ROWS, count), dtype), np.empty((10, count + 2), dtype)
+    z0, z1, lean0, lean1, bend = lines[0], lines[1], lines[2], lines[3], lines[4]
+    least, last = lines[5], lines[6]
+    for n in range(y.shape[0]):
+        if n % ROWS == 0:
+            _moments(intensity, n, groups.apart, groups.ends, moments)
+        _group_lines(density[n], moments, n % ROWS, groups, reach, shift_db, lines)
+        powers = moments[0, n % ROWS]
+        total[:] = zero
+        for g in range(count):
+            first = above[g]
+            if powers[g] == zero or first == channels:
+                continue
+            if least[g] < flattest[first]:
+                _add_apart(intensity[n], g, groups, lines, t, flattest, total)
+                continue
+            turns = (channels - first + LANES - 1) // LANES
+            if last[g] < channels:  # not so of what is not a number, which shows in all channels
+                turns = max(0, min(turns, (int(last[g]) + LANES - first) // LANES))
+            power, a, b, c, e, f = powers[g], k * z0[g], k * z1[g], lean0[g], lean1[g], bend[g]
+            # Indices that cannot be negative, and as many at a time as a register holds.
+            at = np.uintp(first)
+            for _ in range(turns):
+                for i in range(np.uintp(LANES)):
+                    ts = t[at + i]
+                    z = a - b * ts
+                    lean = c - e * ts
+                    weight = one + z + (z - one) * f * lean * lean
+                    total[at + i] += power * exponential(-z) * weight
+                at += np.uintp(LANES)
+        out = y[n]
+        for i in range(channels):
+            out[i] = total[i]
+    return True

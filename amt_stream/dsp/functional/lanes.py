@@ -1,0 +1,183 @@
+"""Numbers side by side in the vector registers, as values in a kernel.
+
+What a kernel does with a number it does with a row of them: `+ - * /` with each other or with one
+number for all, `>`, `<` and `<=`, and the functions here, of which those of one argument and
+`where` take plain numbers too. A recurrence keeps them in registers from sample to sample, where a
+loop over an array goes through memory, and asks anew for each sample what may overlap.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
+
+from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+
+LANES = 16
+"""One register of float32, two of float64, in AVX-512."""
+
+
+class Lanes(types.Type):
+    """`count` numbers of a type, or truths, in numba's words."""
+
+    def __init__(self, dtype: Kind, count: int) -> None:
+        self.dtype, self.count = dtype, count
+        super().__init__(f"Lanes({dtype}, {count})")
+
+
+@register_model(Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Context, kind: Lanes) -> None:
+        number = manager.lookup(kind.dtype).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(number, kind.count))
+
+
+@lower_cast(types.Float, Lanes)
+def _to_all(context: Context, builder: Builder, given: Kind, kind: Lanes, value: Value) -> Value:
+    free = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    first = ir.IntType(32)
+    line = builder.insert_element(free, value, first(0))
+    return builder.shuffle_vector(
+        line, free, ir.Constant(ir.VectorType(first, kind.count), [0] * kind.count)
+    )
+
+
+def _operation(
+    function: Callable[..., object], code: Callable[..., Value], compares: bool = False
+) -> None:
+    """Make `function` one of two `Lanes`, or of one and a number of their type."""
+
+    @infer_global(function)
+    class _Typed(AbstractTemplate):
+        def generic(self, args: Sequence[Kind], kws: object) -> Kind | None:
+            kind = next((a for a in args if isinstance(a, Lanes)), None)
+            if kind is None or not all(a in (kind, kind.dtype) for a in args):
+                return None
+            given = Lanes(types.boolean, kind.count) if compares else kind
+            return signature(given, *[kind] * len(args))
+
+    def lowered(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        return code(builder, *given)
+
+    lower_builtin(function, Lanes, Lanes)(lowered)
+
+
+_operation(operator.add, ir.IRBuilder.fadd)
+_operation(operator.sub, ir.IRBuilder.fsub)
+_operation(operator.mul, ir.IRBuilder.fmul)
+_operation(operator.truediv, ir.IRBuilder.fdiv)
+_operation(operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), compares=True)
+_operation(operator.lt, lambda builder, a, b: builder.fcmp_ordered("<", a, b), compares=True)
+_operation(operator.le, lambda builder, a, b: builder.fcmp_ordered("<=", a, b), compares=True)
+
+
+def _place(
+    context: Context, builder: Builder, kinds: Sequence[Kind], given: Values, line: Kind
+) -> Value:
+    """Where a `line` lies, of an array and the indices of its first number."""
+    indices = [
+        context.cast(builder, value, kind, types.intp)
+        for value, kind in zip(given[1:], kinds[1:], strict=True)
+    ]
+    array = context.make_array(kinds[0])(context, builder, given[0])
+    pointer = cgutils.get_item_pointer(context, builder, kinds[0], array, indices)
+    return builder.bitcast(pointer, line.as_pointer())
+
+
+def lanes_of(count: int) -> Kernel:
+    """`lanes(x, row, column)`: the `count` numbers of `x` (row, column) from there on."""
+
+    def lanes(typing: Context, x: Kind, row: Kind, column: Kind) -> Typed:
+        kind = Lanes(x.dtype, count)
+
+        def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+            place = _place(context, builder, signature.args, given, context.get_value_type(kind))
+            return builder.load(place, align=_width(context, x.dtype))
+
+        return kind(x, row, column), code
+
+    return intrinsic(lanes)
+
+
+def _put(typing: Context, value: Kind, y: Kind, row: Kind, column: Kind) -> Typed:
+    """`value`, lanes, into `y` (row, column) from there on."""
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        place = _place(context, builder, signature.args[1:], given[1:], given[0].type)
+        builder.store(given[0], place, align=_width(context, y.dtype))
+        return context.get_dummy_value()
+
+    return types.void(value, y, row, column), code
+
+
+def _width(context: Context, dtype: Kind) -> int:
+    return context.get_abi_sizeof(context.get_data_type(dtype))
+
+
+def _where(typing: Context, truth: Kind, a: Kind, b: Kind) -> Typed:
+    """`a` where `truth` holds, else `b`."""
+    kind = next((given for given in (a, b) if isinstance(given, Lanes)), a)
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        return builder.select(*given)
+
+    return kind(truth, kind, kind), code
+
+
+def _any_of(typing: Context, truths: Kind) -> Typed:
+    """Whether any of the lanes holds."""
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        bits = ir.IntType(truths.count)
+        return builder.icmp_unsigned("!=", builder.bitcast(given[0], bits), bits(0))
+
+    return types.boolean(truths), code
+
+
+def _of_one(name: str) -> Kernel:
+    """The function of LLVM of this name."""
+
+    def function(typing: Context, x: Kind) -> Typed:
+        def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+            kind = given[0].type
+            lanes = isinstance(x, Lanes)
+            number = x.dtype if lanes else x
+            suffix = f"{f'v{x.count}' if lanes else ''}f{number.bitwidth}"
+            called = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(kind, [kind]), f"llvm.{name}.{suffix}"
+            )
+            return builder.call(called, given)
+
+        return x(x), code
+
+    return intrinsic(function)
+
+
+def _halved(typing: Context, n: Kind) -> Typed:
+    """2^-n for whole numbers n, from their bits."""
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        lanes = isinstance(n, Lanes)
+        width = (n.dtype if lanes else n).bitwidth
+        bias, places = {32: (127, 23), 64: (1023, 52)}[width]
+        kind = ir.IntType(width)
+        whole = ir.VectorType(kind, n.count) if lanes else kind
+
+        def all_of(value: int) -> Value:
+            return ir.Constant(whole, [value] * n.count if lanes else value)
+
+        power = builder.sub(all_of(bias), builder.fptosi(given[0], whole))
+        return builder.bitcast(builder.shl(power, all_of(places)), given[0].type)
+
+    return n(n), code
+
+
+put: Kernel = intrinsic(_put)
+where: Kernel = intrinsic(_where)
+any_of: Kernel = intrinsic(_any_of)
+halved: Kernel = intrinsic(_halved)
+rounded_down, magnitude, root = _of_one("floor"), _of_one("fabs"), _of_one("sqrt")

@@ -1,0 +1,106 @@
+"""Recurrences as operators of torch: what torch.compile and torch.export keep whole."""
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def operator(like: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorator that makes a recurrence one operator in the graphs of torch.compile and export.
+
+    They would else unroll its loop over time. Called in the ordinary way it is the function itself.
+    An operator's gradient is the function's own, found again from the inputs. A program that loads
+    an exported graph begins with `from amt_stream.dsp.stages import *`: that brings operators.
+
+    like: gives, for the same arguments, new tensors of the shapes and dtypes of the output
+    """
+
+    def decorate(f: F) -> F:
+        name = f"amt_stream::{f.__name__.strip('_')}"
+        schema = torch.library.infer_schema(f, mutates_args=())
+
+        def apart(*given: object) -> Any:
+            # Torch holds operators to outputs that share no memory with an input or each other.
+            y = f(*given)
+            return tuple(_own(v) for v in y) if isinstance(y, tuple) else _own(y)
+
+        def gradients(slopes: list[Tensor | None], *given: object) -> list[Tensor]:
+            with _autograd(), torch.enable_grad():
+                inputs = [_leaf(v) for v in given]
+                y = f(*inputs)
+                pairs = zip(y if isinstance(y, tuple) else (y,), slopes, strict=True)
+                reached = [(v, s) for v, s in pairs if v.requires_grad and s is not None]
+                ends, along = zip(*reached, strict=True)
+                learners = list(_learners(inputs))
+                found = torch.autograd.grad(ends, learners, along, allow_unused=True)
+            return [
+                torch.zeros_like(v) if slope is None else _own(slope)
+                for v, slope in zip(learners, found, strict=True)
+            ]
+
+        def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.save_for_backward(*(v for v in inputs if isinstance(v, Tensor)))
+            ctx.others = [None if isinstance(v, Tensor) else (v,) for v in inputs]
+
+        def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+            saved = iter(ctx.saved_tensors)
+            inputs = [next(saved) if other is None else other[0] for other in ctx.others]
+            found = iter(back(list(slopes), *inputs))
+            return tuple(next(found) if _learns(v) else None for v in inputs)
+
+        op = torch.library.custom_op(name, apart, mutates_args=(), schema=schema)
+        op.register_fake(like)
+        arguments = schema[1 : schema.index(") ->")]
+        back = torch.library.custom_op(
+            f"{name}_backward",
+            gradients,
+            mutates_args=(),
+            schema=f"(Tensor?[] slopes, {arguments}) -> Tensor[]",
+        )
+        back.register_fake(lambda slopes, *given: [v.new_empty(v.shape) for v in _learners(given)])
+        op.register_autograd(backward, setup_context=keep)
+
+        @wraps(f)
+        def chosen(*given: object, **named: object) -> Any:
+            return (op if torch.compiler.is_compiling() else f)(*given, **named)
+
+        return chosen  # type: ignore[return-value]
+
+    return decorate
+
+
+def _autograd() -> Any:
+    """Context in which autograd records again, as it does not inside an operator."""
+    key = torch._C.DispatchKey
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for one in (key.AutogradFunctionality, key.AutogradOther, key.AutogradNestedTensor):
+        excluded = excluded.remove(one)
+    included = torch._C._dispatch_tls_local_include_set()
+    return torch._C._ForceDispatchKeyGuard(included, excluded)
+
+
+def _own(y: Tensor) -> Tensor:
+    return y.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _learns(v: object) -> bool:
+    return isinstance(v, Tensor) and v.is_floating_point()
+
+
+def _leaf(v: Any) -> Any:
+    return v.detach().requires_grad_() if _learns(v) else v
+
+
+def _learners(given: Any) -> Iterator[Tensor]:
+    return (v for v in given if _learns(v))
+
+
+def alike(x: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    """New tensors like the first and last argument: `y` and `zf` of most recurrences."""
+    zi = others[-1]
+    return x.new_empty(x.shape), zi.new_empty(zi.shape)

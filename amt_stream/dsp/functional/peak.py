@@ -1,0 +1,126 @@
+"""The highest a waveform reaches, between its samples too."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.fir import windows
+from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
+
+
+def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: Sequence[int]) -> Tensor:
+    """`f`, which reduces the last axis, of each frame of `x` (..., time): (..., frame).
+
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    """
+    blocks = x.unflatten(-1, (-1, sum(lengths)))
+    return torch.stack([f(part) for part in blocks.split(list(lengths), -1)], -1).flatten(-2)
+
+
+def framed(x: Tensor, lengths: Sequence[int], like: Tensor) -> Tensor:
+    """A new tensor (..., frame) for one value of each frame of `x`, in the dtype of `like`."""
+    return like.new_empty(*x.shape[:-1], x.shape[-1] // sum(lengths) * len(lengths))
+
+
+def whole_frames(function: str, time: int, lengths: Sequence[int]) -> int:
+    """How many frames of `lengths` there are in `time` samples.
+
+    Raises ValueError where they are no whole number, or a frame holds no sample.
+    """
+    if not lengths or min(lengths) < 1:
+        raise ValueError(f"{function}: lengths are {lengths}: give 1 sample or more for each frame")
+    block = sum(lengths)
+    whole_blocks(function, time, block)
+    return time // block * len(lengths)
+
+
+def peaks(
+    x: Tensor, phases: Tensor, lengths: tuple[int, ...], zi: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Largest magnitude (..., frame) of `x` (..., time): of its samples, and between them too.
+
+    phases: (phase, tap); between the samples lie the sums over k of phases[p, k] x[n - k]
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    zi, zf: (..., tap - 1) samples before `x`, and before what follows
+    """
+    lead, time = signal_axes("peaks", "x", x, 1)
+    frames = whole_frames("peaks", time, lengths)
+    count, taps = last_axes("peaks", "phases", phases, 2)
+    table, state = (max(1, count), max(1, taps)), (*lead, max(1, taps) - 1)
+    fit("peaks", x.dtype, ("phases", phases, table), ("zi", zi, state))
+    joined = torch.cat([zi, x], -1)
+    zf = joined[..., time:]
+    if compiled(x, phases, zi):
+        rows = array(joined).reshape(prod(lead), -1)
+        y = np.empty((2, len(rows), frames), rows.dtype)
+        _peaks(rows, array(phases), np.array(lengths), y[0], y[1])
+        samples, between = (torch.from_numpy(v.reshape(*lead, frames)) for v in y)
+        return samples, between, zf
+    whole = joined.reshape(-1, joined.shape[-1])
+    finer = windows(whole, phases.flip(1), 1).abs().amax(-1)
+    samples = per_frame(lambda v: v.amax(-1), x.abs(), lengths)
+    between = per_frame(lambda v: v.amax(-1), finer.view(x.shape), lengths)
+    return samples, torch.maximum(samples, between), zf
+
+
+@kernel
+def _peaks(joined: Array, phases: Array, lengths: Array, samples: Array, between: Array) -> None:
+    before = phases.shape[1] - 1
+    longest = 0
+    for n in range(lengths.size):
+        longest = max(longest, lengths[n])
+    out = np.empty(longest, joined.dtype)
+    for r in range(samples.shape[0]):
+        start = 0
+        for n in range(samples.shape[1]):
+            length = lengths[n % lengths.size]
+            frame = joined[r, start : start + before + length]
+            samples[r, n] = largest(frame[before:], joined.dtype.type(0))
+            between[r, n] = frame_peak(frame, phases, out[:length], samples[r, n])
+            start += length
+
+
+@kernel
+def frame_peak(x: Array, phases: Array, finer: Array, highest: float) -> float:
+    """The largest magnitude between the samples of a frame, or `highest`; NaN where there is one.
+
+    x: (tap - 1 + time,) the frame with the samples before it; finer: (time,) is written over
+    """
+    time, taps = finer.size, phases.shape[1]
+    for p in range(phases.shape[0]):
+        finer[:] = 0
+        # Four taps at a time: a sum that is taken up and laid down for each costs three times that.
+        for k in range(taps // 4):
+            first = 4 * k
+            a, b = phases[p, taps - 1 - first], phases[p, taps - 2 - first]
+            c, d = phases[p, taps - 3 - first], phases[p, taps - 4 - first]
+            y = x[first : first + 3 + time]
+            for t in range(time):
+                finer[t] += a * y[t] + b * y[t + 1] + c * y[t + 2] + d * y[t + 3]
+        for k in range(taps // 4 * 4, taps):
+            y = x[k : k + time]
+            for t in range(time):
+                finer[t] += phases[p, taps - 1 - k] * y[t]
+        highest = largest(finer, highest)
+    return highest
+
+
+@kernel
+def largest(x: Array, highest: float) -> float:
+    """The largest magnitude of `x`, or `highest`; NaN where there is one."""
+    unknown = 0 if highest == highest else 1
+    for t in range(x.size):
+        unknown += x[t] != x[t]
+    # Side by side, as a compiler does not part a maximum that NaN could be in.
+    a = b = c = d = highest
+    for k in range(x.size // 4):
+        y = x[4 * k : 4 * k + 4]
+        a, b = max(a, abs(y[0])), max(b, abs(y[1]))
+        c, d = max(c, abs(y[2])), max(d, abs(y[3]))
+    for t in range(x.size // 4 * 4, x.size):
+        a = max(a, abs(x[t]))
+    return x.dtype.type(np.nan) if unknown else max(a, b, c, d)

@@ -1,0 +1,81 @@
+"""Mean squares of filtered sound, frame by frame, as programme loudness is made of."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, recurrence
+from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.peak import framed, per_frame, whole_frames
+from amt_stream.dsp.functional.shapes import fit, signal_axes
+
+TINY = 1e-20
+"""States of a filter below this are set to 0: numbers that are denormal cost time."""
+
+
+@operator(lambda x, sections, lengths, zi: (framed(x, lengths, zi), zi.new_empty(zi.shape)))
+def filtered_mean_square(
+    x: Tensor, sections: Tensor, lengths: Sequence[int], zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Mean square (..., frame) of `x` (..., time) through two second-order sections.
+
+    sections: (2, 6) b0 b1 b2 1 a1 a2
+    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    zi, zf: (..., 2, 2), transposed direct form II
+
+    All but `x` in float64, as poles next to 1 need: of an offset of 0.5 float32 would leave 3e-4 of
+    noise at 192 kHz.
+    """
+    lead, time = signal_axes("filtered_mean_square", "x", x, 1)
+    frames = whole_frames("filtered_mean_square", time, lengths)
+    table, state = ("sections", sections, (2, 6)), ("zi", zi, (*lead, 2, 2))
+    fit("filtered_mean_square", torch.float64, table, state)
+    if compiled(x, sections, zi):
+        squares, after = np.empty((*lead, frames)), np.empty(zi.shape)
+        _filtered_mean_square(
+            array(x).reshape(-1, time),
+            array(sections),
+            np.array(lengths),
+            array(zi).reshape(-1, 2, 2),
+            squares.reshape(-1, frames),
+            after.reshape(-1, 2, 2),
+        )
+        return torch.from_numpy(squares), torch.from_numpy(after)
+    y, zf = direct_form(x.double(), sections[:, :3], sections[:, 3:], zi)
+    return per_frame(lambda v: v.mean(-1), y.square(), lengths), zf
+
+
+@recurrence
+def _filtered_mean_square(
+    x: Array, sections: Array, lengths: Array, zi: Array, y: Array, zf: Array
+) -> None:
+    b0, b1, b2, _, a1, a2 = sections[0]
+    c0, c1, c2, _, d1, d2 = sections[1]
+    for r in range(x.shape[0]):
+        start = 0
+        s1, s2 = zi[r, 0]
+        r1, r2 = zi[r, 1]
+        for n in range(y.shape[1]):
+            length = lengths[n % lengths.size]
+            total = 0.0
+            for t in range(start, start + length):
+                u = np.float64(x[r, t])
+                v = b0 * u + s1
+                s1 = b1 * u - a1 * v + s2
+                s2 = b2 * u - a2 * v
+                w = c0 * v + r1
+                r1 = c1 * v - d1 * w + r2
+                r2 = c2 * v - d2 * w
+                total += w * w
+            start += length
+            y[r, n] = total / length
+            s1, s2, r1, r2 = _heard(s1), _heard(s2), _heard(r1), _heard(r2)
+        zf[r, 0, 0], zf[r, 0, 1], zf[r, 1, 0], zf[r, 1, 1] = s1, s2, r1, r2
+
+
+@recurrence
+def _heard(state: float) -> float:
+    return 0.0 if abs(state) < TINY else state

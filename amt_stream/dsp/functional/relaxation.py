@@ -1,0 +1,110 @@
+"""A quantity on its way to a target that moves, at a pace that changes."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional import gpu
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.operators import alike, operator
+from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.tiles import LANES, SPAN, load, store
+
+
+@operator(alike)
+def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """y[t] = y[t-1] + rate[t] (target[t] - y[t-1]) along time, the last axis.
+
+    target, rate: (..., time); zi, zf: (...), the y before and the last
+    """
+    lead, time = signal_axes("relax", "target", target, 1)
+    fit("relax", target.dtype, ("rate", rate, (*lead, time)), ("zi", zi, lead))
+    tensors = (target, rate, zi)
+    if gpu.serves(*tensors):
+        y = gpu.relax(*tensors)
+        return y, y[..., -1].clone()
+    if not compiled(*(t.detach() for t in tensors)):
+        return plain_relax(*tensors)
+    rows, before = (-1, target.shape[-1]), zi.reshape(-1)
+    f = _forward if compiled(*tensors) else _Relax.apply
+    y = f(target.reshape(rows), rate.reshape(rows), before).view(target.shape)
+    return y, y[..., -1].clone()
+
+
+def plain_relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
+    """The same in torch, in as many turns as the length has binary digits.
+
+    After each turn y = kept y[t - reach] + gone, over a reach twice as long.
+    """
+    kept, gone = 1 - rate, rate * target
+    reach = 1
+    while reach < target.shape[-1]:
+        now, before = slice(reach, None), slice(None, -reach)
+        gone = torch.cat(
+            [gone[..., :reach], gone[..., now] + kept[..., now] * gone[..., before]], -1
+        )
+        kept = torch.cat([kept[..., :reach], kept[..., now] * kept[..., before]], -1)
+        reach *= 2
+    y = gone + kept * zi[..., None]
+    return y, y[..., -1]
+
+
+def _forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
+    y = torch.empty_like(target, memory_format=torch.contiguous_format)
+    _relax(array(target), array(rate), array(zi), y.numpy())
+    return y
+
+
+@kernel
+def _relax(target: Array, rate: Array, zi: Array, y: Array) -> None:
+    lanes = min(LANES, y.shape[0])
+    goal, pace = np.zeros((SPAN, lanes), y.dtype), np.zeros((SPAN, lanes), y.dtype)
+    last = np.zeros(lanes, y.dtype)
+    for first in range(0, y.shape[0], lanes):
+        rows = min(lanes, y.shape[0] - first)
+        for i in range(rows):
+            last[i] = zi[first + i]
+        for start in range(0, y.shape[1], SPAN):
+            length = min(SPAN, y.shape[1] - start)
+            load(target, first, rows, start, length, goal)
+            load(rate, first, rows, start, length, pace)
+            for t in range(length):
+                v, r = goal[t], pace[t]
+                for i in range(v.size):
+                    last[i] += r[i] * (v[i] - last[i])
+                    v[i] = last[i]
+            store(goal, first, rows, start, length, y)
+
+
+class _Relax(torch.autograd.Function):
+    """`relax` of rows, with a compiled gradient."""
+
+    @staticmethod
+    def forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
+        return _forward(target, rate, zi)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        target, rate, zi, y = ctx.saved_tensors
+        # The gradient runs backward in time: g[t] = gy[t] + (1 - rate[t+1]) g[t+1].
+        g = torch.empty_like(y)
+        _backward(array(rate), array(gy), g.numpy())
+        before = torch.cat([zi[:, None], y[:, :-1]], 1)
+        return g * rate, g * (target - before), g[:, 0] * (1 - rate[:, 0])
+
+
+@kernel
+def _backward(rate: Array, gy: Array, g: Array) -> None:
+    for r in range(g.shape[0]):
+        last = g.dtype.type(0)
+        for t in range(g.shape[1] - 1, -1, -1):
+            last += gy[r, t]
+            g[r, t] = last
+            last -= rate[r, t] * last

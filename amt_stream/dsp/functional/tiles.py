@@ -1,0 +1,126 @@
+"""Rows of samples side by side, so that a recurrence over time fills the vector registers."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+
+LANES = 16
+"""Rows that go together at most: one register of float32, two of float64, in AVX-512."""
+
+SPAN = 128
+"""Samples of each row that go together: a tile then stays in the nearest cache."""
+
+SIDE = 8
+"""Of the squares in which samples are turned: a register of float32 in AVX2."""
+
+TINY = 1e-250
+"""Below it what fades away in float64 is 0: arithmetic with the least numbers is slow."""
+
+
+@kernel
+def load(x: Array, first: int, rows: int, start: int, length: int, tile: Array) -> None:
+    """`tile` (SPAN, lane) from `length` samples at `start` of `rows` rows of `x` (row, time)."""
+    squares = length // SIDE * SIDE if rows >= SIDE else 0
+    if squares:
+        for n in range(0, rows, SIDE):
+            i = min(n, rows - SIDE)  # the last square has some rows of the one before it once more
+            for t in range(0, squares, SIDE):
+                _turn(x, first + i, start + t, tile, t, 1, i)
+    for k in range(rows):
+        for t in range(squares, length):
+            tile[t, k] = x[first + k, start + t]
+
+
+@kernel
+def store(
+    tile: Array, first: int, rows: int, start: int, length: int, y: Array, step: int = 1
+) -> None:
+    """The same of each `step`-th row of `y` from `tile`."""
+    squares = length // SIDE * SIDE if rows >= SIDE else 0
+    if squares:
+        for n in range(0, rows, SIDE):
+            i = min(n, rows - SIDE)
+            for t in range(0, squares, SIDE):
+                _turn(tile, t, i, y, first + i * step, step, start + t)
+    for k in range(rows):
+        for t in range(squares, length):
+            y[first + k * step, start + t] = tile[t, k]
+
+
+@kernel
+def flush(x: Array) -> None:
+    """`x`, in float64, with what has faded away set to 0."""
+    flat = x.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = 0 if abs(flat[i]) < TINY else flat[i]
+
+
+def _turned(
+    typing: Context,
+    source: Kind,
+    at: Kind,
+    start: Kind,
+    y: Kind,
+    first: Kind,
+    step: Kind,
+    begin: Kind,
+) -> Typed:
+    """y[first + k step, begin + n] = source[at + n, start + k] for n and k below `SIDE`.
+
+    In registers: numba alone would move the samples one by one. Their last axes are contiguous;
+    one may be of float32 and the other of float64.
+    """
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        size = types.intp
+
+        def index(k: int, more: Value) -> Value:
+            return builder.add(context.cast(builder, given[k], signature.args[k], size), more)
+
+        def place(k: int, row: Value, column: Value, line: Kind) -> Value:
+            kind = signature.args[k]
+            of = context.make_array(kind)(context, builder, given[k])
+            found = cgutils.get_item_pointer(context, builder, kind, of, [row, column])
+            return builder.bitcast(found, line.as_pointer())
+
+        numbers = [context.get_data_type(kind.dtype) for kind in (source, y)]
+        given_line, line = (ir.VectorType(number, SIDE) for number in numbers)
+        given_width, width = (context.get_abi_sizeof(number) for number in numbers)
+        counts = [context.get_constant(size, n) for n in range(SIDE)]
+        zero = counts[0]
+        each = index(5, zero)
+        lines = [
+            builder.load(place(0, index(1, n), index(2, zero), given_line), align=given_width)
+            for n in counts
+        ]
+        # Off the diagonal the halves of the square change places, then those of its quarters.
+        half = SIDE // 2
+        while half:
+            for n in range(SIDE):
+                if not n & half:
+                    a, b = lines[n], lines[n | half]
+                    upper = [SIDE + (k ^ half) if k & half else k for k in range(SIDE)]
+                    lower = [SIDE + k if k & half else k ^ half for k in range(SIDE)]
+                    lines[n], lines[n | half] = (
+                        builder.shuffle_vector(a, b, ir.Constant(places, chosen))
+                        for chosen in (upper, lower)
+                    )
+            half //= 2
+        for n, turned in zip(counts, lines, strict=True):
+            row = index(4, builder.mul(each, n))
+            if width > given_width:
+                turned = builder.fpext(turned, line)
+            elif width < given_width:
+                turned = builder.fptrunc(turned, line)
+            builder.store(turned, place(3, row, index(6, zero), line), align=width)
+        return context.get_dummy_value()
+
+    places = ir.VectorType(ir.IntType(32), SIDE)
+    return types.void(source, at, start, y, first, step, begin), code
+
+
+_turn: Kernel = intrinsic(_turned)

@@ -1,0 +1,132 @@
+"""Sound to loudness after Zwicker: the kernels of the stages, one after another, on a plan."""
+
+from numba import types
+
+from amt_stream.dsp.functional.call_table import KernelCall, join, leave, of_type, plan_rows
+from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.fir import resampling
+from amt_stream.dsp.functional.zwicker import (
+    _core_loudness,
+    _decayed,
+    _levels,
+    _loudness_pattern,
+    _third_octave_powers,
+    _weighted,
+)
+
+EVERY = 4
+"""Of the frames between the stages, which of them is told."""
+
+
+AT = plan_rows(
+    # Kernels, by their address.
+    "to_rate to_powers to_levels to_cores to_decayed to_total to_weighted to_end to_specific "
+    # Integers: samples that a block of the resampler takes, and taps of its filter.
+    "down taken "
+    # Tables, by the names that they have in their stages.
+    "bank poles gain smoothing limit correction transmission threshold adaptation decay "
+    "weighting upper floors slopes "
+    # The state.
+    "before_resampling filters cores low_passes begun "
+    # The sound (row, time), and in frames (row, frame, 24).
+    "given to_resample resampled in_frames "
+    # (row, frame, ...), and as lines (row and frame, ...): powers in Pa^2 in float64, levels in dB,
+    # core loudness, the same with its decay, loudness, and the same as it is felt.
+    "powers levels core_lines core decayed decayed_lines total_lines total weighted "
+    # Samples of specific loudness where none are wanted.
+    "no_samples "
+    # What comes out: of every fourth frame the loudness and the core loudness; that as lines, its
+    # loudness, which is not told, and its specific loudness.
+    "n told told_lines told_total specific "
+)
+"""What the rows of a plan are, by name. A row of zeros is an array, or a kernel, that is none."""
+
+
+@kernel
+def _to_end(weighted: Array, decayed: Array, n: Array, told: Array, begun: Array) -> None:
+    """Every so many-th frame is told."""
+    for r in range(n.shape[0]):
+        begun[r] = True
+        for k in range(n.shape[1]):
+            n[r, k] = weighted[r, EVERY * k]
+            core, out = decayed[r, EVERY * k], told[r, k]
+            for i in range(out.size):
+                out[i] = core[i]
+
+
+_a, _d, _b = (of_type(AT, kind) for kind in (None, types.float64, types.boolean))
+_PATTERN = *_a(1, "upper", "floors"), *_a(2, "slopes")
+
+CALLS = {
+    "to_rate": resampling(AT),
+    "to_powers": KernelCall(
+        AT.to_powers,
+        _third_octave_powers,
+        *(*_a(3, "in_frames"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
+        *_d(3, "filters", "powers"),
+    ),
+    "to_levels": KernelCall(AT.to_levels, _levels, *_d(3, "powers"), *_a(2, "levels")),
+    "to_cores": KernelCall(
+        AT.to_cores,
+        _core_loudness,
+        *_a(2, "levels", "limit", "correction"),
+        *_a(1, "transmission", "threshold", "adaptation"),
+        *_a(2, "core_lines"),
+    ),
+    "to_decayed": KernelCall(
+        AT.to_decayed,
+        _decayed,
+        *(*_a(3, "core"), *_d(1, "decay"), *_d(3, "cores"), *_b(1, "begun"), *_a(3, "decayed")),
+    ),
+    "to_total": KernelCall(
+        AT.to_total,
+        _loudness_pattern,
+        *(*_a(2, "decayed_lines"), *_PATTERN),
+        *(*_a(1, "total_lines"), *_a(2, "no_samples")),
+    ),
+    "to_weighted": KernelCall(
+        AT.to_weighted,
+        _weighted,
+        *(*_a(2, "total"), *_d(2, "weighting", "low_passes"), *_b(1, "begun")),
+        *(*_a(2, "weighted"), *_d(2, "low_passes")),
+    ),
+    "to_end": KernelCall(
+        AT.to_end,
+        _to_end,
+        *(*_a(2, "weighted"), *_a(3, "decayed"), *_a(2, "n"), *_a(3, "told"), *_b(1, "begun")),
+    ),
+    "to_specific": KernelCall(
+        AT.to_specific,
+        _loudness_pattern,
+        *(*_a(2, "told_lines"), *_PATTERN),
+        *(*_a(1, "told_total"), *_a(2, "specific")),
+    ),
+}
+"""The kernels, by their rows in a plan."""
+
+_to_rate, _to_powers, _to_levels = (CALLS[k].call for k in ("to_rate", "to_powers", "to_levels"))
+_to_cores, _to_decayed = CALLS["to_cores"].call, CALLS["to_decayed"].call
+_to_total, _to_weighted = CALLS["to_total"].call, CALLS["to_weighted"].call
+_end, _to_specific = CALLS["to_end"].call, CALLS["to_specific"].call
+
+
+@kernel
+def to_loudness(plan: Array, like: Array) -> None:
+    """Sound to loudness; like: any array of the dtype of sound."""
+    size, sound = like.itemsize, AT.given
+    if plan[AT.to_rate, 0]:
+        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
+        _to_rate(plan, like)
+        leave(plan, AT.to_resample, AT.before_resampling, size)
+        sound = AT.resampled
+    plan[AT.in_frames, 0] = plan[sound, 0]
+    _to_powers(plan, like)
+    _to_levels(plan, like)
+    _to_cores(plan, like)
+    _to_decayed(plan, like)
+    _to_total(plan, like)
+    _to_weighted(plan, like)
+    _end(plan, like)
+    if plan[AT.specific, 0]:
+        plan[AT.told_lines, 0] = plan[AT.told, 0]
+        _to_specific(plan, like)

@@ -1,0 +1,14 @@
+from .dau1997 import Dau1997 as Dau1997
+from .glasberg2002 import Glasberg2002 as Glasberg2002
+from .glasberg2002 import Glasberg2002Steady as Glasberg2002Steady
+from .glasberg2002 import glasberg2002_from_lines as glasberg2002_from_lines
+from .king2019 import King2019 as King2019
+from .modulation_spectrum import ModulationSpectrum as ModulationSpectrum
+from .moore2016 import Moore2016 as Moore2016
+from .osses2021 import Osses2021 as Osses2021
+from .paulick2024 import Paulick2024 as Paulick2024
+from .zwicker import ZwickerStationary as ZwickerStationary
+from .zwicker import ZwickerTimeVarying as ZwickerTimeVarying
+from .zwicker import exceeded as exceeded
+from .zwicker import zwicker_from_levels as zwicker_from_levels
+from .zwicker import zwicker_stationary as zwicker_stationary

@@ -1,0 +1,141 @@
+"""Loudness by spectral components in one go."""
+
+from math import prod
+
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional import component_loudness
+from amt_stream.dsp.functional.component_loudness import AT, CALLS, to_density, to_loudness
+from amt_stream.dsp.functional.excitation import Filters
+from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
+from amt_stream.dsp.functional.loudness import Channels
+from amt_stream.dsp.models.fused import Fused, Workspace
+from amt_stream.dsp.stages.excitation import CAM_STEP, PRODUCTS
+from amt_stream.dsp.stages.loudness import BINAURAL, BinauralLoudness, Glasberg2002Output
+from amt_stream.dsp.stages.spectrum import HALVES, HOP
+from amt_stream.dsp.streaming import Outputs, Shape, State
+
+PASTS = {
+    "ear/spectra": "before_lines",
+    "spectrum/past": "before_spectrum",
+}
+"""State of the filters, by its row in a plan."""
+
+
+class ByComponents(Fused):
+    """`front_end`, `Excitation` and its loudness."""
+
+    home = component_loudness.__name__
+    kernels = ("to_density", "to_loudness")
+    rows = AT
+    axes = 2
+
+    def make(self, made: Workspace) -> None:
+        self.ear, self.spectrum = self.named["ear"], self.named["spectrum"]
+        self.excitation, self.loudness = self.named["excitation"], self.named["loudness"]
+        self.binaural = isinstance(self.loudness, BinauralLoudness)
+        uncertainty = self.excitation.uncertainty_db
+        self.shifts = (0.0,) if uncertainty is None else (-uncertainty, 0.0, uncertainty)
+        by_groups = self.excitation.by_groups
+        # First, as they are compiled in this order: no other takes as long.
+        self.call(made, CALLS, "by_groups" if by_groups else "one_by_one")
+        self.resample(made, CALLS)
+        self.call(made, CALLS, "through_ear")
+        self.put_tables(made, self.ear, "partitions", "to_lines", "from_lines")
+        self.call(made, CALLS, "to_spectrum", "to_kept", "to_density", "to_high")
+        self.call(made, CALLS, "to_shifted")
+        self.call(made, CALLS, "to_binaural" if self.binaural else "to_monaural", "to_end")
+        made.plan[AT.hop, 0] = HOP
+        shifts = [self.shifts, [10 ** (db / 10) for db in self.shifts]]
+        self.numbers = {
+            "halves": torch.tensor(HALVES),
+            "bins": torch.tensor(self.spectrum.bins),
+            "shifts": torch.tensor(shifts, dtype=torch.float64),
+            "step": torch.tensor(CAM_STEP, dtype=torch.float64),
+        }
+        for name, value in self.numbers.items():
+            made.put(name, value)
+        filters = Groups if by_groups else Filters
+        smoothing = BINAURAL if self.binaural else ("short_term", "long_term")
+        self.put_tables(made, self.spectrum, "cosine", "sine")
+        self.put_tables(made, self.excitation, *PRODUCTS, *filters._fields)
+        self.put_tables(made, self.loudness, *Channels._fields, *smoothing)
+
+    def suits(self, lead: Shape) -> bool:
+        return lead[-1] == 2 or (lead[-1] == 1 and not self.binaural)
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        rows, shifts, ears = prod(lead), len(self.shifts), lead[-1]
+        time = self.resampled(workspace, rows, time)
+        frames, components = time // HOP, sum(self.spectrum.bins)
+        nodes, channels = self.excitation.nodes, self.excitation.fc.shape[0]
+        past = {key: state[key].shape[-1] for key in PASTS if key in state}
+        workspace.memory |= {key: (PASTS[key], (rows, length)) for key, length in past.items()}
+
+        def make(name: str, *shape: int) -> Tensor:
+            return workspace.make(name, self.dtype, *shape)
+
+        workspace.expect("nothing", rows, 0)
+        make("to_ear", rows, time)
+        make("lines", rows, past["ear/spectra"] + frames * self.ear.partitions.shape[1])
+        make("heard", rows, time)
+        make("to_transform", rows, past["spectrum/past"] + time)
+        # Components are compared with those of which ears: of both, or of the same.
+        seen = ears if self.excitation.selection == "binaural" else 1
+        compared = (rows // seen, seen, frames, components)
+        workspace.put("seen", make("power", rows, frames, components), *compared)
+        parts = 1 if shifts == 1 else rows // ears
+        lines = rows // parts * frames
+        workspace.put("seen_kept", make("kept", parts, lines, components), *compared)
+        workspace.put("all_kept", workspace.arrays["kept"], parts * lines, components)
+        workspace.put("all_density", make("density", parts, lines, nodes), parts * lines, nodes)
+        if not self.excitation.by_groups:
+            make("level", parts * shifts, lines, nodes)
+        workspace.put("all_high", make("high", parts, lines, channels), parts * lines, channels)
+        listeners = rows // ears * shifts
+        low = make("low", parts * shifts, lines, channels)
+        workspace.put("excitation", low, listeners, ears, frames, channels)
+        if self.binaural:
+            make("specific", listeners, ears, frames, channels)
+        # A coefficient for each channel and ear and then one for each ear, or one for each ear.
+        short, long = (2 * listeners, channels), (2 * listeners, 1)
+        if not self.binaural:
+            short = long = (listeners, 2)
+        for name, shape in (("before", (listeners,)), ("short", short), ("long", long)):
+            workspace.memory[f"loudness/{name}"] = name, shape
+        each = (*lead[:-1], *((shifts,) if shifts > 1 else ()))
+        workspace.outputs = (*((*each, frames),) * 2, *((*each, 2, frames),) * 2)
+        for name in ("stl", "ltl"):
+            workspace.expect(name, listeners, frames)
+            workspace.expect(f"{name}_ears", listeners, 2, frames)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        y = self.outputs(workspace, AT.stl, AT.ltl, AT.stl_ears, AT.ltl_ears)
+        wanted = self._wanted(workspace, y[2].shape) if self.binaural else ()
+        fits = to_density(workspace.plan, self.like)
+        if fits and not self.excitation.by_groups:
+            self._told(workspace)
+        if not (fits and to_loudness(workspace.plan, self.like)):
+            return None
+        return self.loudness.given(*wanted, *y) if self.binaural else Glasberg2002Output(*y)
+
+    def _told(self, workspace: Workspace) -> None:
+        """Levels per ERB in dB of what is taken component by component."""
+        density, level = workspace.arrays["density"], workspace.arrays["level"].numpy()
+        told = torch.log10(density.clamp(min=SILENCE)).mul_(10)
+        apart = level.reshape(-1, len(self.shifts), *density.shape[1:])
+        for k, db in enumerate(self.shifts):
+            apart[:, k] = (told + db if db else told).numpy()
+
+    def _wanted(self, workspace: Workspace, of_ears: Shape) -> tuple[Tensor | None, Tensor | None]:
+        """New memory for the excitation and for specific loudness, where they are given."""
+        excitation = specific = None
+        full = (*of_ears, self.excitation.fc.shape[0])
+        if self.loudness.gives_excitation_db:
+            excitation = torch.empty(full, dtype=self.dtype)
+            workspace.plan[[AT.low, AT.excitation], 0] = excitation.data_ptr()
+        if self.loudness.gives_specific_loudness:
+            specific = torch.empty(full, dtype=self.dtype)
+            workspace.plan[AT.specific, 0] = specific.data_ptr()
+        return excitation, specific

@@ -1,0 +1,128 @@
+"""Loudness after Zwicker (ISO 532-1:2017): over time, and of a stationary sound."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.compose import aligned
+from amt_stream.dsp.functional.zwicker import STEP, levels, loudness_pattern
+from amt_stream.dsp.models.by_bands import ByBands
+from amt_stream.dsp.models.fused import FusedChain
+from amt_stream.dsp.scales import zwicker_phon
+from amt_stream.dsp.stages.resample import Resample
+from amt_stream.dsp.stages.zwicker import (
+    FS,
+    CoreLoudness,
+    ThirdOctaveLevels,
+    ZwickerField,
+    ZwickerLoudness,
+    ZwickerOutput,
+)
+from amt_stream.dsp.streaming import Stage, Step
+
+
+class ZwickerTimeVarying(FusedChain):
+    """Sound pressure (..., time) in pascal at `fs` to `ZwickerOutput`, one frame per 2 ms.
+
+    The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: two
+    channels are two meters, whose sones are not added. Time counts as in the standard, the delay of
+    its filters not made up for; where the sound is resampled, frames lag by 2 ms more (8 at 8 kHz).
+
+    fs: sampling rate in whole hertz; other rates than 48 kHz are resampled
+    field: "free" or "diffuse", of the sound at the microphone
+    specific_loudness: whether to give it as well
+
+    Raises ValueError for a value that is none of these.
+
+    >>> import torch
+    >>> loudness = ZwickerTimeVarying(fs=48000)
+    >>> loudness(torch.zeros(2, 4800)).n.shape
+    torch.Size([2, 50])
+    """
+
+    step: Step[ZwickerOutput]
+    __call__: Callable[..., ZwickerOutput]
+
+    fused = ByBands
+    frame_rate = 500
+    per_channel = True
+    # From silence the reading of a tone of 25 Hz is then within 1 %, of higher ones sooner.
+    settle_s = 0.5
+    # After a tone of 25 Hz, which is 50 dB louder, 1.2 s; of higher ones 0.7 s.
+    forget_s = 1.5
+    # Loudness peaks within 0.1 s, when the slowest filter does; sharpness may rise as it fades, and
+    # from there on, of 150 sone too, less than 0.001 sone is left, which has none.
+    tail_s = 1.0
+
+    def __init__(
+        self, fs: int = FS, field: ZwickerField = "free", specific_loudness: bool = False
+    ) -> None:
+        front: dict[str, Stage] = {} if fs == FS else {"resample": Resample(fs, FS)}
+        super().__init__(
+            **front,
+            levels=ThirdOctaveLevels(),
+            core=CoreLoudness(field),
+            loudness=ZwickerLoudness(specific_loudness),
+        )
+        self.fs = fs
+
+
+class ZwickerStationary(NamedTuple):
+    """Loudness of a stationary sound.
+
+    n: in sone (...)
+    specific: specific loudness in sone/Bark at 0.1, 0.2 ... 24 Bark (..., 240)
+    phon: loudness level (...)
+    """
+
+    n: Tensor
+    specific: Tensor
+    phon: Tensor
+
+
+def zwicker_stationary(
+    x: Tensor, fs: int = FS, field: ZwickerField = "free", skip_s: float = 0.2
+) -> ZwickerStationary:
+    """Loudness of a whole sound (..., time) in pascal, by ISO 532-1's method for stationary sounds.
+
+    Band levels are means from `skip_s` seconds on, in which the filters swing in, to the end, both
+    in whole steps of 0.5 ms. Computed in float64. Raises ValueError for a sound that is no longer.
+    """
+    bank = ThirdOctaveLevels(smooth=False).double()
+    x = bank.converted(x)
+    if fs != FS:
+        x = aligned(Resample(fs, FS).double(), x)
+    skipped, frames = round(skip_s * FS / STEP), x.shape[-1] // STEP
+    if not 0 <= skipped < frames:
+        raise ValueError(
+            f"a sound of {x.shape[-1] / FS:g} s leaves nothing to measure after skip_s = {skip_s}: "
+            "give a longer sound or a smaller skip_s, not below 0"
+        )
+    powers, _ = bank.powers(x[..., : frames * STEP], bank.initial_state(tuple(x.shape[:-1])))
+    mean = powers[..., skipped:, :].mean(-2)
+    return zwicker_from_levels(levels(mean, mean.dtype), field)
+
+
+def zwicker_from_levels(level_db: Tensor, field: ZwickerField = "free") -> ZwickerStationary:
+    """Loudness of a stationary sound of third-octave levels (..., 28) in dB, 25 Hz to 12.5 kHz.
+
+    Computed in float64.
+    """
+    stage = CoreLoudness(field).double()
+    core = stage(stage.converted(level_db))
+    n, specific = loudness_pattern(core, ZwickerLoudness().double().tables(), True)
+    assert specific is not None
+    return ZwickerStationary(n, specific, zwicker_phon(n.detach()))
+
+
+def exceeded(n: Tensor | np.ndarray, percent: float = 5.0) -> float | np.ndarray:
+    """Loudness that `n` (..., frame) exceeds for `percent` of the time, such as N5.
+
+    Interpolated linearly between the values on both sides, as `numpy.percentile` does; exact. It
+    depends on how much silence `n` holds before and after the sound.
+    """
+    values = n.detach().cpu().numpy() if isinstance(n, torch.Tensor) else n
+    return np.percentile(values, 100 - percent, axis=-1)

@@ -1,0 +1,25 @@
+"""From one unit to another, within a chain."""
+
+import numpy as np
+from torch import Tensor
+
+from amt_stream.dsp.streaming import Pointwise
+
+
+class Gain(Pointwise):
+    """`x`, any shape, times `factor`: how a chain changes units, in sight.
+
+    Sound in pascal times 0.5 has RMS 1 at 100 dB SPL, as compressions and adaptation loops take it.
+
+    time_dim: axis of time, -2 after a stage that gives frames
+    """
+
+    factor: Tensor
+
+    def __init__(self, factor: float, time_dim: int = -1) -> None:
+        super().__init__()
+        self.time_dim = self.out_time_dim = time_dim
+        self.register_table("factor", np.array(float(factor)))
+
+    def transform(self, x: Tensor) -> Tensor:
+        return x * self.factor

@@ -1,0 +1,201 @@
+"""Sound level: frequency and time weightings, and the peak (IEC 61672-1:2013)."""
+
+from fractions import Fraction
+from math import pi
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from amt_stream.dsp.contract import whole_hertz
+from amt_stream.dsp.design import frame_lengths, interpolator
+from amt_stream.dsp.functional.sound_level import LEVELS, WEIGHTINGS, sound_levels, states
+from amt_stream.dsp.streaming import Shape, Stage, State, output
+
+FRAME_RATE = 100
+
+F1, F2, F3, F4 = 20.598997, 107.65265, 737.86223, 12194.217
+"""Poles of A and C in hertz: F1 and F4 double, F2 and F3 of A alone (IEC 61672-1:2013, Annex E)."""
+
+REFERENCE = 1000.0
+"""Frequency in hertz at which weightings are 0 dB."""
+
+FAST, SLOW = 0.125, 1.0
+ATTACK, DECAY = 0.035, 1.5
+"""Time constants in seconds of F and S (IEC 61672-1:2013, 5.8), and of I (IEC 60651)."""
+
+LOW_PASSES = {
+    32000: ((0.669066086, 0.614991499, 0.112206777), (0.480853670, -0.084589308)),
+    44100: ((0.513416531, 0.695326487, 0.181909973), (0.633727248, -0.243074257)),
+    48000: ((0.499981014, -0.145883261, -0.125322764), (-0.985304684, 0.214079673)),
+    88200: ((0.263550288, 0.074781105, -0.001678866), (-0.839564690, 0.176217217)),
+    96000: ((0.236356961, 0.067077191, -0.001302994), (-0.900670826, 0.202801984)),
+}
+"""b0 b1 b2 and a1 a2 of biquads with the magnitude of two poles at F4, within 0.041 dB up to 20 kHz
+(32 kHz: within 0.01 dB up to 12.5 kHz). The bilinear transform is 6 dB low at 16 kHz, at 48 kHz."""
+
+
+@output
+class SoundLevelOutput(NamedTuple):
+    """What meters of sound level are made of, 100 frames a second; powers are in Pa^2.
+
+    10 lg(power / 4e-10) is a level in dB; silence has none. "Weighted" goes over A, C, Z; "timed"
+    over F of A, C and Z, then S, then I of them.
+
+    mean_square: over the frame, frequency-weighted (..., weighted, frame)
+    power: frequency- and time-weighted, at the last sample of the frame (..., timed, frame)
+    highest, lowest: the same over all samples of the frame
+    impulse: mean over the frame of what I shows (..., weighted, frame)
+    peak: frequency-weighted peak in pascal, between samples too (..., weighted, frame)
+    """
+
+    mean_square: Tensor
+    power: Tensor
+    highest: Tensor
+    lowest: Tensor
+    impulse: Tensor
+    peak: Tensor
+
+
+class SoundLevel(Stage):
+    """Sound pressure (..., time) in pascal to `SoundLevelOutput`, a frame per 10 ms.
+
+    Each channel is a meter of its own; `accumulators.SoundLevelMeter` makes readings of its frames.
+    The filters are within the class 1 limits of IEC 61672-1:2013: within 0.04 dB of its design
+    goals from 20 Hz to 20 kHz at 44.1 and 48 kHz, at other rates from 16 kHz on within 0.05 dB up
+    to 12.5 kHz, at 8 kHz within 0.17 dB. What microphone and sound card add is not known here.
+    Frame n takes in the sound from n / 100 s to (n + 1) / 100 s, peaks 6 samples late; these are
+    within 0.2 dB up to 15 kHz at 48 kHz.
+
+    fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
+        frames end at the samples next to each 10 ms, and a block holds several
+    z_high_pass: -3 dB in hertz, at most 1 Hz, of a first-order high-pass that keeps the offset of a
+        sound card out of Z; with 0, Z is the sound as it is. A and C have no gain at 0 Hz
+
+    Raises ValueError for another rate or high-pass.
+
+    >>> import torch
+    >>> meter = SoundLevel(fs=48000)
+    >>> meter(torch.zeros(2, 4800)).power.shape
+    torch.Size([2, 9, 10])
+    """
+
+    out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1, -1)  # type: ignore[arg-type]
+    keeps_double = ("coefficients", "past")
+    input_unit = "pascal"
+    frame_rate = FRAME_RATE
+    frames_stand_for_end = True
+    per_channel = True
+    # From silence F is then within 0.03 dB; S takes 5 s.
+    settle_s = 5 * FAST
+    # What I holds falls by 50 dB in 11.5 time constants.
+    forget_s = 18.0
+    # The slowest filter, two poles at 20.6 Hz, falls with 8 ms; what is longer only averages.
+    tail_s = 0.1
+
+    coefficients: Tensor
+    phases: Tensor
+
+    def __init__(self, fs: int = 48000, z_high_pass: float = 0.0) -> None:
+        super().__init__()
+        fs = whole_hertz("SoundLevel", fs, 8000)
+        if not 0 <= z_high_pass <= 1:
+            raise ValueError(
+                f"SoundLevel: z_high_pass is {z_high_pass} Hz: give 0 to 1 Hz, so that Z is flat "
+                "from 10 Hz on"
+            )
+        self.fs, self.z_high_pass = fs, z_high_pass
+        self.lengths = frame_lengths(self.fs, FRAME_RATE)
+        self.block_size = sum(self.lengths)
+        self.ratio = Fraction(FRAME_RATE, self.fs)
+        high, low, gain = frequency_weightings(self.fs)
+        z = high_pass_gain(z_high_pass, self.fs)
+        smoothing = -np.expm1(-1 / (self.fs * np.array([FAST, SLOW, ATTACK])))
+        decay = np.exp(-1 / (self.fs * DECAY))
+        coefficients = np.concatenate([high, [z], *low, smoothing, [gain, decay]])
+        self.register_table("coefficients", coefficients)
+        self.register_table("phases", interpolator())
+
+    def initial_state(self, shape: Shape) -> State:
+        return {"past": self.state_like("past", (*shape, states(self.phases)))}
+
+    def step(self, x: Tensor, state: State) -> tuple[SoundLevelOutput, State]:
+        coefficients, phases = self.registered("coefficients", "phases")
+        frames, past = sound_levels(x, self.lengths, coefficients, phases, state["past"])
+        return SoundLevelOutput(*frames), {"past": past}
+
+    def out_shape(self, shape: Shape) -> SoundLevelOutput:
+        weighted, timed = (*shape, WEIGHTINGS), (*shape, LEVELS)
+        return SoundLevelOutput(weighted, timed, timed, timed, weighted, weighted)  # type: ignore[arg-type]
+
+
+def frequency_weightings(fs: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """High-passes (3,), low-pass (2, 3) and gain of A and C, as `sound_levels` takes them.
+
+    Poles up to 738 Hz by the bilinear transform, those at 12194 Hz by a fitted biquad, and 0 dB at
+    1 kHz.
+    """
+    high = np.array([high_pass_gain(f, fs) for f in (F1, F2, F3)])
+    b, a = LOW_PASSES[fs] if fs in LOW_PASSES else fitted_low_pass(fs)
+    low = np.array([b, (1.0, *a)])
+    z = np.exp(-2j * pi * REFERENCE / fs)
+    passed = np.abs((1 - high) * (1 - z) / (1 - (1 - 2 * high) * z))
+    numerator, denominator = np.abs(low @ z ** np.arange(3))
+    low[0] *= denominator / (numerator * passed[0] ** 2)
+    return high, low, float(1 / (passed[1] * passed[2]))
+
+
+def high_pass_gain(f: float, fs: int) -> float:
+    """The coefficient of `first_order` for a pole at `f` Hz by the plain bilinear transform."""
+    k = pi * f / fs
+    return k / (1 + k)
+
+
+def fitted_low_pass(fs: int) -> tuple[np.ndarray, np.ndarray]:
+    """b (3,) and a1 a2 (2,) of a biquad with the magnitude of two poles at F4, 0 dB at 0 Hz.
+
+    Fitted to the squared magnitude, a ratio of polynomials in u = sin^2(pi f / fs), by linear least
+    squares weighted with the last denominator (Sanathanan and Koerner 1963) and with the last
+    errors, so that the largest shrinks (Lawson). Within 0.08 dB from 0 Hz to 20 kHz or 0.49 fs, at
+    rates from 8 kHz on.
+    """
+    fits = [_fit(fs, top) for top in np.linspace(20_000, 24_000, 5)]
+    _, b, a = min(fits, key=lambda fit: fit[0])
+    numerator, denominator = _minimum_phase(b), _minimum_phase(a)
+    return numerator / numerator.sum() * denominator.sum(), denominator[1:]
+
+
+def _fit(fs: int, top: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Largest error in dB, up to 20 kHz, and polynomials (3,) of u, fitted up to `top` Hz.
+
+    The error is infinite where the fit has a pole or a zero at some frequency.
+    """
+    f = min(top, 0.49 * fs) * (1 - np.cos(np.linspace(0, pi, 400))) / 2
+    u = np.sin(pi * f / fs) ** 2
+    goal = (1 + (f / F4) ** 2) ** -2
+    weight, below = np.ones_like(u), np.ones_like(u)
+    all_u = np.linspace(0, 1, 1001)
+    best = np.inf, np.ones(3), np.ones(3)
+    for _ in range(30):
+        scale = weight / (goal * below)
+        system = np.stack([u, u * u, -goal * u, -goal * u * u], 1) * scale[:, None]
+        found = np.linalg.lstsq(system, (goal - 1) * scale, rcond=None)[0]
+        b, a = np.append(1.0, found[:2]), np.append(1.0, found[2:])
+        below = np.abs(np.polyval(a[::-1], u))
+        error = np.abs(10 * np.log10(np.abs(np.polyval(b[::-1], u)) / (below * goal)))
+        stable = min(np.polyval(b[::-1], all_u).min(), np.polyval(a[::-1], all_u).min()) > 0
+        largest = error[f <= 20_000].max() if stable else np.inf
+        if largest < best[0]:
+            best = largest, b, a
+        weight = np.maximum(weight * np.sqrt(error + 1e-3 * error.max()), 1e-4)
+        weight /= weight.max()
+    return best
+
+
+def _minimum_phase(p: np.ndarray) -> np.ndarray:
+    """Polynomial (3,) in 1/z, its roots inside the unit circle, whose magnitude squared is `p` of
+    u = sin^2(w / 2), but for a factor."""
+    half = 1 - 2 * np.roots(p[::-1]).astype(complex)  # u = (2 - z - 1/z) / 4
+    roots = half + np.sqrt(half**2 - 1)
+    roots = np.where(np.abs(roots) > 1, 1 / roots, roots)
+    return np.poly(roots).real

@@ -1,0 +1,627 @@
+"""The streaming contract: a `Stage` is pure signal processing, a `Stream` is a running one."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import _register_namedtuple
+
+from amt_stream.dsp.checkpoints import Checkpointed
+from amt_stream.dsp.contract import InputUnit, refuse, refuse_class
+from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.hooks import hooked, with_hooks
+
+State = dict[str, Tensor]
+"""State of a stage between two blocks; keys, shapes and dtypes never change."""
+
+Shape = tuple[int, ...]
+
+Outputs: TypeAlias = Any
+"""What a stage gives: a tensor, or a NamedTuple of tensors, which only the stage knows."""
+
+Shapes: TypeAlias = Any
+"""Shapes of `Outputs`: one, or a NamedTuple of them."""
+
+Sizes = int | tuple[int, ...] | range | None
+"""Lengths that an axis may have: one, some, a range without end, or None for any."""
+
+
+Kind = TypeVar("Kind", bound=type)
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
+
+    Y_co = _TypeVar("Y_co", covariant=True, default=Any)
+else:
+    Y_co = TypeVar("Y_co", covariant=True)
+
+# Whether for any device: asked once a block, and sooner told than for one.
+_autocast = torch._C._is_any_autocast_enabled
+
+
+def output(kind: Kind, name: str = "") -> Kind:
+    """Decorator of a NamedTuple that a stage gives: `torch.export.save` then knows it by name."""
+    _register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
+    return kind
+
+
+def fields(y: Outputs) -> tuple[Tensor, ...]:
+    """The tensors of an output: itself, or the fields of a NamedTuple that are not None."""
+    return (y,) if isinstance(y, Tensor) else tuple(v for v in y if v is not None)
+
+
+def map_fields(f: Callable[..., Tensor], y: Outputs, *others: Any) -> Outputs:
+    """`f` of a tensor, or of each field of NamedTuples that is not None, field by field."""
+    if not isinstance(y, tuple):
+        return f(y, *others)
+    mapped: list[Any] = [
+        None if v is None else f(v, *rest) for v, *rest in zip(y, *others, strict=True)
+    ]
+    return type(y)(*mapped)
+
+
+def joined(first: object, *others: object, dims: object) -> Outputs:
+    """Outputs one after another, each field along its own axis of time."""
+    return map_fields(lambda v, dim, *more: torch.cat((v, *more), dim), first, dims, *others)
+
+
+def without(shape: Sequence[int], dim: int) -> Shape:
+    """`shape` less its axis `dim`."""
+    at = dim % len(shape)
+    return (*shape[:at], *shape[at + 1 :])
+
+
+def with_time(shape: Sequence[int], dim: int, length: int) -> Shape:
+    """`shape` with an axis of `length` put in, as axis `dim` (negative) of the result."""
+    at = len(shape) + 1 + dim
+    return (*shape[:at], length, *shape[at:])
+
+
+def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
+    """`x` with `amount` of zeros after its end."""
+    if not amount:
+        return x
+    zeros = x.new_zeros(with_time(without(x.shape, dim), dim, amount))
+    return torch.cat([x, zeros], dim)
+
+
+def _whole_blocks(x: Tensor, dim: int, size: int) -> Tensor:
+    """`x` with zeros after its end, up to a whole number of blocks of `size`."""
+    length = x.shape[dim]
+    if not torch.compiler.is_compiling():
+        return pad_end(x, dim, -length % size)
+    # One graph for all lengths: of zeros whose number depends on the length it would ask how many.
+    return x if size == 1 else pad_end(x, dim, size).narrow(dim, 0, length + -length % size)
+
+
+def outputs_of(length: int, ratio: Fraction) -> int:
+    """ceil(length * ratio), in whole numbers: torch.compile and torch.export follow no fraction."""
+    return -(-length * ratio.numerator // ratio.denominator)
+
+
+def _first_of(y: Tensor, dim: int, count: int) -> Tensor:
+    """The first `count` of `y` along an axis."""
+    # A graph copies: of a view it would ask whether it is all of `y`, which only some lengths are.
+    return (torch.narrow_copy if torch.compiler.is_compiling() else torch.narrow)(y, dim, 0, count)
+
+
+def at_least(size: int) -> range:
+    """`Sizes` of `size` and more."""
+    return range(size, sys.maxsize)
+
+
+def _told(sizes: Sizes) -> str:
+    """`sizes` in words."""
+    if isinstance(sizes, range):
+        return f"{sizes.start} or more"
+    if isinstance(sizes, tuple):
+        return " or ".join(map(str, sizes))
+    return "any number" if sizes is None else str(sizes)
+
+
+def as_given(y: Tensor, x: Tensor) -> Tensor:
+    """`y` in the dtype of `x`; as it is where `x` holds integers, which have no fractions."""
+    return y.to(x.dtype) if x.is_floating_point() else y
+
+
+class Stage(Checkpointed):
+    """A piece of signal processing that can be cut into blocks.
+
+    A subclass writes `initial_state` and `step` and says what it is by these attributes:
+
+    block_size: `step` takes multiples of this many input samples or frames
+    ratio: output length / input length
+    latency: in input samples; output n stands for input position n / ratio - latency
+    time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
+        same NamedTuple holding ints
+    in_quantity, out_quantity: what the numbers stand for, such as "power" or "dB", where a chain
+        could mistake one for another; None for whatever it is
+    keeps_double: names of the buffers and state entries that stay float64 in a float32 module
+    fixed_axes: `Sizes` of the input's axes besides time that the stage cannot do without, by
+        negative axis with time counted in: {-1: 150, -3: (1, 2)}; None for an axis of any length
+        that must be there. `check_shape` refuses every other input
+    shape_remedy: what to do about a refused one; by default the layout that would do
+
+    Whoever runs it as a model, such as an `Engine`, reads these besides. Each has a default that is
+    right for a stage of which nothing of the kind is known:
+
+    fs: sampling rate in Hz of the sound that it was built for; None: any
+    input_unit: of the sound, "pascal" or "full scale" (a fraction of it); None: it does not matter,
+        and a source's sound comes in pascal
+    channels: how many channels of sound (axis -2 of the input) it was built for; None: any
+    per_channel: takes as many channels as the sound has; otherwise they are the two ears of one
+        listener, and a sound of one channel goes to both
+    settle_s: seconds until the start from silence no longer matters
+    forget_s: seconds until what was heard before a fault moves what comes after it by no more than
+        0.05 dB or phon, also where it was 50 dB louder; `settle_s` where that is longer
+    tail_s: seconds after the end of a sound from which on no output rises any more: filters ring,
+        windows pass over the end, a slow average still takes up what a quick one holds
+    frames_stand_for_end: a frame stands for the end of the sound that it takes in, not its begin
+
+    Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
+    one of these, and ValueError for a value that has no meaning.
+
+    Integers count as their values; what comes out is floating. NaN is no business of a stage: it
+    passes on, so that every output that would hear the sample is NaN, until the state is reset
+    where the state heard it. The engine replaces NaN and infinity before they come here.
+    """
+
+    block_size: int = 1
+    ratio: Fraction = Fraction(1)
+    latency: Fraction = Fraction(0)
+    time_dim: int = -1
+    out_time_dim: Any = -1
+    in_quantity: str | None = None
+    out_quantity: str | None = None
+    keeps_double: tuple[str, ...] = ()
+    fixed_axes: Mapping[int, Sizes] = MappingProxyType({})
+    shape_remedy: str = ""
+
+    fs: float | None = None
+    input_unit: InputUnit | None = None
+    channels: int | None = None
+    per_channel: bool = False
+    settle_s: float = 0.0
+    forget_s: float = 0.0
+    tail_s: float = 0.0
+    frames_stand_for_end: bool = False
+
+    _probe: Tensor
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        refuse_class(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A member may have any name that the stage itself does not need, and a buffer has its name.
+        if not isinstance(value, nn.Module) and name not in vars(self).get("_buffers", ()):
+            refuse(type(self).__name__, name, value)
+        super().__setattr__(name, value)
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Empty: it gives every stage, one without tables too, a dtype and a device.
+        self.register_buffer("_probe", torch.empty(0), persistent=False)
+        self._designs: dict[str, np.ndarray] = {}
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type in which the stage works."""
+        # Not as an attribute: see `registered`.
+        return self._buffers["_probe"].dtype  # type: ignore[union-attr]
+
+    @property
+    def device(self) -> torch.device:
+        """Device on which the stage works."""
+        return self._buffers["_probe"].device  # type: ignore[union-attr]
+
+    def initial_state(self, shape: Shape) -> State:
+        """State of silence for inputs of `shape` (without the time axis)."""
+        raise NotImplementedError(f"{type(self).__name__} must define initial_state(shape)")
+
+    def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        """Output of one or more whole blocks, and the state after them. Changes no argument."""
+        raise NotImplementedError(f"{type(self).__name__} must define step(x, state)")
+
+    def out_shape(self, shape: Shape) -> Shapes:
+        """Shape of the output without time for inputs of `shape`; by default the same."""
+        return shape
+
+    def hooked_step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        """`step` with this stage's hooks around it: what a container or `Stream` calls.
+
+        Torch runs hooks where a module is called, and a stage inside another is stepped. Here they
+        see each block, `hook(stage, (x,), y)`, and may return another x or y, as in torch; so do
+        backward hooks and those of all modules.
+        """
+        if not hooked(self):
+            return self.step(x, state)
+        after: State = {}
+
+        def step(x: Tensor) -> Outputs:
+            y, state_after = self.step(x, state)
+            after.update(state_after)
+            return y
+
+        return with_hooks(self, step, x), after
+
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        """Output as `hooked_step` gives it; `state` itself is what it is after the block.
+
+        What a `Stream` calls without gradients. A stage may write there at once what others copy.
+        """
+        with one_thread(x):
+            y, after = self.hooked_step(x, state)
+            for key, value in state.items():
+                value.copy_(after[key])
+        return y
+
+    def whole(self, x: Tensor) -> Outputs:
+        """Output for a whole signal that begins in silence: ceil(length * ratio) long, stateless.
+
+        The last block is filled with zeros. Differentiable; longer signals than memory holds go
+        through `Stream` and `Rebuffer`.
+        """
+        return self.whole_by(self.step, x)
+
+    def whole_by(self, step: Callable[[Tensor, State], tuple[object, State]], x: Tensor) -> Outputs:
+        """`whole` by the given `step`: its own, or `hooked_step` where a container asks."""
+        x = self.sounding(x)
+        length = x.shape[self.time_dim]
+        state = self.initial_state(without(x.shape, self.time_dim))
+        with one_thread(x):
+            y, _ = step(_whole_blocks(x, self.time_dim, self.block_size), state)
+        outputs = outputs_of(length, self.ratio)
+        return map_fields(lambda v, dim: _first_of(v, dim, outputs), y, self.out_time_dim)
+
+    def forward(self, x: Tensor) -> Outputs:
+        """The same as `whole`."""
+        return self.whole(x)
+
+    def checked(self, x: Tensor) -> Tensor:
+        """`x` in the stage's dtype.
+
+        Raises TypeError for what is no tensor of real numbers, ValueError for a shape by
+        `check_shape`.
+        """
+        x = self.converted(x)
+        if x.dim() < -self.time_dim:
+            raise ValueError(
+                f"{type(self).__name__} takes time on axis {self.time_dim}, "
+                f"which an input of shape {tuple(x.shape)} lacks"
+            )
+        self.check_shape(without(x.shape, self.time_dim))
+        return x
+
+    def converted(self, x: Tensor) -> Tensor:
+        """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does.
+
+        So under autocast too, which would take half precision inside without a word.
+        """
+        # What nearly always comes, sooner told than all that may be wrong.
+        dtype = self.dtype
+        if type(x) is Tensor and x.dtype is dtype and not _autocast():
+            return x
+        if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
+            kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+            maker = {"ndarray": "torch.from_numpy(x)", "list": "torch.tensor(x)"}.get(kind)
+            remedy = f": give {maker}" if maker else ""
+            raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
+        # The device meta has no autocast to ask for.
+        if _autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):
+            raise TypeError(
+                f"{type(self).__name__} does not run under autocast, which would take half "
+                f"precision: call it within torch.autocast({kind!r}, enabled=False)"
+            )
+        return x if x.dtype == dtype else x.to(dtype)
+
+    def sounding(self, x: Tensor) -> Tensor:
+        """`x` as `checked` gives it; raises ValueError where it has no sample either."""
+        x = self.checked(x)
+        if not x.shape[self.time_dim]:
+            raise ValueError(
+                f"{type(self).__name__} takes at least one sample, given shape {tuple(x.shape)}"
+            )
+        return x
+
+    def check_shape(self, shape: Sequence[int]) -> None:
+        """Raise ValueError where the stage takes no input of `shape`, which is without time."""
+        if len(shape) + 1 < -self.time_dim:
+            raise ValueError(
+                f"{type(self).__name__} takes time on axis {self.time_dim}, which an input of "
+                f"shape {tuple(shape)} without time lacks"
+            )
+        self.check_axes(with_time(shape, self.time_dim, 1), timed=True)
+
+    def check_axes(self, shape: Sequence[int], timed: bool = False) -> None:
+        """Raise ValueError where an axis of `shape` is empty, or not as `fixed_axes` has it.
+
+        timed: whether `shape` has an axis of time, for the words of the refusal
+        """
+        for axis, sizes in self.fixed_axes.items():
+            size = shape[axis] if -axis <= len(shape) else None
+            if size is None or not (
+                sizes is None or (size == sizes if isinstance(sizes, int) else size in sizes)
+            ):
+                given = "none" if size is None else size
+                remedy = self.shape_remedy or f"give {self._told_layout()}"
+                raise ValueError(
+                    f"{type(self).__name__} takes {_told(sizes)} on axis {axis}, given {given} in "
+                    f"shape {self._told_shape(shape, timed)}: {remedy}"
+                )
+        if any(size < 1 for size in shape):
+            raise ValueError(
+                f"{type(self).__name__} takes no empty axis, given shape "
+                f"{self._told_shape(shape, timed)}: give 1 or more on each"
+            )
+
+    def _told_shape(self, shape: Sequence[int], timed: bool) -> str:
+        sizes = [str(size) for size in shape]
+        if timed:
+            sizes[self.time_dim] = "time"
+        return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
+
+    def _told_layout(self) -> str:
+        """The shapes that the stage takes."""
+        first = min(self.time_dim, *self.fixed_axes)
+        sizes = {axis: _told(sizes) for axis, sizes in self.fixed_axes.items()}
+        axes = ["time" if k == self.time_dim else sizes.get(k, "any") for k in range(first, 0)]
+        return f"(..., {', '.join(axes)})"
+
+    def register_table(self, name: str, values: np.ndarray) -> None:
+        """Keep a design table as a buffer: not in the state_dict, and exact in any dtype.
+
+        `values` in float64 stay at hand, so that `.double()` does not widen rounded numbers.
+        """
+        self._designs[name] = values
+        self.register_buffer(name, self._table(name), persistent=False)
+
+    def register_constant(self, name: str, values: np.ndarray, learnable: bool) -> None:
+        """Keep `values` as a parameter where they are learned, as a table where they are not."""
+        if learnable:
+            fixed = torch.float64 if name in self.keeps_double else self.dtype
+            fresh = torch.tensor(values, dtype=fixed, device=self.device)
+            self.register_parameter(name, nn.Parameter(fresh))
+        else:
+            self.register_table(name, values)
+
+    def design(self, name: str) -> np.ndarray:
+        """The values that a table was registered with: exact, and there on the meta device too."""
+        return self._designs[name]
+
+    def registered(self, *names: str) -> Any:
+        """The tables of these `names`, a list; torch takes ten times as long for an attribute."""
+        buffers = self._buffers
+        return [buffers[name] for name in names]
+
+    def _table(self, name: str) -> Tensor:
+        values = torch.from_numpy(np.array(self._designs[name], order="C"))
+        fixed = name in self.keeps_double or not values.is_floating_point()
+        return values.to(self.device, None if fixed else self.dtype)
+
+    def _as_designed(self, name: str) -> bool:
+        buffer = self._buffers[name]
+        return buffer is None or buffer.is_meta or torch.equal(buffer, self._table(name))
+
+    def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
+        """A new state tensor of `fill` in the dtype that `key` has in this stage."""
+        dtype = torch.float64 if key in self.keeps_double else self.dtype
+        return torch.full(shape, fill, dtype=dtype, device=self.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
+        refuse_dtype(self, fn(self._probe).dtype)
+        kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
+        # A table that somebody has changed is no longer what was designed.
+        another = fn(self._probe).dtype != self.dtype
+        changed = {name for name in self._designs if another and not self._as_designed(name)}
+        was = self._probe
+        super()._apply(fn, recurse)
+        if self.dtype != was.dtype or was.is_meta:
+            for name in set(self._designs) - changed:
+                self._buffers[name] = self._table(name)
+        for name, buffer in kept.items():
+            if buffer is not None and not (was.is_meta and name in self._designs):
+                self._buffers[name] = carried(buffer, fn)
+        return self
+
+
+class Pointwise(Stage):
+    """A stage without memory that sees one instant at a time; a subclass writes `transform`.
+
+    Called directly it takes an input of any length, also one without an axis of time.
+    """
+
+    def transform(self, x: Tensor) -> Tensor:
+        """The output for `x`, in the stage's dtype, of the same length along time."""
+        raise NotImplementedError(f"{type(self).__name__} must define transform(x)")
+
+    def initial_state(self, shape: Shape) -> State:
+        return {}
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.transform(x), state
+
+    def forward(self, x: Tensor) -> Outputs:
+        """`transform` of `x`, in its dtype where that is a floating one."""
+        given = self.converted(x)
+        self.check_axes(given.shape)
+        return as_given(self.transform(given), x)
+
+
+def carried(buffer: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
+    """`buffer` on the device to which `fn` brings it, in its own dtype."""
+    there = fn(buffer)
+    return there.to(buffer.dtype) if buffer.is_meta else buffer.to(there.device)
+
+
+def refuse_dtype(module: nn.Module, dtype: torch.dtype) -> None:
+    """Raise TypeError for a `dtype` that is not of real numbers in single or double precision."""
+    if dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"{type(module).__name__} does not run in {dtype}: recursions and levels need "
+            "float32 or float64"
+        )
+
+
+def refuse_no_stage(taker: str, given: object) -> None:
+    """Raise TypeError for what `taker` cannot run as a stage, with what to give instead."""
+    if isinstance(given, Stage):
+        return
+    remedy = "give a Stage, such as Moore2016(fs=48000)"
+    if isinstance(given, Stream):
+        remedy = "give its stage, which has no state of its own"
+    elif isinstance(given, nn.Module):
+        remedy = "a plain torch module goes into a Chain(name=module), which makes a stage of it"
+    raise TypeError(f"{taker} takes a Stage, given {type(given).__name__}: {remedy}")
+
+
+class Step(Protocol[Y_co]):
+    """Type of `step` where outputs are of one type: `step: Step[T]` in a class that inherits it."""
+
+    def __call__(self, x: Tensor, state: State) -> tuple[Y_co, State]: ...
+
+
+class Gives(Protocol[Y_co]):
+    """A stage whose outputs are of one type, as a type checker knows it."""
+
+    def step(self, x: Tensor, state: State, /) -> tuple[Y_co, State]: ...
+
+
+class Stream(Checkpointed, Generic[Y_co]):
+    """A running stage: `live = Stream(stage, shape); y = live(block)`.
+
+    `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
+    `.to()`, `.double()` and `state_dict()` carry it: a saved stream goes on mid-sound in a fresh
+    process. Their memory stays where it is, call after call. With gradients on, they end at the
+    block's edge (truncated backpropagation through time). Hooks of the stage, and of the stages in
+    it, see each block.
+    """
+
+    _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes
+
+    stage: Stage
+
+    _fits: Shape | None = None
+    """The last shape of a block that was found to fit."""
+
+    if TYPE_CHECKING:  # what torch's own `__call__` gives, it does not say
+
+        def __call__(self, block: Tensor) -> Y_co: ...
+
+    def __init__(self, stage: Gives[Y_co], shape: Sequence[int]) -> None:
+        super().__init__()
+        refuse_no_stage("Stream", stage)
+        if not isinstance(shape, Sequence):
+            raise TypeError(
+                f"Stream of {type(stage).__name__} takes a shape without time, given {shape!r}: "
+                "give a sequence, such as (1, 2)"
+            )
+        self.stage = stage = cast(Stage, stage)
+        self.shape = tuple(shape)
+        stage.check_shape(self.shape)
+        # A tensor made in inference mode could never be saved for backward or updated outside it.
+        with torch.inference_mode(False), torch.no_grad():
+            initial = stage.initial_state(self.shape)
+            self._names = {key: self._PREFIX + key for key in initial}
+            for key, value in initial.items():
+                self.register_buffer(self._names[key], value.clone())
+
+    @property
+    def state(self) -> State:
+        """The state as it is now: the buffers themselves, not copies."""
+        buffers: Any = self._buffers
+        return {key: buffers[name] for key, name in self._names.items()}
+
+    @property
+    def heard_on(self) -> torch.device:
+        """Device of the blocks that it takes and the outputs that it gives."""
+        return self.stage.device
+
+    def forward(self, block: Tensor) -> Outputs:
+        """Output for the next block, of any whole number of the stage's blocks.
+
+        Raises ValueError for another shape than the stream was made for, or a broken block.
+        """
+        stage: Any = self._modules["stage"]
+        x = self.whole_block(block)
+        before = self.state
+        if not torch.is_grad_enabled():
+            return stage.advance(x, before)
+        with one_thread(x):
+            y, after = stage.hooked_step(x, {key: v.clone() for key, v in before.items()})
+            with torch.no_grad():
+                for key, buffer in before.items():
+                    buffer.copy_(after[key])
+        return y
+
+    def whole_block(self, block: Tensor) -> Tensor:
+        """`block` in the stage's dtype; raises as `forward` does."""
+        stage: Any = self._modules["stage"]
+        x: Tensor = stage.converted(block)
+        shape = x.shape
+        if shape == self._fits:
+            return x
+        self.check_block(x)
+        length = shape[stage.time_dim]
+        if length == 0 or length % stage.block_size:
+            raise ValueError(
+                f"Stream of {type(stage).__name__} takes multiples of {stage.block_size} along "
+                f"time, given {length}: put a Rebuffer before it"
+            )
+        if not torch.compiler.is_compiling():
+            self._fits = shape
+        return x
+
+    def check_block(self, x: Tensor) -> None:
+        """Raise ValueError where `x` has another shape than the stream was made for."""
+        stage: Any = self._modules["stage"]
+        dim = stage.time_dim
+        given = without(x.shape, dim) if x.dim() >= -dim else None
+        # That the stage takes this shape was checked when the stream was made.
+        if given != self.shape:
+            stage.checked(x)
+            raise ValueError(
+                f"Stream of {type(stage).__name__} was made for shape {self.shape} without "
+                f"time, given {given or tuple(x.shape)}: make a new Stream for another shape"
+            )
+
+    @torch.no_grad()
+    def reset(self, mask: Tensor | None = None) -> None:
+        """Back to silence: all rows, or those (first axis) where the boolean `mask` is true."""
+        mask = None if mask is None else torch.as_tensor(mask)
+        for (key, buffer), fresh in zip(
+            self.state.items(), self.stage.initial_state(self.shape).values(), strict=True
+        ):
+            if mask is None:
+                buffer.copy_(fresh)
+            elif mask.dtype != torch.bool or mask.shape != buffer.shape[:1]:
+                raise ValueError(
+                    f"reset takes a boolean mask of shape {tuple(buffer.shape[:1])}, one a row, "
+                    f"given {mask.dtype} of shape {tuple(mask.shape)} (state {key!r})"
+                )
+            else:
+                rows = mask.to(buffer.device).view(-1, *[1] * (buffer.dim() - 1))
+                buffer.copy_(torch.where(rows, fresh, buffer))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stream":
+        dtype = fn(self.stage._probe).dtype
+        refuse_dtype(self, dtype)
+        kept = {k: v for k, v in self.state.items() if k in self.stage.keeps_double}
+        rests = {}
+        if dtype != self.stage.dtype and self.stage.device.type != "meta":
+            silence = self.stage.initial_state(self.shape)
+            rests = {key: buffer == silence[key] for key, buffer in self.state.items()}
+        super()._apply(fn, recurse)
+        for key, buffer in kept.items():
+            self._buffers[self._PREFIX + key] = carried(buffer, fn)
+        if rests and self.stage.device.type != "meta":
+            # What still is as it began is the design's number, not a rounded one made wider.
+            silence = self.stage.initial_state(self.shape)
+            for key, buffer in self.state.items():
+                buffer.copy_(torch.where(rests[key].to(buffer.device), silence[key], buffer))
+        return self

@@ -1,0 +1,1 @@
+"""What talks to sound cards: PortAudio in its own process, device names, PulseAudio routing."""

@@ -1,0 +1,201 @@
+"""Which inputs there are, and which of them is meant."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.engine.devices.capture_process import CaptureProcess
+from amt_stream.engine.devices.identity import default_source, identity_of, is_alias
+from amt_stream.engine.devices.playback import THROUGH, Monitor, is_played, monitors, no_playback
+from amt_stream.engine.sources import SourceError
+
+
+@dataclass(frozen=True)
+class InputDevice:
+    """An input as PortAudio lists it; `default` is the one that is used when none is named.
+
+    `identity` is the same for the same microphone whichever index and name it has got, as far as
+    the system tells; "" where a name such as "default" may stand for any. `behind` is the source of
+    the sound server that such a name stands for. `played` where it gives what the computer plays,
+    which has no sound pressure, and no microphone; one that a sound server gives has no index of
+    its own, but that of the name it is heard through.
+    """
+
+    index: int
+    name: str
+    host_api: str
+    channels: int
+    fs: int
+    default: bool
+    identity: str = ""
+    behind: str | None = None
+    played: bool = False
+
+    @property
+    def has_index(self) -> bool:
+        """Whether its index is its own."""
+        return self.behind is None or is_alias(self.name, self.host_api)
+
+    @property
+    def kept_by(self) -> frozenset[str]:
+        """What a calibration of it may be kept by: never a name that may stand for another."""
+        if self.played:
+            return frozenset()
+        return frozenset({self.identity} - {""})
+
+    def __str__(self) -> str:
+        return self.name if self.behind is None else f"{self.name} ({self.behind})"
+
+
+def list_devices() -> list[InputDevice]:
+    """The inputs that there are just now [any-thread].
+
+    They are looked up in a new process, so that no stream is disturbed and none that has come or
+    gone is missed. Raises SourceError where PortAudio is not there, and where the sound system does
+    not answer within 3 s.
+    """
+    with CaptureProcess() as process:
+        return described(process.ask("list")["devices"])
+
+
+def described(devices: Sequence[JsonDict]) -> list[InputDevice]:
+    """Devices as a `CaptureProcess` lists them, with what the system tells of each."""
+    if not any(is_alias(device["name"], device["host_api"]) for device in devices):
+        return listed(devices, None)
+    played = monitors()
+    return [*listed(devices, default_source(), played), *_through_server(devices, played)]
+
+
+def listed(
+    devices: Sequence[JsonDict], source: str | None, played: Sequence[Monitor] = ()
+) -> list[InputDevice]:
+    """The same, where `source` is what stands behind a name such as "default"."""
+    outputs = {one.source for one in played}
+
+    def described(name: str, host_api: str, **more: Any) -> InputDevice:
+        behind = source if is_alias(name, host_api) else None
+        return InputDevice(
+            name=name,
+            host_api=host_api,
+            **more,
+            identity=identity_of(name, host_api, source),
+            behind=behind,
+            played=behind in outputs or is_played(name, host_api),
+        )
+
+    return [described(**device) for device in devices]
+
+
+def _through_server(devices: Sequence[JsonDict], played: Sequence[Monitor]) -> list[InputDevice]:
+    """What a sound server plays, as inputs that are heard through a name such as "default"."""
+    ways = {d["name"]: d for d in devices if is_alias(d["name"], d["host_api"])}
+    through = next((ways[name] for name in THROUGH if name in ways), None)
+    if through is None:
+        return []
+    return [
+        InputDevice(
+            index=through["index"],
+            name=one.description,
+            host_api=through["host_api"],
+            channels=one.channels,
+            fs=one.fs,
+            default=False,
+            identity=f"PulseAudio source {one.source}",
+            behind=one.source,
+            played=True,
+        )
+        for one in played
+    ]
+
+
+def listed_again(devices: Sequence[JsonDict], lost: InputDevice) -> InputDevice | None:
+    """`lost` among inputs as a `CaptureProcess` lists them now: see `same_device`."""
+    if lost.has_index:
+        return same_device(listed(devices, lost.behind), lost)
+    return same_device(_through_server(devices, monitors()), lost)
+
+
+def find_device(wanted: int | str | None = None) -> InputDevice:
+    """The input by index, by its name or part of it; None is the default input [any-thread].
+
+    Raises SourceError where there is none, and where a part of a name fits several.
+    """
+    return chosen(list_devices(), wanted)
+
+
+def chosen(
+    devices: Sequence[InputDevice], wanted: int | str | None, played: bool = False
+) -> InputDevice:
+    """The one of `devices` that is meant: see `find_device`.
+
+    played: of those alone that give what the computer plays; by default that of its default output
+    """
+    if played:
+        devices = [d for d in devices if d.played]
+        if not devices:
+            raise SourceError(no_playback())
+        if wanted is None:
+            return devices[0]
+    if wanted is None:
+        found = [d for d in devices if d.default] or list(devices[:1])
+        if not found:
+            raise SourceError("there is no microphone: PortAudio lists no input device")
+        return found[0]
+    if isinstance(wanted, int) or re.fullmatch("[0-9]+", wanted):
+        found = [d for d in devices if d.index == int(wanted) and d.has_index]
+    else:
+        text = wanted.casefold()
+        found = _of_one_api([d for d in devices if d.name.casefold() == text])
+        found = found or [d for d in devices if d.behind == wanted and not d.has_index]
+        found = found or _of_one_api([d for d in devices if text in d.name.casefold()])
+        if len(found) > 1:  # a microphone, rather than what is played
+            found = [d for d in found if not d.played] or found
+    if not found:
+        raise SourceError(
+            f"there is no input device {wanted!r}; PortAudio lists {_in_words(devices)}"
+        )
+    if len(found) > 1:
+        raise SourceError(
+            f"several input devices are called {wanted!r}: {_in_words(found)}; give one by its "
+            "whole name, or its number"
+        )
+    return found[0]
+
+
+def _of_one_api(found: list[InputDevice]) -> list[InputDevice]:
+    """Without the same names that other systems have for the same devices, as on Windows."""
+    names = {d.name.casefold() for d in found}
+    return [d for d in found if len(names) > 1 or d.host_api == found[0].host_api]
+
+
+def _in_words(devices: Sequence[InputDevice]) -> str:
+    return ", ".join(map(_in_short, devices)) or "none at all"
+
+
+def _in_short(device: InputDevice) -> str:
+    if device.has_index:
+        return f"{device.index} {device.name!r} ({device.host_api})"
+    return f"{device.name!r} ({device.behind})"
+
+
+def same_device(devices: Sequence[InputDevice], lost: InputDevice) -> InputDevice | None:
+    """The device that was lost, if it is among `devices` again: never another one.
+
+    Its identity tells, and its host API; where it has none, its name. A name that may stand for any
+    microphone is taken as it is: `pinned` has it stand for the same source as before.
+    """
+    found = [
+        device
+        for device in devices
+        if device.host_api == lost.host_api
+        and device.identity == lost.identity
+        and (device.name == lost.name or not is_alias(lost.name, lost.host_api))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+if __name__ == "__main__":  # for who is not to wait for a sound system that hangs
+    print(json.dumps([asdict(device) for device in list_devices()]))

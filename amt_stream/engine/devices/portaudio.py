@@ -1,0 +1,278 @@
+"""PortAudio: which inputs there are, what they do, and the blocks of one of them.
+
+The only file that knows sounddevice. Run as a program it serves one device, apart from the program
+that measures (`capture_process.py`); so it imports nothing but the standard library, and is up in a
+tenth of a second.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+HEADER = struct.Struct("<cIddq")
+"""Before each message: its kind, the bytes that follow, when, the age of the sound, what was lost.
+
+Kinds are b"B" block, b"H" heartbeat, b"R" reply to a request (JSON), b"E" end (a sentence).
+"""
+
+HEARTBEAT_S = 0.1
+BACKLOG_S = 1.0
+LEAVE_S = 0.3
+
+OFFERED_RATES = (16000, 22050, 32000, 44100, 48000, 88200, 96000, 192000)
+
+Heard = Callable[[Any, float, float, int], None]
+"""Takes float32 samples, interleaved, as bytes; the time of their coming, as `since_boot_s` has it;
+how old the first of them was then; and how many PortAudio lost before them."""
+
+
+def since_boot_s() -> float:
+    """Seconds since the computer was started, those of its sleep included where they are known."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+class PortAudioFailed(RuntimeError):
+    """PortAudio is not there, or refuses; the message says why."""
+
+
+def _sounddevice() -> Any:
+    try:
+        import sounddevice
+    except (ImportError, OSError) as error:
+        raise PortAudioFailed(
+            f"the microphone needs PortAudio, which is not there ({error}): on Debian or Ubuntu "
+            "install libportaudio2"
+        ) from error
+    return sounddevice
+
+
+def look_again() -> None:
+    """Read the list of devices anew; this closes every stream of the process."""
+    sounddevice = _sounddevice()
+    sounddevice._terminate()
+    sounddevice._initialize()
+
+
+def inputs() -> list[dict[str, Any]]:
+    """The inputs as PortAudio listed them when it was loaded: the fields of an `InputDevice`."""
+    sounddevice = _sounddevice()
+    apis = sounddevice.query_hostapis()
+    default = sounddevice.default.device["input"]
+    return [
+        {
+            "index": index,
+            "name": info["name"],
+            "host_api": apis[info["hostapi"]]["name"],
+            "channels": info["max_input_channels"],
+            "fs": round(info["default_samplerate"]),
+            "default": index == default,
+        }
+        for index, info in enumerate(sounddevice.query_devices())
+        if info["max_input_channels"] > 0
+    ]
+
+
+def rates_of(index: int, host_api: str, channels: int, rates: list[int]) -> list[int]:
+    """Those of `rates` at which an input opens with so many channels."""
+    sounddevice = _sounddevice()
+
+    def does(fs: int) -> bool:
+        try:
+            sounddevice.check_input_settings(
+                device=index,
+                channels=channels,
+                dtype="float32",
+                samplerate=fs,
+                extra_settings=_extra(sounddevice, host_api),
+            )
+        except (sounddevice.PortAudioError, ValueError):
+            return False
+        return True
+
+    return [fs for fs in rates if does(fs)]
+
+
+def _extra(sounddevice: object, host_api: str) -> Any:
+    if sys.platform == "win32" and "WASAPI" in host_api:
+        return sounddevice.WasapiSettings(auto_convert=True)
+    return None
+
+
+class InputStream:
+    """An open input: calls `heard` with each block, and `ended` when it ends by itself.
+
+    Raises PortAudioFailed where it cannot be opened.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        host_api: str,
+        channels: int,
+        fs: int,
+        blocksize: int,
+        latency: float,
+        heard: Heard,
+        ended: Callable[[], None],
+    ) -> None:
+        self._sounddevice = sounddevice = _sounddevice()
+        self._fs, self._heard, self._ended = fs, heard, ended
+        self._closing = False
+        self._next_adc = 0.0
+        self._stream: Any = None
+        try:
+            self._stream = sounddevice.RawInputStream(
+                device=index,
+                channels=channels,
+                samplerate=fs,
+                dtype="float32",
+                blocksize=blocksize,
+                latency=latency,
+                extra_settings=_extra(sounddevice, host_api),
+                callback=self._called,
+                finished_callback=self._finished,
+            )
+            self._stream.start()
+        except (sounddevice.PortAudioError, ValueError) as error:
+            self.close()
+            raise PortAudioFailed(str(error)) from error
+
+    @property
+    def latency(self) -> float:
+        """What PortAudio claims, in seconds. A JACK device has claimed 89,478,480."""
+        return float(self._stream.latency)
+
+    def close(self) -> None:
+        """End it. Waits as long as the sound server does not answer."""
+        self._closing = True
+        if self._stream is not None:
+            with contextlib.suppress(self._sounddevice.PortAudioError):
+                self._stream.abort()
+            with contextlib.suppress(self._sounddevice.PortAudioError):
+                self._stream.close()
+
+    def _called(self, samples: Any, frames: int, times: Any, status: Any) -> None:
+        now = since_boot_s()
+        adc = times.inputBufferAdcTime
+        lost = 0
+        if status.input_overflow:
+            # The flag says that samples went, not how many: ask the converter's clock.
+            missing = (adc - self._next_adc) * self._fs
+            lost = round(missing) if 1.0 <= missing < self._fs else 1
+        self._next_adc = adc + frames / self._fs
+        self._heard(samples, now, times.currentTime - adc, lost)
+
+    def _finished(self) -> None:
+        if not self._closing:
+            self._ended()
+
+
+class Outgoing:
+    """Messages to the program that measures, from a thread that may wait for it.
+
+    What has sound to tell never waits: beyond a second of it that nobody took, blocks are dropped,
+    and the next one says how many samples.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._dropped = 0
+        self._parent = os.getppid()
+        self.frame_bytes = 4
+        self.most_blocks = 100
+        self.latency = 0.0
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def block(self, samples: Any, now: float, age_s: float, lost: int) -> None:
+        """A block of sound; called by PortAudio."""
+        data = bytes(samples)
+        if self._waiting.qsize() > self.most_blocks:
+            self._dropped += lost + len(data) // self.frame_bytes
+            return
+        header = HEADER.pack(b"B", len(data), now, age_s, lost + self._dropped)
+        self._dropped = 0
+        self._waiting.put(header + data)
+
+    def say(self, kind: bytes, text: str) -> None:
+        """A reply, or the end."""
+        data = text.encode("utf-8", "replace")
+        self._waiting.put(HEADER.pack(kind, len(data), since_boot_s(), 0.0, 0) + data)
+
+    def end(self) -> None:
+        """The stream has ended by itself; called by PortAudio."""
+        self.say(b"E", "the sound system ended the stream")
+
+    def _write(self) -> None:
+        beat_at = time.monotonic()
+        while True:
+            wait = beat_at - time.monotonic()
+            try:
+                data = self._waiting.get(timeout=max(0.0, wait)) if wait > 0 else b""
+            except queue.Empty:
+                data = b""
+            if time.monotonic() >= beat_at:
+                data += HEADER.pack(b"H", 0, since_boot_s(), self.latency, 0)
+                beat_at = time.monotonic() + HEARTBEAT_S
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError:
+                os._exit(0)  # whoever listened is gone
+            if os.getppid() != self._parent:
+                os._exit(0)
+
+
+def _serve(requests: BinaryIO, out: Outgoing) -> None:
+    """Answer requests, a JSON object a line, until they end."""
+    stream: InputStream | None = None
+    for line in requests:
+        asked = json.loads(line)
+        try:
+            match asked.pop("do"):
+                case "list":
+                    answer: dict[str, object] = {"devices": inputs()}
+                case "rates":
+                    answer = {"rates": rates_of(**asked)}
+                case _:
+                    blocks = asked["fs"] * BACKLOG_S / (asked["blocksize"] or 256)
+                    out.most_blocks = round(blocks)
+                    out.frame_bytes = 4 * asked["channels"]
+                    stream = InputStream(**asked, heard=out.block, ended=out.end)
+                    out.latency = stream.latency
+                    answer = {"latency": out.latency}
+        except Exception as error:
+            answer = {"error": str(error)}
+        out.say(b"R", json.dumps(answer))
+    # A sound server that is stopped lets nobody close.
+    threading.Timer(LEAVE_S, os._exit, [0]).start()
+    if stream is not None:
+        stream.close()
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve whoever started this process: `sys.path` comes as JSON in the only argument."""
+    sys.path += [path for path in json.loads(sys.argv[1]) if path not in sys.path]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # libraries of sound servers abort
+    # Nothing that PortAudio starts or prints may hold or disturb the pipe.
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    _serve(sys.stdin.buffer, Outgoing(descriptor))
+
+
+if __name__ == "__main__":
+    main()

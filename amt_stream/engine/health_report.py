@@ -1,0 +1,154 @@
+"""How an engine is doing, asked of all its parts."""
+
+from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.clock import STEP_S
+from amt_stream.engine.health import Health, MicrophoneHealth
+from amt_stream.engine.model_runner import Work
+from amt_stream.engine.run_state import RunState
+from amt_stream.engine.running_models import RunningModels
+from amt_stream.engine.shutdown import Shutdown
+from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.sources import DeviceLost
+
+STALLED_S = 1.0
+BEHIND_S = 0.5
+
+
+class HealthReport:
+    """Makes `Health` of what the parts know [any-thread]."""
+
+    def __init__(
+        self,
+        models: RunningModels,
+        backlog: Backlog,
+        work: Work,
+        sinks: Sinks,
+        shutdown: Shutdown,
+        state: RunState,
+    ) -> None:
+        self._source, self._timeline = backlog.source, backlog.timeline
+        self._models, self._backlog, self._work = models, backlog, work
+        self._sinks, self._shutdown, self._state = sinks, shutdown, state
+
+    def health(self) -> Health:
+        """How it is doing just now."""
+        source, measurement, load = self._source, self._models.first, self._work.load
+        arrivals, utc = self._timeline.arrivals, self._timeline.utc
+        ready, queue_s, lost = measurement.ready, self._backlog.seconds, measurement.lost
+        median, p99, highest = load.shares()
+        ppm, uncertainty, observed_s = arrivals.clock()
+        model_s = float(ready.clock.latency + ready.block) / source.fs
+        error = self._state.error
+        listeners = [listener for one in self._models for listener in one.listeners]
+        return Health(
+            device_state=self.device_state,
+            note=self._note(measurement.silent),
+            samples=measurement.samples - lost,
+            frames=measurement.frames,
+            load=load.smoothed,
+            load_max=load.highest,
+            block_share_median=median,
+            block_share_p99=p99,
+            block_share_max=highest,
+            queue_s=queue_s,
+            overruns=self._backlog.overruns,
+            overloaded=self._work.ladder.active,
+            lost_samples=lost,
+            device_overflows=source.overflows,
+            callbacks=arrivals.callbacks,
+            late_callbacks=arrivals.late if source.live else 0,
+            latency_s=source.latency_s + queue_s + model_s,
+            clock_ppm=ppm if source.live else None,
+            clock_ppm_uncertainty=uncertainty if source.live else None,
+            clock_observed_s=observed_s,
+            utc_ahead_s=utc.ahead_s if source.live else 0.0,
+            behind_s=arrivals.behind_s if source.live else 0.0,
+            non_finite=max(one.non_finite for one in listeners),
+            clipped=max(one.clipped for one in listeners),
+            broken_frames=sum(one.broken for one in listeners),
+            silent=measurement.silent,
+            sink_errors=sum(sink_thread.errors for sink_thread in self._sinks),
+            sink_missed=sum(sink_thread.missed for sink_thread in self._sinks),
+            error=None if error is None else str(error),
+            microphones={} if not measurement.listeners[0].name else self._microphones(),
+        )
+
+    def _microphones(self) -> dict[str, MicrophoneHealth]:
+        """Each by itself: what it heard by the first model, what models made of it by all."""
+        by_microphone = zip(*(one.listeners for one in self._models), strict=True)
+        samples = self._models.first.samples
+        return {
+            of_models[0].name: MicrophoneHealth(
+                samples=samples - of_models[0].gaps.lost,
+                lost_samples=of_models[0].gaps.lost,
+                non_finite=of_models[0].non_finite,
+                clipped=of_models[0].clipped,
+                broken_frames=sum(one.broken for one in of_models),
+                silent=of_models[0].input.silent,
+                missing=of_models[0].gaps.missing,
+                calibration=of_models[0].input.calibration,
+                gain_db=of_models[0].input.gain_db,
+            )
+            for of_models in by_microphone
+        }
+
+    @property
+    def device_state(self) -> str:
+        """That of `Health`, which takes much longer to make."""
+        state = self._state
+        if isinstance(state.error, DeviceLost):
+            return "lost"
+        if state.done.is_set() or self._shutdown.left:
+            return "ended" if state.played else "stopped"
+        if self._backlog.runner.began_at is None or not state.ready.is_set():
+            return "waiting"
+        if self._source.state:
+            return self._source.state
+        return "stalled" if self._timeline.silent_for_s > STALLED_S else "running"
+
+    def _note(self, silent: bool) -> str:
+        """What matters most of all that could be said."""
+        source = self._source
+        if note := self._shutdown.note or source.note or self._work.ladder.note:
+            return note
+        if silent and source.silence_note:
+            return source.silence_note
+        return (
+            self._lag_note()
+            or self._sinks_note()
+            or self._overrun_note()
+            or self._models.device.note
+        )
+
+    def _lag_note(self) -> str:
+        source, behind_s = self._source, self._timeline.arrivals.behind_s
+        if source.latency_growth_s > BEHIND_S:
+            return (
+                f"{source.name} delivers sound later and later: "
+                f"+{source.latency_growth_s:.1f} s since the start"
+            )
+        if source.live and behind_s > BEHIND_S:
+            return (
+                f"{source.name} has delivered {behind_s:.1f} s less sound than "
+                "time has passed: the system drops or delays it"
+            )
+        return ""
+
+    def _sinks_note(self) -> str:
+        notes = [sink_thread.note for sink_thread in self._sinks if sink_thread.note]
+        if notes:
+            return "; ".join(notes)
+        ahead_s = self._timeline.utc.ahead_s
+        if self._source.live and ahead_s > STEP_S:
+            return (
+                f"UTC is {ahead_s:.1f} s ahead of the computer's clock, which was set back: it "
+                "waits for it"
+            )
+        retired = [sink_thread.name for sink_thread in self._sinks if sink_thread.retired]
+        if retired:
+            return f"dropped after failing again and again: {', '.join(retired)}"
+        return ""
+
+    def _overrun_note(self) -> str:
+        late = self._backlog.overruns if self._source.live else 0
+        return f"processing was too slow for {late} block{'s' * (late > 1)}" if late else ""

@@ -1,0 +1,177 @@
+"""The sound of one microphone, as a model takes it."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
+from amt_stream.dsp.scales import P0
+from amt_stream.engine.history import Level
+from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration, with_corrections
+
+CLIP_LEVEL = np.float32(32767 / 32768)  # the largest that a 16-bit converter can give
+LOWEST_DB = -100.0
+FULL_SCALE_SINE = 0.5**0.5
+"""Its rms."""
+
+
+class MicrophoneInput(Resumable):
+    """Scales sound by a calibration and a gain, takes off the microphone's response, and measures.
+
+    columns: which channels of a block it is, `channels` of them
+    calibrated: whether the level is known, or the model needs none
+    level: gives the level of the last block (ear, 1), one ear as both
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory")
+
+    level: Level
+
+    def __init__(
+        self,
+        columns: slice,
+        offered: int,
+        calibration: Calibration | Sequence[Calibration],
+        gain_db: float,
+    ) -> None:
+        self.columns, self.channels = columns, len(range(offered)[columns])
+        self.calibration, self.gain_db = each_ear(calibration), gain_db
+        self.zeros_run = 0
+        self._corrected: Corrected | None = None
+
+    def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
+        """Feed a model from the next sample on: `into` (ear, time) is its input."""
+        self._ready, self._input = ready, into
+        self._energy = np.zeros(ready.rows)
+        self._set_scale()
+
+    def begin(self) -> None:
+        """At the first sample nothing was heard."""
+        self.level = _BlockLevel(np.zeros(max(2, self._ready.rows)), 1, 1.0)
+
+    def recalibrate(
+        self,
+        calibration: Calibration | Sequence[Calibration] | None,
+        gain_db: float | None,
+        keep_corrections: bool,
+    ) -> None:
+        """With another calibration or gain from here on; None leaves it."""
+        if calibration is not None:
+            before = [one.correction for one in self.calibration]
+            self.calibration = each_ear(calibration)
+            if keep_corrections:
+                self.calibration = tuple(with_corrections(self.calibration, before))
+        if gain_db is not None:
+            self.gain_db = gain_db
+        self._set_scale()
+
+    @property
+    def form(self) -> str:
+        """What is heard with, in words."""
+        told = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration)
+        return f"{told}, {self.gain_db:+g} dB" if self.gain_db else told
+
+    @property
+    def silent(self) -> bool:
+        """Only exact zeros for more than a second [any-thread]."""
+        return self.zeros_run > self._ready.clock.fs
+
+    @property
+    def _level_db(self) -> NDArray[np.float32]:
+        """Of each ear, one as both (ear, 1)."""
+        return self.level()
+
+    @_level_db.setter
+    def _level_db(self, given: NDArray[np.float32]) -> None:
+        self.level = lambda: given
+
+    @property
+    def _memory(self) -> dict[str, NDArray[np.float64]]:
+        """The state of what takes off a microphone's response, where something does."""
+        return {} if self._corrected is None else self._corrected.memory
+
+    @_memory.setter
+    def _memory(self, given: dict[str, NDArray[np.float64]]) -> None:
+        if self._corrected is not None:
+            self._corrected.memory = given
+
+    def be_silent(self) -> None:
+        """What is let in next comes after silence."""
+        if self._corrected is not None:
+            self._corrected.reset()
+
+    def fill(self, count: int) -> None:
+        """Zeros for `count` samples that are missing; what a correction still holds goes on."""
+        self._input[:, :count] = 0.0
+        if self._corrected is not None:
+            self._corrected.fill(self._input[:, :count], self._scale)
+
+    def _set_scale(self) -> None:
+        """What the model takes a full-scale sample for, in each ear."""
+        ready = self._ready
+        wanted = corrections_of(self.calibration, self.channels)
+        if wanted != (() if self._corrected is None else self._corrected.corrections):
+            self._corrected = Corrected(wanted, ready.clock.fs) if wanted else None
+        self._scale_and_check = scale_and_check if self._corrected is None else self._corrected
+        self.calibrated = not ready.in_pascal or all(c.calibrated for c in self.calibration)
+        if ready.in_pascal:
+            scale, self._reference = pascal_per_ear(self.calibration)[: ready.rows], P0
+        else:
+            scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
+        self._scale = np.float32(10.0 ** (self.gain_db / 20.0)) * scale
+
+    def let_in(self, part: NDArray[np.float32]) -> int:
+        """Take samples (time, channel), mono to both ears; gives what they are."""
+        what = self._scale_and_check(part, self._scale, CLIP_LEVEL, self._input, self._energy)
+        self.zeros_run = self.zeros_run + len(part) if what == SILENCE else 0
+        return what
+
+    def let_in_sane(self, part: NDArray[np.float32]) -> None:
+        """Take those that were suspect, with zeros in place of what is no sound."""
+        self._scale_and_check(part, self._scale, NO_LIMIT, self._input, self._energy)
+
+    def take_level(self, heard: int) -> None:
+        """Level of the input in this block, of which `heard` samples were sound."""
+        self.level = _BlockLevel(self._energy, heard, self._reference)
+        self._energy = np.zeros(self._ready.rows)
+
+
+class _BlockLevel:
+    """Level of a block, reckoned when somebody wants it: the energy of `count` samples of each row.
+
+    One row is told as two.
+    """
+
+    def __init__(self, energy: NDArray[np.float64], count: int, reference: float) -> None:
+        self._energy, self._count, self._reference = energy, count, reference
+
+    def __call__(self) -> NDArray[np.float32]:
+        """In dB (row, 1), LOWEST_DB at least."""
+        mean_square = self._energy / self._count / self._reference**2
+        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
+        rows = np.empty((max(2, len(level)), 1), np.float32)
+        rows[:] = level[:, None]
+        return rows
+
+
+def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
+    """The calibration for both ears, or one for each, as a tuple."""
+    if isinstance(calibration, Calibration):
+        return (calibration,)
+    given = tuple(calibration) if isinstance(calibration, Sequence) else (calibration,)
+    for one in given:
+        if not isinstance(one, Calibration):
+            raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
+    if len(given) not in (1, 2):
+        raise ValueError(f"{len(given)} calibrations given: give one, or one for each ear")
+    return given
+
+
+def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
+    """Pascal per full scale `(1 or 2, 1)`, for both ears or for each."""
+    return np.array([[c.pascal_per_unit] for c in each_ear(calibration)], np.float32)

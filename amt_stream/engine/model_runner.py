@@ -1,0 +1,213 @@
+"""The models of an engine, run on what arrives."""
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from amt_stream.dsp.functional.threads import work_alone
+from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.event_bus import EventBus
+from amt_stream.engine.health import Load
+from amt_stream.engine.ladder import Ladder
+from amt_stream.engine.program_end import stop_if_nobody_is_left
+from amt_stream.engine.run_state import RunState
+from amt_stream.engine.running_models import RunningModels
+from amt_stream.engine.snapshots import Snapshots
+from amt_stream.engine.sources import Block, DeviceLost
+from amt_stream.engine.thread_check import runs_as, thread_checked
+
+WATCH_S = 0.2
+SOURCE_S = 0.5
+IDLE_S = 0.02
+"""So often at least it looks for what else there is to do, and for its end."""
+
+Delivered = tuple[Block, int, int]
+"""A block, how many samples are missing before it, and the bits of its faults."""
+
+
+@thread_checked
+class Work:
+    """Runs all models on each block, and notes what that costs.
+
+    ladder: what is done without while that is too much
+    """
+
+    def __init__(
+        self,
+        models: RunningModels,
+        backlog: Backlog,
+        ladder: Ladder,
+        bus: EventBus,
+        snapshots: Snapshots,
+        state: RunState,
+    ) -> None:
+        self.load, self.ladder = Load(), ladder
+        self._models, self._backlog = models, backlog
+        self._bus, self._snapshots, self._state = bus, snapshots, state
+        self._source = backlog.source
+        self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
+        self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
+        self._samples = 0
+
+    @runs_as("model-thread")
+    def run(self, held: Iterable[Delivered] | None) -> None:
+        """Warm the models, work off what comes, and tidy up: the engine's thread [model-thread].
+
+        held: what comes before what is in the ring; None where the source's thread runs the models
+        """
+        state = self._state
+        try:
+            work_alone()
+            with torch.inference_mode():
+                for one in self._models:
+                    one.ready.warm()
+                state.warm = True
+                state.ready.set()
+                if held is None:
+                    while not (state.stopping.is_set() or state.ended.wait(WATCH_S)):
+                        self._watch()
+                else:
+                    self._drain(held)
+                if state.owed and not state.played:
+                    self._lose(state.owed)
+        except BaseException as error:
+            state.error = error
+        finally:
+            self._tidy_up(until=time.monotonic() + SOURCE_S)
+
+    def _drain(self, held: Iterable[Delivered]) -> None:
+        """Work off what comes, into the ring at last, until its end or the engine's."""
+        self.begin()
+        ring, state = self._backlog.ring, self._state
+        for block, lost, flags in held:
+            self._watch_in_time()
+            if state.stopping.is_set():
+                return
+            if not (self.ladder.exhausted and self._backlog.leave_out(block, lost)):
+                self.measure(block, *self._backlog.taken_up(lost, flags))
+        buffer = np.zeros((0, self._source.channels), np.float32)
+        while not state.stopping.is_set():
+            self._bus.pass_on()
+            self._watch_in_time()
+            wanted = min(measurement.wanted for measurement in self._models)
+            ended = state.ended.is_set()  # before the fill: the last samples come before the end
+            fill, enough = ring.fill, min(wanted, ring.capacity // 2)
+            if fill < enough and not ended:
+                self.ladder.rest()
+                ring.wait(enough, IDLE_S)
+                continue
+            if not fill:
+                rest = ring.rest()
+                self.finish(rest.lost, rest.flags)
+                return
+            if len(buffer) < wanted:
+                buffer = np.zeros((wanted, self._source.channels), np.float32)
+            left_out, why = self._backlog.drop(buffer) if self.ladder.exhausted else (0, 0)
+            count, lost, flags = ring.read(buffer[:wanted])
+            lost, flags = self._backlog.taken_up(left_out + lost, why | flags)
+            self.measure(buffer[:count], lost, flags)
+
+    def _watch_in_time(self) -> None:
+        if time.monotonic() > self._watched_at + WATCH_S:
+            self._watch()
+            self._bus.sink_notes()
+            self._watched_at = time.monotonic()
+
+    def _watch(self) -> None:
+        self._bus.pass_on()
+        stall_s, silent_s = self._source.stall_s, self._backlog.timeline.silent_for_s
+        if not self._state.ended.is_set() and silent_s > stall_s:
+            raise DeviceLost(f"{self._source.name!r} has delivered nothing for {stall_s:g} s")
+        if not self._state.stopping.is_set():
+            stop_if_nobody_is_left()
+
+    def _tidy_up(self, until: float) -> None:
+        """The last snapshot and events, then the end of the source and of every sink."""
+        self._state.close()
+        self._keep_last(until)
+        self._state.ready.set()
+        self._bus.sink_notes()
+        self._bus.pass_on()
+        self._bus.notes()
+        threads = self._bus.sinks.end()
+        self._backlog.runner.end()
+        self._backlog.runner.join(until - time.monotonic())
+        for sink_thread in threads:
+            sink_thread.close()
+        self.ladder.end(until)
+        self._state.gone.set()
+
+    def _keep_last(self, until: float) -> None:
+        """Hand on a snapshot of the place where it was stopped."""
+        if self._state.error is not None or self._state.played:
+            return
+        # A model that hangs in its callback has no state to tell of.
+        if self._state.models_run.acquire(timeout=max(0.0, until - time.monotonic())):
+            self._models.first.close_holes()
+            self._snapshots.now()
+            self._state.models_run.release()
+
+    def begin(self) -> None:
+        """What this thread did until now was no work of models [model-thread]."""
+        self._cpu_at = time.thread_time()
+
+    def measure(self, block: Block, lost: int, flags: int) -> None:
+        """Run the models on a block, before which `lost` samples are missing [model-thread]."""
+        wall_at = time.perf_counter()
+        self._bus.block(block, lost, flags)
+        began = time.perf_counter()
+        for measurement in self._models:
+            measurement.late = self.ladder.active
+            measurement.take(block, lost, flags)
+            measurement.took((ended := time.perf_counter()) - began)
+            began = ended
+        cpu_at = time.thread_time()
+        self._wall_s += time.perf_counter() - wall_at
+        self._cpu_s += cpu_at - self._cpu_at
+        self._cpu_at = cpu_at
+        self._samples += len(block)
+        if self._samples >= self._models.first.ready.block:
+            self._note_cost()
+        self._snapshots.in_time()
+
+    def _lose(self, samples: int) -> None:
+        """Samples that will never come are missing at the end [model-thread]."""
+        self.measure(self._no_sound, samples, 0)
+
+    def finish(self, lost: int, flags: int = 0) -> None:
+        """The source has ended, `lost` samples after the last: bring out what is still inside."""
+        state = self._state
+        self._bus.gap(lost, flags)
+        if lost or flags:
+            self._bus.sound(self._no_sound, lost, flags)
+        for measurement in self._models:
+            measurement.take(self._no_sound, lost, flags)
+        self._snapshots.now()
+        for measurement in self._models:
+            measurement.flush()
+        # What was commanded in the last block has no next one.
+        while not state.close(self._nobody_commands):
+            for measurement in self._models:
+                measurement.obey()
+        state.error = state.error or self._source.error
+        state.played = state.error is None
+        state.ended.set()
+
+    def _nobody_commands(self) -> bool:
+        return all(measurement.commands.empty() for measurement in self._models)
+
+    def _note_cost(self) -> None:
+        """Of a block of the first model, and what came with it."""
+        audio_s, live = self._samples / self._source.fs, self._source.live
+        self.load.add(self._cpu_s, self._wall_s, audio_s)
+        if live and self._source.run_in == "callback":
+            self._backlog.worked(self._wall_s, audio_s)
+            if not self._backlog.behind_s:
+                self.ladder.rest()
+        if live:
+            lag_s = self._backlog.seconds
+            self.ladder.worked(time.monotonic(), self._wall_s, audio_s, lag_s)
+        self._cpu_s = self._wall_s = 0.0
+        self._samples = 0

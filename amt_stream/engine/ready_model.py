@@ -1,0 +1,123 @@
+"""A model ready to run: its stream, its blocks, and when its frames are."""
+
+import math
+from copy import copy
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from amt_stream.dsp.checkpoints import fingerprint
+from amt_stream.dsp.compose import Rebuffer
+from amt_stream.dsp.compute_device import HERE, ComputeDevice
+from amt_stream.dsp.contract import check_contract, rows_of, takes_pascal
+from amt_stream.dsp.cuda_stream import HostedStream
+from amt_stream.dsp.streaming import Stage, joined, map_fields
+from amt_stream.engine.history import FrameClock
+
+
+def refuse_no_model(model: object, fs: float) -> None:
+    """Raise TypeError for what cannot run on sound of that rate."""
+    if not isinstance(model, Stage):
+        raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
+
+
+class ReadyModel:
+    """A model ready to run: its stream, the size of its blocks, the time of its frames.
+
+    `heard` channels of the source go to its `rows`, one to both ears where it has two; of a `batch`
+    of listeners those of each. The model is moved to `place`; sound and numbers stay on the CPU.
+    Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
+    """
+
+    def __init__(
+        self,
+        model: Stage,
+        fs: int,
+        block_ms: float,
+        heard: int = 2,
+        place: ComputeDevice = HERE,
+        batch: int = 1,
+    ) -> None:
+        name = type(model).__name__
+        refuse_no_model(model, fs)
+        check_contract(model)
+        if model.fs not in (None, fs):
+            raise ValueError(
+                f"{name} was built for {model.fs} Hz and the source gives {fs} Hz: "
+                f"build it with fs={fs}"
+            )
+        if not 1.0 <= block_ms <= 1000.0:
+            raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
+        blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
+        self.model, self.fingerprint = model, fingerprint(model)
+        self.block_ms = block_ms
+        self.block = self.usual_block = blocks * model.block_size
+        lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
+        self.clock = FrameClock(model.ratio, model.latency - lead, fs)
+        self.frames = int(self.block * model.ratio)
+        self.start = round(model.settle_s * fs)
+        self.forget = round(max(model.settle_s, model.forget_s) * fs)
+        self.heard, self.in_pascal = heard, takes_pascal(model)
+        self.rows = rows_of(model, heard)
+        if heard > self.rows or (heard < self.rows and not self.in_pascal):
+            raise ValueError(
+                f"{name} was built for {self.rows} channels and is to hear {heard}: build it with "
+                f"channels={heard}, or choose {self.rows} of them"
+            )
+        self.place, self.shape = place, (batch, self.rows)
+        place.take(model)
+        self.stream = place.stream(model, self.shape)
+        self.door = Rebuffer(self.stream, blocks)
+        self._silence = self._blocks(torch.zeros(*self.shape, model.block_size))
+        self.fields = scalar_fields(self._silence)
+
+    def _blocks(self, x: torch.Tensor) -> Any:
+        with torch.inference_mode():
+            return self.place.stream(self.model, self.shape)(x)
+
+    def warm(self) -> None:
+        """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
+        generator = torch.Generator().manual_seed(0)
+        noise = torch.randn(*self.shape, self.block, generator=generator)
+        for x in (noise, noise, torch.zeros_like(noise)):
+            self._blocks(x)
+        if isinstance(self.stream, HostedStream):
+            self.stream.capture(self.block)
+
+    def of(self, model: Stage) -> "ReadyModel":
+        """Another model, ready for the same sound in the same blocks."""
+        heard, batch = self.heard, self.shape[0]
+        return ReadyModel(model, self.clock.fs, self.block_ms, heard, self.place, batch)
+
+    def lasting(self, samples: int) -> "ReadyModel":
+        """The same model on the same stream, in blocks of about another length."""
+        blocks = max(1, round(samples / self.model.block_size))
+        other = copy(self)
+        other.block = blocks * self.model.block_size
+        other.frames = int(other.block * self.model.ratio)
+        other.block_ms = 1000.0 * other.block / self.clock.fs
+        other.door = Rebuffer(self.stream, blocks)
+        return other
+
+    def take_over(self, before: "ReadyModel") -> None:
+        """Go on from the state of one like it, between two blocks, and be saved as that one."""
+        self.fingerprint, self.usual_block = before.fingerprint, before.usual_block
+        if self.stream is not before.stream:
+            for key, buffer in self.stream.state.items():
+                buffer.copy_(before.stream.state[key])
+
+    def nothing(self) -> Any:
+        """What stands for a block's output where the model has not run: NaN."""
+        blocks = [self._silence] * (self.block // self.model.block_size)
+        y = joined(*blocks, dims=self.model.out_time_dim)
+        return map_fields(lambda v: v.fill_(math.nan) if v.is_floating_point() else v, y)
+
+
+def scalar_fields(y: Any) -> tuple[str, ...]:
+    """Names of the outputs that are one number per frame."""
+    if isinstance(y, torch.Tensor):
+        return ("value",) if y.dim() == 2 else ()
+    return tuple(
+        name for name, v in zip(y._fields, y, strict=True) if v is not None and v.dim() == 2
+    )

@@ -1,0 +1,151 @@
+"""All sinks of an engine together."""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from amt_stream.engine.run_state import RunState
+from amt_stream.engine.sink_thread import SinkThread
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.engine.timeline import Timeline
+from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
+
+
+@thread_checked
+class Sinks:
+    """Hands everything to all sinks, and to one that joins later the last seconds first.
+
+    recent_s: how many seconds of frames are kept for those
+    """
+
+    def __init__(self, state: RunState, timeline: Timeline, recent_s: float) -> None:
+        self.failures: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._state, self._timeline = state, timeline
+        self._all: tuple[SinkThread, ...] = ()
+        self._notes: dict[SinkThread, str] = {}
+        self._recent: deque[Frames] = deque()
+        self._recent_s, self._recent_is_all = recent_s, True
+        self._started = False
+        self._lock = threading.RLock()
+
+    def __iter__(self) -> Iterator[SinkThread]:
+        return iter(self._all)
+
+    def add(self, sink_thread: SinkThread) -> None:
+        """One whose notes are told too [before start]."""
+        self._all = (*self._all, sink_thread)
+        self._notes[sink_thread] = ""
+
+    def start(self, then: Callable[[], None]) -> None:
+        """Start all that are there, and `then` what gives them something [main-thread]."""
+        with self._lock:
+            self._started = True
+            for sink_thread in self._all:
+                sink_thread.start()
+            then()
+
+    def join(self, sink_thread: SinkThread, begin: Callable[[float, float], None]) -> None:
+        """Add one while all runs: it hears the last seconds first, then what comes [any-thread].
+
+        begin: called first with the earliest and the latest time of these seconds, where there was
+            sound before them
+        """
+        with self._lock:
+            recent = tuple(self._recent)
+            self._all = (*self._all, sink_thread)
+            started = self._started
+            if self._state.is_over:
+                sink_thread.close()
+        if recent and not (self._recent_is_all and self._timeline.first_sample == 0):
+            begin(recent[0].begin_s, recent[-1].begin_s)
+        if started:
+            sink_thread.replay(recent)
+            sink_thread.start()
+
+    def part(self, sink_thread: SinkThread) -> None:
+        """Want nothing more for one that joined [any-thread]."""
+        with self._lock:
+            self._all = tuple(one for one in self._all if one is not sink_thread)
+        sink_thread.retire()
+
+    def leave(self, sink_thread: SinkThread) -> None:
+        """Give nothing more to one; what waits for it is still delivered [any-thread]."""
+        with self._lock:
+            self._all = tuple(one for one in self._all if one is not sink_thread)
+        sink_thread.close()
+
+    def end(self) -> tuple[SinkThread, ...]:
+        """Nothing more comes; gives those that are to be closed [model-thread]."""
+        with self._lock:
+            self._state.done.set()
+            return self._all
+
+    def forget(self, model: str) -> None:
+        """What a model gave is not told to those that join from here on [model-thread]."""
+        with self._lock:
+            self._recent = deque(one for one in self._recent if one.model != model)
+            self._recent_is_all = False
+
+    def recent(self, model: str, microphone: str, after_s: float) -> list[Frames]:
+        """Those of a model that end after a time, of the last seconds [any-thread]."""
+        found: list[Frames] = []
+        with self._lock:
+            for frames in reversed(self._recent):
+                if (frames.model, frames.microphone) == (
+                    model,
+                    microphone,
+                ) and not frames.after_end:
+                    if frames.end_s <= after_s:
+                        break
+                    found.append(frames)
+        return found[::-1]
+
+    def put(self, frames: Frames) -> None:
+        """[model-thread]"""
+        with self._lock:
+            self._recent.append(frames)
+            end_s = min(frames.end_s, frames.ended_s)
+            while self._recent[0].begin_s < end_s - self._recent_s:
+                self._recent.popleft()
+                self._recent_is_all = False
+            threads = self._all
+        for sink_thread in threads:
+            sink_thread.put(frames)
+
+    def tell(self, event: Event) -> None:
+        """[model-thread]"""
+        for sink_thread in self._all:
+            sink_thread.tell(event)
+
+    @property
+    def hear_sound(self) -> bool:
+        """Whether one of them does."""
+        return any(sink_thread.hears_sound for sink_thread in self._all)
+
+    def hear(self, chunk: Chunk) -> None:
+        """Hand on sound to those that hear it [model-thread]."""
+        for sink_thread in self._all:
+            if sink_thread.hears_sound:
+                sink_thread.hear(chunk)
+
+    @property
+    def hear_snapshots(self) -> bool:
+        """Whether one of them does, and has room for one."""
+        return any(sink_thread.hears_snapshots for sink_thread in self._all)
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Hand a snapshot to those that hear them [model-thread]."""
+        for sink_thread in self._all:
+            sink_thread.keep(snapshot)
+
+    def told(self) -> Iterator[str]:
+        """Failures of sinks, and what they say of themselves, each once [model-thread]."""
+        while not self.failures.empty():
+            yield self.failures.get()
+        for sink_thread, told in self._notes.items():
+            note = sink_thread.note
+            if note != told:
+                self._notes[sink_thread] = note
+                if note:
+                    yield note

@@ -1,0 +1,15 @@
+from . import accumulators as accumulators
+from . import calibration as calibration
+from . import calibrator as calibrator
+from . import catalog as catalog
+from . import correction as correction
+from . import frames as frames
+from . import limits as limits
+from . import norms as norms
+from . import plugin as plugin
+from . import presets as presets
+from . import rows as rows
+from . import signals as signals
+from . import specification as specification
+from . import table as table
+from . import triggers as triggers

@@ -1,0 +1,66 @@
+"""Noise dose, as a dosimeter tells it: how much of what is allowed in eight hours was heard."""
+
+import re
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.accumulators.rolling import level_db
+
+DAY_S = 8 * 3600.0
+DOSE = re.compile(
+    r"(?:dose|twa)_(?P<criterion>\d\d\d?)_(?P<exchange>[3-6])(?:_(?P<threshold>\d\d\d?))?"
+)
+"""Names, without unit: criterion, exchange rate and threshold in dB, as of `twa_90_5_80_db`."""
+
+
+class Dose(Resumable):
+    """Dose in percent of eight hours at the criterion, of A-weighted S levels (ANSI S1.25).
+
+    criterion_db: of which eight hours are 100 %
+    exchange_db: by so much more, half of the time is 100 %
+    threshold_db: what is below it does not count
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("_taken_s",)
+
+    def __init__(self, criterion_db: float, exchange_db: float, threshold_db: float = 0.0) -> None:
+        self.criterion_db, self.exchange_db = criterion_db, exchange_db
+        self.threshold_db = threshold_db
+        self.reset()
+
+    @classmethod
+    def named(cls, name: str) -> "Dose":
+        """The one of a name that DOSE matches."""
+        found = DOSE.fullmatch(name)
+        assert found is not None
+        return cls(int(found[1]), int(found[2]), int(found[3] or 0))
+
+    def reset(self) -> None:
+        """Forget what was heard."""
+        self._taken_s = 0.0
+
+    def add(
+        self, power: NDArray[np.floating], measured: NDArray[np.bool_], period_s: float
+    ) -> NDArray[np.float64]:
+        """Take frames (n,) in Pa^2, `period_s` apart, that were `measured`; the dose after each."""
+        level = level_db(power)
+        counts = measured & (level >= self.threshold_db)
+        level = np.where(counts, level, -np.inf)
+        time_s = period_s * np.exp2((level - self.criterion_db) / self.exchange_db)
+        taken_s = np.add.accumulate(np.concatenate([[self._taken_s], time_s]))[1:]
+        if len(taken_s):
+            self._taken_s = float(taken_s[-1])
+        return 100.0 * taken_s / DAY_S
+
+    @property
+    def percent(self) -> float:
+        """Of all so far."""
+        return 100.0 * self._taken_s / DAY_S
+
+    def average_db(self, percent: Any) -> Any:
+        """The steady level (TWA) of which eight hours have that dose."""
+        with np.errstate(divide="ignore"):
+            return self.criterion_db + self.exchange_db * np.log2(percent / 100.0)

@@ -1,0 +1,167 @@
+"""The highest readings: since the start, of late, of each event; and how long above a limit."""
+
+import math
+from collections import deque
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.accumulators import loops
+
+Values = NDArray[np.floating]
+
+
+class Maximum(Resumable):
+    """The highest value and when it was first reached."""
+
+    kept = ("value", "time_s")
+
+    def __init__(self) -> None:
+        self.value = -math.inf
+        self.time_s: float | None = None
+        loops.compile_loops()
+
+    def add(self, time_s: Values, values: Values) -> NDArray[np.float64]:
+        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count.
+
+        Gives the highest value after each; minus infinity where there was none yet.
+        """
+        held = np.empty(len(values))
+        place = loops.hold_highest(np.asarray(values, np.float64), self.value, held)
+        if place >= 0:
+            self.value, self.time_s = float(held[-1]), float(time_s[place])
+        return held
+
+
+class Hold(Resumable):
+    """The highest value of the last `seconds`, as a peak hold shows it."""
+
+    kept = growing = ("tops",)
+
+    def __init__(self, seconds: float) -> None:
+        if not 0 < seconds < math.inf:
+            raise ValueError(f"a hold of {seconds} s: give more than 0")
+        self.seconds = seconds
+        # Times and values, of which none is followed by one that is as high: the first is the
+        # highest, the next will be once the first is forgotten.
+        self._next: deque[tuple[float, float]] = deque()
+
+    def add(self, time_s: Values, values: Values) -> None:
+        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count."""
+        if not len(values):
+            return
+        known = ~np.isnan(values)
+        times, levels = time_s[known], values[known]
+        # A value that is lower than a later one will never be the highest.
+        tops = np.maximum.accumulate(levels[::-1])[::-1] if len(levels) else levels
+        for k in np.flatnonzero(levels >= tops):
+            while self._next and self._next[-1][1] <= levels[k]:
+                self._next.pop()
+            self._next.append((float(times[k]), float(levels[k])))
+        while self._next and self._next[0][0] <= time_s[-1] - self.seconds:
+            self._next.popleft()
+
+    @property
+    def tops(self) -> Values:
+        """Times and values (n, 2) that are, or can still become, the highest."""
+        return np.array(self._next, np.float64).reshape(-1, 2)
+
+    @tops.setter
+    def tops(self, given: Values) -> None:
+        self._next = deque((time_s, value) for time_s, value in given.tolist())
+
+    @property
+    def value(self) -> float | None:
+        """The highest, None where there was nothing of late."""
+        return self._next[0][1] if self._next else None
+
+
+@dataclass(frozen=True)
+class SoundEvent:
+    """A sound from `start_s` to `end_s`, and the highest of what was followed in it."""
+
+    start_s: float
+    end_s: float
+    maximum: float
+
+
+class Events(Resumable):
+    """The maximum of each event: by one value it is found, of another the maximum is taken.
+
+    An event begins where the first reaches `above` and ends where it falls `hysteresis` below, or
+    after `longest_s`, when the next begins: a loudness model's maximum of long-term loudness stands
+    for a whole sound of up to 5 s (Moore et al. 2018). The last `most` events stay.
+    """
+
+    kept = growing = ("past", "under_way")
+
+    def __init__(
+        self, above: float, hysteresis: float = 2.0, longest_s: float = 5.0, most: int = 1000
+    ) -> None:
+        self.above, self.hysteresis, self.longest_s = above, hysteresis, longest_s
+        self.events: deque[SoundEvent] = deque(maxlen=most)
+        self.present: SoundEvent | None = None
+
+    def add(self, time_s: Values, found_by: Values, followed: Values) -> None:
+        """Take rows (n,) into account; NaN ends an event."""
+        at, found_by = 0, np.asarray(found_by, np.float64)
+        while at < len(time_s):
+            if self.present is None:
+                begins = np.flatnonzero(found_by[at:] >= self.above)
+                if not len(begins):
+                    return
+                at += int(begins[0])
+                self.present = SoundEvent(float(time_s[at]), float(time_s[at]), -math.inf)
+            # Half a microsecond: times are sums of floating-point steps.
+            until_s = self.present.start_s + self.longest_s - 5e-7
+            end = loops.lasts(time_s, found_by, at, until_s, self.above - self.hysteresis)
+            if end > at:
+                highest = max(self.present.maximum, float(followed[at:end].max()))
+                last = float(time_s[end - 1])
+                self.present = SoundEvent(self.present.start_s, last, highest)
+            if end < len(time_s):
+                self.events.append(self.present)
+                self.present = None
+            at = end
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def past(self) -> Values:
+        """Start, end and maximum (n, 3) of the events that are over."""
+        return np.array([astuple(one) for one in self.events], np.float64).reshape(-1, 3)
+
+    @past.setter
+    def past(self, given: Values) -> None:
+        self.events = deque((SoundEvent(*one) for one in given.tolist()), self.events.maxlen)
+
+    @property
+    def under_way(self) -> Values:
+        """Those (0 or 1, 3) of the event that is not over."""
+        there = [] if self.present is None else [astuple(self.present)]
+        return np.array(there, np.float64).reshape(-1, 3)
+
+    @under_way.setter
+    def under_way(self, given: Values) -> None:
+        self.present = SoundEvent(*given[-1].tolist()) if len(given) else None
+
+
+class TimeAbove(Resumable):
+    """Seconds during which a value was above `limit`, of values `period_s` apart."""
+
+    kept = ("_count",)
+
+    def __init__(self, limit: float, period_s: float) -> None:
+        self.limit, self.period_s = limit, period_s
+        self._count = 0
+
+    def add(self, values: Values) -> None:
+        """Take `values` (n,) into account; NaN does not count."""
+        self._count += int(np.count_nonzero(values > self.limit))
+
+    @property
+    def seconds(self) -> float:
+        return self._count * self.period_s

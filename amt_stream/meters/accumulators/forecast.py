@@ -1,0 +1,164 @@
+"""How loud it may still be, and for how long: an equivalent level and its limit."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.dsp.scales import P0
+from amt_stream.meters.accumulators.dose import DAY_S
+from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
+from amt_stream.meters.accumulators.window import WINDOW
+
+PRESENT_S = 10.0
+"""The level of the moment is that of so long, as one that may go on."""
+
+RENEWED_S = 1.0
+EXPOSURE = "lex_8h"
+LEVEL = rf"(?:l[acz]eq_{WINDOW}|{EXPOSURE})"
+"""What has a forecast: a rolling level, and what is heard in a day."""
+
+FORECAST = re.compile(
+    rf"(?P<level>{LEVEL})_(?:(?P<what>allowed)|until)_(?P<limit>\d+(?:p\d+)?)(?(what)_db|_s)"
+)
+"""Names: `laeq_15min_allowed_100_db` and `laeq_15min_until_100_s`; 99p5 is 99.5."""
+
+Values = NDArray[np.float64]
+
+
+def forecasts(level: str, limit_db: float) -> tuple[str, str]:
+    """Names of both forecasts of a level (without its unit) and a limit."""
+    number = f"{limit_db:g}".replace(".", "p")
+    return f"{level}_allowed_{number}_db", f"{level}_until_{number}_s"
+
+
+def limit_power(text: str) -> float:
+    """The mean square in Pa^2 of a limit as a name has it."""
+    return float(P0**2 * 10 ** (float(text.replace("p", ".")) / 10))
+
+
+class Forecasts(Resumable):
+    """Columns of two kinds, of limits of levels that `SoundLevelMeter` has as columns too.
+
+    allowed: the highest steady level in dB that may follow from now on, without the level passing
+        its limit at any time until the window has none of the present left in it, or the eight
+        hours are over; NaN where it has passed
+    until: seconds until it does if the level of the last 10 s goes on; NaN where it does not
+
+    columns: names, of which those are taken that FORECAST matches
+    period_s: from frame to frame
+    levels: those that there are forecasts of; the rolling ones among them are `rolling`
+
+    Both are renewed every second of sound, and held between; of a window they are within 0.005 dB
+    and 0.1 % of its length. What stood before the start is taken as silence, and what was not heard
+    since is left out.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("_held", "_present")
+
+    def __init__(self, columns: Sequence[str], period_s: float) -> None:
+        self._period_s = period_s
+        self._due = round(RENEWED_S / period_s)
+        limits_of: dict[str, list[str]] = {}
+        self.names = tuple(name for name in columns if FORECAST.fullmatch(name))
+        self._places: list[tuple[str, int, int]] = []
+        for name in self.names:
+            found = FORECAST.fullmatch(name)
+            assert found is not None
+            limits = limits_of.setdefault(found["level"], [])
+            if found["limit"] not in limits:
+                limits.append(found["limit"])
+            kind = 0 if found["what"] else 1
+            self._places.append((found["level"], limits.index(found["limit"]), kind))
+        self._powers = {k: [limit_power(one) for one in v] for k, v in limits_of.items()}
+        self._held = {level: np.full((len(v), 2), np.nan) for level, v in limits_of.items()}
+        self.levels = tuple(limits_of)
+        self.rolling = tuple(level for level in self.levels if level != EXPOSURE)
+        self._present = RollingLevel(PRESENT_S, period_s) if EXPOSURE in self.levels else None
+
+    def columns(self, found: Mapping[str, Values]) -> dict[str, Values]:
+        """The columns (n,) by name, of what `follow` and `expose` have given."""
+        placed = zip(self.names, self._places, strict=True)
+        return {name: found[level][place, kind] for name, (level, place, kind) in placed}
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there."""
+        if self._present is not None:
+            self._present.skip(count)
+
+    def reset(self) -> None:
+        """Forget what was heard of a day; windows are of the sound."""
+        if EXPOSURE in self._held:
+            self._held[EXPOSURE][:] = np.nan
+
+    def _in_pieces(self, count: int, taken: int) -> list[slice]:
+        """Frames up to each with which to renew, and the rest; `taken` of them came before."""
+        ends = [*range(-taken % self._due or self._due, count + 1, self._due)]
+        starts = [0, *ends]
+        return [slice(a, b) for a, b in zip(starts, [*ends, count], strict=True)]
+
+    def follow(
+        self, level: str, rolling: RollingLevel, squares: Values, taken: int
+    ) -> tuple[Values, Values]:
+        """Have a rolling level take mean squares (n,); gives it, and forecasts (limit, kind, n).
+
+        taken: frames before these, since the start
+        """
+        levels = np.empty(len(squares))
+        told = np.empty((*self._held[level].shape, len(squares)))
+        for part in self._in_pieces(len(squares), taken):
+            levels[part] = rolling.add(squares[part])
+            told[..., part] = self._held[level][..., None]
+            if part.stop > part.start and (taken + part.stop) % self._due == 0:
+                for k, power in enumerate(self._powers[level]):
+                    self._held[level][k] = self._of_window(rolling, power, taken + part.stop)
+                told[..., part.stop - 1] = self._held[level]
+        return levels, told
+
+    def _of_window(self, rolling: RollingLevel, power: float, taken: int) -> tuple[float, float]:
+        places, (sums, counts) = rolling.ahead()
+        time = rolling.slot * places
+        silent = np.maximum(rolling.length - taken - time, 0)
+        left = power * (counts + time + silent) - sums
+        if left[0] < 0:
+            return math.nan, 0.0
+        highest = left[1:] / time[1:]
+        newest = rolling.length - round(PRESENT_S / self._period_s)
+        last = int(np.searchsorted(time, newest))
+        passed = highest * counts[last] < sums[last]
+        until = float(time[1 + passed.argmax()]) * self._period_s if passed.any() else math.nan
+        return _level(highest.min()), until
+
+    def expose(self, sums: Values, counts: Values, squares: Values, taken: int) -> Values:
+        """Forecasts (limit, kind, n) of a day, of which so much was heard after each frame (n,).
+
+        sums: of mean squares; counts: of frames; squares: the frames themselves, NaN for none
+        """
+        assert self._present is not None
+        present = P0**2 * 10 ** (self._present.add(squares) / 10)
+        told = np.empty((*self._held[EXPOSURE].shape, len(squares)))
+        for part in self._in_pieces(len(squares), taken):
+            told[..., part] = self._held[EXPOSURE][..., None]
+            at = part.stop - 1
+            if part.stop > part.start and (taken + part.stop) % self._due == 0:
+                for k, power in enumerate(self._powers[EXPOSURE]):
+                    self._held[EXPOSURE][k] = self._of_day(power, sums[at], counts[at], present[at])
+                told[..., at] = self._held[EXPOSURE]
+        return told
+
+    def _of_day(self, power: float, heard: float, count: float, now: float) -> tuple[float, float]:
+        frames = DAY_S / self._period_s
+        left, rest = power * frames - heard, frames - count
+        if left < 0:
+            return math.nan, 0.0
+        if rest <= 0:
+            return math.nan, math.nan
+        return _level(left / rest), left / now * self._period_s if now * rest > left else math.nan
+
+
+def _level(power: float) -> float:
+    return float(level_db(np.array(power))) if power > 0 else math.nan

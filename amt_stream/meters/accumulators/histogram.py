@@ -1,0 +1,247 @@
+"""How often each level was there: percentiles of days of sound in a few kilobytes."""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.saved_state import Resumable, Unfitting
+from amt_stream.meters.accumulators import loops
+
+SLOTS = 100
+
+
+class Histogram(Resumable):
+    """Counts of values in classes of equal width, in dB, phon or whatever is even on its scale.
+
+    What lies outside counts in the class at that end; NaN does not count. A percentile is the
+    middle of its class, so at most half a width from exact. Values of the `rise` from silence can
+    only be too low: they count from the class of the least of all others on, or all where there is
+    no other.
+    """
+
+    kept = growing = ("used", "rise")
+
+    def __init__(self, low: float = 0.0, high: float = 140.0, width: float = 0.05) -> None:
+        if not (low < high and 0 < width <= high - low):
+            raise ValueError(
+                f"a histogram from {low} to {high} in classes of {width}: give low < high and a "
+                "width that fits between them"
+            )
+        self.low, self.high, self.width = float(low), float(high), float(width)
+        self.counts: NDArray[np.int64] = np.zeros(round((high - low) / width), np.int64)
+        self.rise: NDArray[np.float64] = np.empty(0)
+        loops.compile_loops()
+
+    def __len__(self) -> int:
+        """How many values count."""
+        return int(self.counted.sum())
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """Places and counts (2, n) of the classes that are not empty."""
+        places = np.flatnonzero(self.counts)
+        return np.stack([places, self.counts[places]])
+
+    @used.setter
+    def used(self, given: NDArray[np.int64]) -> None:
+        places, counts = given
+        if ((places < 0) | (places >= len(self.counts))).any():
+            raise Unfitting(f"a histogram of {len(self.counts)} classes: the state has others")
+        self.counts[:] = 0
+        self.counts[places] = counts
+
+    def add(self, values: ArrayLike, rising: int = 0) -> None:
+        """Count `values` (n,), the first of which, so many, are of the rise from silence."""
+        given = np.asarray(values, np.float64).ravel()
+        loops.count(given[rising:], self.low, self.width, self.counts)
+        if rising:
+            self.rise = np.append(self.rise, given[:rising])
+
+    @property
+    def counted(self) -> NDArray[np.int64]:
+        """How many values of each class (class,) count, with those of the rise that do."""
+        return self.counts + np.bincount(self._places_of_rise(), minlength=len(self.counts))
+
+    def _places_of_rise(self) -> NDArray[np.int64]:
+        """Classes in order of the values of the rise that count."""
+        if not len(self.rise):
+            return np.empty(0, np.int64)
+        values = self.rise[~np.isnan(self.rise)]
+        places = np.clip(np.floor((values - self.low) / self.width), 0, len(self.counts) - 1)
+        found = np.sort(places.astype(np.int64))
+        return found[found.searchsorted(np.argmax(self.counts > 0)) :]
+
+    def merge(self, other: "Histogram") -> None:
+        """Add the counts of a histogram of the same classes."""
+        if (self.low, self.high, self.width) != (other.low, other.high, other.width):
+            raise ValueError("only histograms of the same classes can be merged")
+        self.counts += other.counts
+        self.rise = np.append(self.rise, other.rise)
+
+    def exceeded(self, percent: float) -> float | None:
+        """The value exceeded `percent` of the time, such as N5; None where nothing was counted."""
+        value = float(self.percentiles([percent])[0])
+        return None if math.isnan(value) else value
+
+    def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
+        """The values (k,) exceeded so many percent of the time; NaN where nothing was counted.
+
+        Between the two values at the ranks next to (n - 1)(1 - percent / 100), of n in order from
+        0, as `numpy.percentile` has it.
+        """
+        shares = np.asarray(percents, np.float64)
+        if not ((shares >= 0) & (shares <= 100)).all():
+            raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
+        more = self._places_of_rise()
+        count = int(self.counts.sum()) + len(more)
+        if not count:
+            return np.full(len(shares), np.nan)
+        rank = (count - 1) * (1 - shares / 100)
+        ranks = np.concatenate([np.floor(rank), np.ceil(rank)])
+        order = ranks.argsort()
+        places = np.empty(len(ranks), np.int64)
+        loops.find(ranks[order], self.counts, more, found := np.empty_like(places))
+        places[order] = found
+        below, above = places.reshape(2, -1)
+        place = below + (rank - np.floor(rank)) * (above - below)
+        return np.asarray(self.low + (place + 0.5) * self.width)
+
+    def to_dict(self) -> JsonDict:
+        """Classes and counts, those from the first to the last that is not 0, for a file."""
+        used = np.flatnonzero(self.counts)
+        first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
+        return {
+            "low": self.low,
+            "high": self.high,
+            "width": self.width,
+            "first": first,
+            "counts": self.counts[first:last].tolist(),
+            "rise": self.rise[~np.isnan(self.rise)].tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, given: JsonDict) -> Self:
+        """The histogram that `to_dict` told."""
+        new = cls(given["low"], given["high"], given["width"])
+        first, counts = given["first"], given["counts"]
+        new.counts[first : first + len(counts)] = counts
+        new.rise = np.array(given["rise"], np.float64)
+        return new
+
+
+class RollingHistogram(Resumable):
+    """A histogram of the last `window_s` seconds, of values `period_s` apart.
+
+    The window moves in slots, a hundredth of it or a value where that is longer, the newest of
+    which fills up: it holds the last `window_s`, less up to a slot. At the start it holds what has
+    come so far. Of each slot only classes that were there are kept.
+
+    classes: as of `Histogram`
+
+    Raises ValueError for a window shorter than 1 s.
+    """
+
+    kept = ("histogram", "_newest", "_taken", "_since_rise", "slots")
+    growing = ("slots",)
+
+    def __init__(self, period_s: float, window_s: float, **classes: float) -> None:
+        if not 1 <= window_s < math.inf:
+            raise ValueError(f"a window of {window_s} s: give 1 s or more")
+        self.period_s, self.window_s = period_s, window_s
+        self.histogram, self._newest = Histogram(**classes), Histogram(**classes)
+        self._length = max(1, round(window_s / period_s))
+        self._slot_size = math.ceil(self._length / SLOTS)
+        self._most_slots = math.ceil(self._length / self._slot_size)
+        # Classes and counts of each slot, the newest last.
+        self._slots: deque[tuple[NDArray[np.int32], NDArray[np.int32]]] = deque()
+        self._taken = 0
+        # Values after those of the rise, which leave the window by their number.
+        self._since_rise = 0
+
+    @property
+    def covered_s(self) -> float:
+        """How much of the window there was something to count."""
+        return len(self.histogram) * self.period_s
+
+    @property
+    def slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """How many classes each slot used (slot,); their places and counts (2, n)."""
+        sizes = np.array([len(places) for places, _ in self._slots], np.int32)
+        used = [np.zeros((2, 0), np.int32), *(np.stack(one) for one in self._slots)]
+        return sizes, np.concatenate(used, axis=1)
+
+    @slots.setter
+    def slots(self, given: tuple[NDArray[np.int32], NDArray[np.int32]]) -> None:
+        sizes, used = given
+        ends = np.cumsum(sizes, dtype=np.int64)
+        if len(sizes) > self._most_slots or (len(sizes) and ends[-1] != used.shape[1]):
+            raise Unfitting(f"a window of {self.window_s} s: the state has other slots")
+        places, counts = (np.split(one, ends[:-1]) for one in used)
+        self._slots = deque(zip(places, counts, strict=True) if len(sizes) else ())
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        super().load_state_dict(state)
+        self.refuse_state(0 <= self._taken <= self._slot_size, "_taken")
+
+    def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
+        """As of `Histogram`, of the window."""
+        return self.histogram.percentiles(percents)
+
+    def add(self, values: ArrayLike, rising: int = 0) -> None:
+        """Count `values` (n,), the newest last; NaN takes up time, but does not count.
+
+        rising: so many of them, the first, are of the rise from silence
+        """
+        given = np.asarray(values, np.float64).ravel()
+        if rising:
+            missed = np.full(min(self._since_rise, self._length), np.nan)
+            rise = [self.histogram.rise, missed, given[:rising]]
+            self.histogram.rise, self._since_rise = np.concatenate(rise), 0
+            given = np.where(np.arange(len(given)) < rising, np.nan, given)
+        self._drop_rise(len(given[rising:]))
+        at = 0
+        while at < len(given):
+            if self._taken == self._slot_size:
+                self._begin_slot()
+            part = given[at : at + self._slot_size - self._taken]
+            self._newest.add(part)
+            self.histogram.add(part)
+            self._taken += len(part)
+            at += len(part)
+
+    def skip(self, count: int) -> None:
+        """So many values are not there: as that many NaN, at the cost of the slots they fill."""
+        self._drop_rise(count)
+        if count >= self._slot_size * self._most_slots:
+            self._slots.clear()
+            self.histogram.counts[:] = self._newest.counts[:] = 0
+            self._taken = (self._taken + count) % self._slot_size
+            return
+        while count:
+            if self._taken == self._slot_size:
+                self._begin_slot()
+            passed = min(count, self._slot_size - self._taken)
+            self._taken += passed
+            count -= passed
+
+    def _drop_rise(self, count: int) -> None:
+        """Forget of the rise what the window leaves behind with so many values more."""
+        rise = self.histogram.rise
+        if len(rise):
+            self._since_rise += count
+            left = max(0, self._length - self._since_rise)
+            self.histogram.rise = rise[max(0, len(rise) - left) :]
+
+    def _begin_slot(self) -> None:
+        used = np.flatnonzero(self._newest.counts)
+        self._slots.append((used.astype(np.int32), self._newest.counts[used].astype(np.int32)))
+        self._newest.counts[used] = 0
+        self._taken = 0
+        if len(self._slots) == self._most_slots:
+            places, counts = self._slots.popleft()
+            self.histogram.counts[places] -= counts

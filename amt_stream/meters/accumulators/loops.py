@@ -1,0 +1,227 @@
+"""Loops over frames that meters take: compiled, as a call of numpy for each step costs more.
+
+Each goes on from what it is given to change, one frame after another, in float64.
+"""
+
+import math
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from numba import types
+
+from amt_stream.dsp.functional.kernel_cache import cached_njit
+
+Array = np.ndarray
+
+_one_by_one = Lock()
+
+_compiled = cached_njit(nogil=True, error_model="numpy")
+
+
+@_compiled
+def count(values: Array, low: float, width: float, counts: Array) -> None:
+    """Count `values` (n,) in classes from `low` on; NaN does not count."""
+    most = float(len(counts) - 1)
+    for value in values:
+        if not math.isnan(value):
+            place = np.floor((value - low) / width)
+            counts[int(min(max(place, 0.0), most))] += 1
+
+
+@_compiled
+def find(ranks: Array, counts: Array, more: Array, places: Array) -> None:
+    """Classes in which values stand by their `ranks` (k,), from the least on, from 0.
+
+    more: classes of values beside those of `counts`, in order
+    """
+    up_to, k, j = 0, 0, 0
+    for place in range(len(counts)):
+        up_to += counts[place]
+        while j < len(more) and more[j] == place:
+            up_to += 1
+            j += 1
+        while k < len(ranks) and up_to > ranks[k]:
+            places[k] = place
+            k += 1
+        if k == len(ranks):
+            return
+
+
+@_compiled
+def hold_highest(values: Array, highest: float, held: Array) -> int:
+    """The highest so far after each of `values` (n,); where the last of these came, or -1."""
+    place = -1
+    for k in range(len(values)):
+        if values[k] > highest:
+            highest, place = values[k], k
+        held[k] = highest
+    return place
+
+
+@_compiled
+def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -> int:
+    """Place of the first of `values` (n,) from `at` on that is late or not above; n for none."""
+    while at < len(values) and time_s[at] < until_s and values[at] > above:
+        at += 1
+    return at
+
+
+@_compiled
+def roll(
+    mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, means: Array
+) -> float:
+    """Means (n,) of a window after each frame, up to the end of its stretch; its last count.
+
+    The arguments are as of `RollingLevel`; a mean of nothing is NaN.
+    """
+    counted = 0.0
+    for k in range(len(mean_square)):
+        place = (taken + k) // slot
+        if not math.isnan(mean_square[k]):
+            slots[0, place] += mean_square[k]
+            slots[1, place] += 1.0
+            begun[0] += mean_square[k]
+            begun[1] += 1.0
+        counted = begun[1] + rest[1, place + 1]
+        means[k] = (begun[0] + rest[0, place + 1]) / counted if counted else math.nan
+    return counted
+
+
+@_compiled
+def tell(
+    sums: Array,
+    counts: Array,
+    highest: Array,
+    lowest: Array,
+    peak: Array,
+    impulse: Array,
+    aside: Array,
+    intervals: Array,
+    told: Array,
+    k: int,
+) -> None:
+    """Column `k` of `told` (29 or more, n): what `RUNNING` of sound level names, as powers.
+
+    NaN where there is nothing. The arguments are as of `Running`.
+    """
+    for i in range(3):
+        told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
+        # What came in the rise counts unless it is lower than all after it.
+        total, count = impulse[0, i], impulse[1, i]
+        for j in range(int(impulse[2, i])):
+            if aside[i, j] >= lowest[6 + i, 0] or lowest[6 + i, 0] == math.inf:
+                total += aside[i, j]
+                count += 1.0
+        told[3 + i, k] = total / count if count else math.nan
+        told[6 + i, k] = peak[i, 0] * peak[i, 0]
+    for i in range(9):
+        told[9 + i, k] = highest[i, 0]
+        told[18 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 9, 0]
+    for i in range(2):
+        told[27 + i, k] = intervals[i, 2] / intervals[i, 3] if intervals[i, 3] else math.nan
+
+
+@_compiled
+def measure_frames(
+    frames: Array,
+    valid: Array,
+    since_s: Array,
+    frame_s: float,
+    rising: Array,
+    forgotten: Array,
+    lengths: Array,
+    paused: bool,
+    sums: Array,
+    counts: Array,
+    highest: Array,
+    lowest: Array,
+    peak: Array,
+    impulse: Array,
+    aside: Array,
+    intervals: Array,
+    told: Array,
+) -> None:
+    """Sums and extremes of sound levels after each frame.
+
+    frames: (36, n) mean squares of three weightings, their peaks and means of I; highest of nine
+        levels, lowest, and powers
+    valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
+    frame_s: length of a frame
+    rising: (9,) how many of these frames, the first, are of the rise of a level from silence
+    forgotten: (9,) frames after a fault after which a level counts
+    lengths: (2,) frames of the intervals whose highest levels are averaged
+    sums, counts, highest, lowest, peak, impulse, aside, intervals: what was counted so far, as of
+        `Running`
+    told: (40, n) after each frame: what `tell` gives; powers of nine levels where they may count
+        and NaN elsewhere; the first sum, counts
+    """
+    for k in range(len(valid)):
+        since = np.rint(since_s[k] / frame_s)
+        counted = valid[k] and not paused
+        if counted:
+            for i in range(3):
+                sums[i, 0] += frames[i, k]
+                peak[i, 0] = max(peak[i, 0], frames[3 + i, k])
+            counts[0] += 1.0
+        for i in range(9):
+            told[29 + i, k] = math.nan
+            if valid[k] and since >= forgotten[i]:
+                told[29 + i, k] = frames[27 + i, k]
+                if not paused:
+                    highest[i, 0] = max(highest[i, 0], frames[9 + i, k])
+                    # Of a rise what it has reached: it begins from nothing.
+                    place, row = (i + 9, 27 + i) if k < rising[i] else (i, 18 + i)
+                    lowest[place, 0] = min(lowest[place, 0], frames[row, k])
+                    if i >= 6 and k < rising[i] and impulse[2, i - 6] < aside.shape[1]:
+                        aside[i - 6, int(impulse[2, i - 6])] = frames[i, k]
+                        impulse[2, i - 6] += 1.0
+                    elif i >= 6:
+                        impulse[0, i - 6] += frames[i, k]
+                        impulse[1, i - 6] += 1.0
+        if counted:
+            for i in range(2):
+                intervals[i, 0] += 1.0
+                if since >= forgotten[0]:
+                    intervals[i, 1] = max(intervals[i, 1], frames[9, k])
+                if intervals[i, 0] == lengths[i]:
+                    # Of an interval in which no level had settled nothing is known.
+                    if intervals[i, 1] >= 0:
+                        intervals[i, 2] += intervals[i, 1]
+                        intervals[i, 3] += 1.0
+                    intervals[i, 0], intervals[i, 1] = 0.0, -1.0
+        tell(sums, counts, highest, lowest, peak, impulse, aside, intervals, told, k)
+        told[38, k] = sums[0, 0]
+        told[39, k] = counts[0]
+
+
+def compile_loops() -> None:
+    """Compile these, each once for whatever memory its frames come in, so that no sound waits."""
+    with _one_by_one:
+        _compile()
+
+
+@cache
+def _compile() -> None:
+    f8, i8, flags = types.float64, types.int64, types.Array(types.bool_, 1, "A", readonly=True)
+    line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
+    kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
+    numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
+    running = (kept_table, kept, *[kept_table] * 6)
+    for kernel, given in (
+        (count, (line, f8, f8, numbers)),
+        (find, (line, numbers, numbers, numbers)),
+        (hold_highest, (line, f8, kept)),
+        (lasts, (line, line, i8, f8, f8)),
+        (roll, (line, i8, i8, table, kept_table, kept, kept)),
+        (tell, (*running, kept_table, i8)),
+        (
+            measure_frames,
+            (
+                *(table, flags, line, f8, frames, frames, frames, types.bool_),
+                *(*running, kept_table),
+            ),
+        ),
+    ):
+        kernel.compile(given)
+        kernel.disable_compile()

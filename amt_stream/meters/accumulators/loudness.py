@@ -1,0 +1,147 @@
+"""What a person reads off a loudness model that has run for a while."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators.extremes import Events, Hold, Maximum, TimeAbove
+from amt_stream.meters.accumulators.meter import Meter
+from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+
+RISE_S = 0.5
+"""Five time constants with which long-term loudness rises: then it is within 1 %."""
+
+Values = NDArray[np.float64]
+
+
+class LoudnessMeter(Meter):
+    """Maxima and percentiles of loudness level in phon, since the last reset.
+
+    frame_rate: frames per second of what is given to `update`
+    columns: readings that `update` gives after each frame: `max_stl_phon`, `max_ltl_phon`, any
+        percentile, such as `ltl_n5_phon`, and those of the last so many seconds, minutes or hours,
+        such as `ltl_n5_10min_phon` (see `RollingHistogram`)
+    limit_phon: of the time above it, and none without
+    event_phon: short-term loudness level with which an event begins (`Events`)
+    hold_s: of the peak hold, and none without
+
+    Loudness is given as a level, because its classes are even on that scale; percentiles are those
+    of long-term loudness, ours and of no standard, within 0.025 phon of the exact; as columns they
+    are renewed every 0.1 s. All readings are of the same frames: after the last reset, outside
+    pauses, valid. In percentiles, frames before 0.5 s count only where they are not lower than all
+    that came later. Those of a rolling window go on through a pause and a reset.
+
+    Raises ValueError for a frame rate that is not positive and for a column that it does not have.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "max_stl", "max_ltl", "events")
+    kept += ("holds", "above", "_renewals", "_measured", "_excluded")
+
+    def __init__(
+        self,
+        frame_rate: float = 1000.0,
+        columns: Sequence[str] = (),
+        limit_phon: float | None = None,
+        event_phon: float = 20.0,
+        hold_s: float | None = None,
+    ) -> None:
+        super().__init__(columns)
+        if not frame_rate > 0:
+            raise ValueError(f"frame_rate is {frame_rate}: give frames per second, above 0")
+        self.frame_rate = frame_rate
+        self._renewals = Renewals()
+        self._limit_phon, self._event_phon, self._hold_s = limit_phon, event_phon, hold_s
+        self.percentiles = Percentiles(self.columns, ("ltl_n", "_phon"), 1 / frame_rate)
+        examples = "max_stl_phon", "max_ltl_phon", "ltl_n5_phon", "ltl_n5_10min_phon"
+        self.refuse_unknown([*examples, *self.percentiles.names])
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all readings but those of rolling windows; a pause goes on."""
+        self._measured = self._excluded = 0
+        self.percentiles.reset()
+        self.max_stl, self.max_ltl = Maximum(), Maximum()
+        self.events = Events(self._event_phon)
+        self.holds: dict[str, Hold] = {}
+        if self._hold_s is not None:
+            self.holds = {name: Hold(self._hold_s) for name in ("hold_stl_phon", "hold_ltl_phon")}
+        self.above: TimeAbove | None = None
+        if self._limit_phon is not None:
+            self.above = TimeAbove(self._limit_phon, 1 / self.frame_rate)
+
+    def update(
+        self,
+        time_s: Values,
+        stl_phon: NDArray[np.floating],
+        ltl_phon: NDArray[np.floating],
+        valid: NDArray[np.bool_] | None = None,
+    ) -> Values:
+        """Take frames (n,) into account; gives the columns (column, n) after each.
+
+        time_s: of the frames; stl_phon, ltl_phon: short- and long-term loudness level
+        valid: which frames may count; all, where it is not given
+
+        A column is not finite where there is nothing yet.
+        """
+        known = ~np.isnan(ltl_phon) if valid is None else valid & ~np.isnan(ltl_phon)
+        count = int(np.count_nonzero(known))
+        stl, ltl = np.asarray(stl_phon, np.float64), np.asarray(ltl_phon, np.float64)
+        heard = ltl = ltl if count == len(known) else np.where(known, ltl, np.nan)
+        if self.paused or count < len(known):
+            measured = known & (not self.paused)
+            stl, ltl = (np.where(measured, phon, np.nan) for phon in (stl, ltl))
+        due, rising = self._renewals.due(time_s), still_rising(time_s, RISE_S)
+        found = self.percentiles.add(ltl, heard, due, rising)
+        if not self.paused:
+            self._measured += count
+            self._excluded += len(known) - count
+            self.events.add(time_s, stl, ltl)
+            for hold, phon in zip(self.holds.values(), (stl, ltl), strict=False):
+                hold.add(time_s, phon)
+            if self.above is not None:
+                self.above.add(ltl)
+        found["max_stl_phon"] = self.max_stl.add(time_s, stl)
+        found["max_ltl_phon"] = self.max_ltl.add(time_s, ltl)
+        return self.in_order(found, len(time_s))
+
+    def tail(
+        self,
+        time_s: Values,
+        stl_phon: NDArray[np.floating],
+        ltl_phon: NDArray[np.floating],
+        valid: NDArray[np.bool_],
+    ) -> None:
+        """Take frames (n,) after the end of the sound into account: in maxima, and in its event."""
+        if self.paused:
+            return
+        stl, ltl = (
+            np.where(valid, np.asarray(phon, np.float64), np.nan) for phon in (stl_phon, ltl_phon)
+        )
+        self.max_stl.add(time_s, stl)
+        self.max_ltl.add(time_s, ltl)
+        self.events.add(time_s, stl, ltl)
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
+    def reading(self) -> dict[str, float | None]:
+        """All readings by name, in phon and seconds; None where there is none yet."""
+        found = [*self.events.events, *([self.events.present] if self.events.present else [])]
+        histogram = self.percentiles.histogram
+        return {
+            "max_stl_phon": self.max_stl.value if self.max_stl.time_s is not None else None,
+            "t_max_stl_s": self.max_stl.time_s,
+            "max_ltl_phon": self.max_ltl.value if self.max_ltl.time_s is not None else None,
+            "t_max_ltl_s": self.max_ltl.time_s,
+            **{name: hold.value for name, hold in self.holds.items()},
+            "event_max_ltl_phon": found[-1].maximum if found else None,
+            **{f"ltl_n{p}_phon": histogram.exceeded(p) for p in PERCENTS},
+            **self.percentiles.reading(),
+            **({} if self.above is None else {"above_limit_s": self.above.seconds}),
+            "measured_s": self._measured / self.frame_rate,
+            "excluded_s": self._excluded / self.frame_rate,
+        }

@@ -1,0 +1,49 @@
+"""What every meter can do."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+
+
+class Meter(Resumable):
+    """A meter gives readings on demand, and the `columns` among them after each frame.
+
+    It can be made to count nothing for a while; what feeds it goes on. What is not asked for as a
+    column costs nothing but what `reading` needs.
+    """
+
+    paused = False
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        self.columns = tuple(columns)
+
+    def pause(self) -> None:
+        """Count nothing until `unpause`."""
+        self.paused = True
+
+    def unpause(self) -> None:
+        """Go on after a pause."""
+        self.paused = False
+
+    def refuse_unknown(self, known: Iterable[str]) -> None:
+        """Raise ValueError for a column that is not among `known`, and name the nearest."""
+        names = list(known)
+        for column in self.columns:
+            if column not in names:
+                near = difflib.get_close_matches(column, names, 1, 0.0)[0]
+                raise ValueError(
+                    f"{type(self).__name__} has no reading {column!r}: the nearest is {near!r}"
+                )
+
+    def in_order(
+        self, found: Mapping[str, NDArray[np.floating]], count: int
+    ) -> NDArray[np.float64]:
+        """The columns (column, n) of `count` frames, from arrays (n,) by name."""
+        told = np.empty((len(self.columns), count))
+        for row, column in zip(told, self.columns, strict=True):
+            row[:] = found[column]
+        return told

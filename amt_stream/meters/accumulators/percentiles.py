@@ -1,0 +1,140 @@
+"""Percentiles that go on, of all that was measured and of the last so many minutes."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram
+from amt_stream.meters.accumulators.window import WINDOW, window_s
+
+PERCENTS = (1, 5, 10, 50, 90, 95, 99)
+"""Percentiles that a meter tells on demand, whatever its columns are."""
+
+RENEWED_S = 0.1
+"""Percentiles as columns are renewed so often, and held between."""
+
+Values = NDArray[np.float64]
+
+
+def still_rising(time_s: Values, rise_s: float) -> int:
+    """How many frames at `time_s` (n,), in order, are of a rise from silence that takes so long."""
+    # Half a microsecond: times are sums of floating-point steps.
+    return int(np.searchsorted(time_s, rise_s - 5e-7))
+
+
+class Renewals(Resumable):
+    """When to renew percentiles: with the first frame in every 0.1 s of sound."""
+
+    kept = ("_steps",)
+
+    def __init__(self) -> None:
+        self._steps = -1
+
+    def due(self, time_s: Values) -> Sequence[int]:
+        """Which of these frames they are, at `time_s` (n,), in order."""
+        if not len(time_s) or float(time_s[-1]) / RENEWED_S + 1e-6 < self._steps + 1:
+            return ()
+        # 6.1 / 0.1 is 60.999...: a frame on the edge belongs to the step that begins there.
+        steps = np.floor(time_s / RENEWED_S + 1e-6).astype(np.int64)
+        reached = np.maximum.accumulate(np.concatenate([[self._steps], steps]))
+        self._steps = int(reached[-1])
+        due: list[int] = np.flatnonzero(np.diff(reached)).tolist()
+        return due
+
+
+class Percentiles(Resumable):
+    """Percentiles of one value, in columns that are named after a pattern.
+
+    columns: names, of which those are taken that match `stem`, as `ltl_n5_phon` and, of the last
+        10 minutes, `ltl_n5_10min_phon` match ("ltl_n", "_phon")
+    stem: what stands before the percentage, and after the window
+    period_s: from one value to the next
+    classes: as of `Histogram`
+
+    Raises ValueError for a window outside 1 s to 24 h.
+    """
+
+    kept = ("histogram", "rolling", "_held")
+
+    def __init__(
+        self, columns: Sequence[str], stem: tuple[str, str], period_s: float, **classes: float
+    ) -> None:
+        self._classes = classes
+        pattern = rf"{stem[0]}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?{stem[1]}"
+        found = [m for m in (re.fullmatch(pattern, name) for name in columns) if m]
+        self.names = tuple(m[0] for m in found)
+        self._percents: dict[str | None, list[int]] = {None: []}
+        self._places = []
+        for match in found:
+            of_window = self._percents.setdefault(match["window"], [])
+            self._places.append((match["window"], len(of_window)))
+            of_window.append(int(match["percent"]))
+        self.rolling = {
+            window: RollingHistogram(period_s, window_s(window), **classes)
+            for window in self._percents
+            if window is not None
+        }
+        self._held = {window: np.full(len(p), np.nan) for window, p in self._percents.items()}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all but what is in the windows."""
+        self.histogram = Histogram(**self._classes)
+        self._held[None] = np.full(len(self._percents[None]), np.nan)
+
+    def skip(self, count: int) -> None:
+        """So many values are not there: windows move on."""
+        for histogram in self.rolling.values():
+            histogram.skip(count)
+
+    def add(
+        self, measured: Values, heard: Values, due: Sequence[int], rising: int
+    ) -> dict[str, Values]:
+        """Take values (n,) into account; gives the percentiles (n,) by name.
+
+        measured, heard: what counts for all that was measured, and for the windows; NaN does not
+        due: places of the values with which to renew percentiles, in order; the others have those
+            of the last time
+        rising: so many of the values, the first, are of the rise from silence (see `Histogram`)
+        """
+        found: dict[str | None, Values] = {
+            None: self._follow(None, self.histogram, measured, due, rising)
+        }
+        for window, histogram in self.rolling.items():
+            found[window] = self._follow(window, histogram, heard, due, rising)
+        return {n: found[w][k] for n, (w, k) in zip(self.names, self._places, strict=True)}
+
+    def _follow(
+        self,
+        window: str | None,
+        histogram: Histogram | RollingHistogram,
+        values: Values,
+        due: Sequence[int],
+        rising: int,
+    ) -> Values:
+        percents = self._percents[window]
+        if not percents:
+            histogram.add(values, rising)
+            return np.empty((0, len(values)))
+        found = np.empty((len(percents), len(values)))
+        at = 0
+        for renewed in due:
+            histogram.add(values[at : renewed + 1], max(0, min(renewed + 1, rising) - at))
+            found[:, at:renewed] = self._held[window][:, None]
+            self._held[window] = histogram.percentiles(percents)
+            found[:, renewed] = self._held[window]
+            at = renewed + 1
+        histogram.add(values[at:], max(0, rising - at))
+        found[:, at:] = self._held[window][:, None]
+        return found
+
+    def reading(self) -> dict[str, float | None]:
+        """The columns by name, of this moment; None where nothing was counted."""
+        now: dict[str | None, Values] = {None: self.histogram.percentiles(self._percents[None])}
+        for window, histogram in self.rolling.items():
+            now[window] = histogram.percentiles(self._percents[window])
+        values = [float(now[window][place]) for window, place in self._places]
+        return {n: None if v != v else v for n, v in zip(self.names, values, strict=True)}

@@ -1,0 +1,128 @@
+"""Equivalent levels of the last so many seconds, such as LAeq,15min."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable
+from amt_stream.dsp.scales import P0
+from amt_stream.meters.accumulators import loops
+
+MOST_SLOTS = 36_000
+SLOTS_S = (0.1, 1.0)
+"""Lengths of slot for windows in which frames themselves would be too many."""
+
+PLACES = 1000
+"""Of a window that are looked at to see what drops out of it: 0.1 % of it apart, or 0.005 dB."""
+
+
+def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
+
+
+class RollingLevel(Resumable):
+    """Equivalent level of the last `window_s`, of mean squares `period_s` apart.
+
+    The window moves in slots, the newest of which fills up: a frame up to 36,000 frames, else 0.1 s
+    up to an hour and 1 s beyond. So the level is that of exactly `window_s` at whole slots since
+    the start, and of less than a slot less between them. A window of 24 h takes 3 MB. At the start
+    the level is that of what has come so far.
+
+    Sums are only added to and never subtracted from, so a quiet window after a loud one is as exact
+    as any.
+
+    length, slot: of the window and of a slot in frames
+
+    Raises ValueError where `window_s` is no whole number of slots.
+    """
+
+    kept = ("_rest", "_slots", "_begun", "_taken", "_covered")
+
+    def __init__(self, window_s: float, period_s: float) -> None:
+        sizes = [1, *(max(1, round(slot_s / period_s)) for slot_s in SLOTS_S)]
+        frames = round(window_s / period_s)
+        self.slot = next((m for m in sizes if frames <= m * MOST_SLOTS), sizes[-1])
+        if frames < 1 or frames % self.slot or not math.isclose(frames * period_s, window_s):
+            raise ValueError(
+                f"a window of {window_s} s: give a multiple of {self.slot * period_s:g} s"
+            )
+        self.window_s, self.period_s = window_s, period_s
+        self.length = frames
+        # Time is cut into stretches as long as the window. The window is the end of the stretch
+        # before, `_rest[:, k]` from its slot k on, and the beginning of the present one. Of both
+        # stand the sum of mean squares and the count of frames.
+        self._rest = np.zeros((2, frames // self.slot + 1))
+        self._slots = np.zeros((2, frames // self.slot))
+        self._begun = np.zeros(2)
+        self._taken = 0
+        self._covered = 0.0
+        loops.compile_loops()
+
+    @property
+    def covered_s(self) -> float:
+        """How much of the window there was sound to count."""
+        return self._covered * self.period_s
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        super().load_state_dict(state)
+        self.refuse_state(0 <= self._taken < self.length, "_taken")
+
+    def add(self, mean_square: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Take frames (n,) in Pa^2; gives the level in dB after each.
+
+        NaN takes up time, but does not count; the level is NaN where nothing counts.
+        """
+        given, means = np.asarray(mean_square, np.float64), np.empty(len(mean_square))
+        at = 0
+        while at < len(given):
+            size = min(len(given) - at, self.length - self._taken)
+            self._covered = loops.roll(
+                given[at : at + size],
+                self._taken,
+                self.slot,
+                self._rest,
+                self._slots,
+                self._begun,
+                means[at : at + size],
+            )
+            self._taken += size
+            at += size
+            self._turn()
+        return level_db(means)
+
+    def ahead(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """What is still there of the window after so many slots to come: places (k,), and of each
+        the sum of mean squares and the count of frames (2, k).
+
+        The first place is 0, which is now, and at the last nothing is left; between them are
+        `PLACES` at most.
+        """
+        slots = self._slots.shape[1]
+        places = np.append(np.arange(0, slots, -(-slots // PLACES)), slots)
+        begun = -(-self._taken // self.slot)
+        dropped = np.zeros((2, begun + 1))
+        np.cumsum(self._slots[:, :begun], 1, out=dropped[:, 1:])
+        left = self._rest[:, np.minimum(begun + places, slots)]
+        left += self._begun[:, None] - dropped[:, np.maximum(begun + places - slots, 0)]
+        # The same sums in another order.
+        return places, np.maximum(left, 0.0)
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: as that many NaN, at next to no cost."""
+        if count >= 2 * self.length:
+            count = count % self.length + self.length
+        while count:
+            passed = min(count, self.length - self._taken)
+            self._taken += passed
+            count -= passed
+            self._turn()
+
+    def _turn(self) -> None:
+        """Begin another stretch where one is full."""
+        if self._taken == self.length:
+            self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
+            self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0

@@ -1,0 +1,123 @@
+"""What a person reads off sharpness over time: its mean, maximum and percentiles, such as S5."""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators.extremes import Maximum
+from amt_stream.meters.accumulators.meter import Meter
+from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+from amt_stream.meters.accumulators.zwicker import FRAME_RATE, RISE_S
+
+
+class SharpnessMeter(Meter):
+    """Mean, maximum and percentiles in acum of the sharpness of one channel, since the last reset.
+
+    columns: readings that `update` gives after each frame: `mean_acum`, `max_acum`, any percentile,
+        such as `s5_acum`, and those of the last so many seconds, minutes or hours, such as
+        `s5_10min_acum` (see `RollingHistogram`)
+
+    `update` takes the sharpness of the frames of `ZwickerTimeVarying`, one per 2 ms. Frames
+    without loudness have none and do not count: all readings are of the time in which there was
+    something to hear. In the mean and percentiles, frames before 0.5 s count only where they
+    are not lower than all that came later. Percentiles are counted in classes of 0.005 acum
+    from 0 to 20, so within 0.0025 acum of the exact; as columns they are renewed every 0.1 s.
+    Those of a rolling window go on through a pause and a reset.
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "maximum", "_renewals", "_sum")
+    kept += ("_count", "_least", "_rise", "_excluded")
+    growing = ("_rise",)
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        super().__init__(columns)
+        self.percentiles = Percentiles(
+            self.columns, ("s", "_acum"), 1 / FRAME_RATE, low=0.0, high=20.0, width=0.005
+        )
+        examples = "mean_acum", "max_acum", "s5_acum", "s5_10min_acum"
+        self.refuse_unknown([*examples, *self.percentiles.names])
+        self._renewals = Renewals()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all readings but those of rolling windows; a pause goes on."""
+        self.percentiles.reset()
+        self.maximum = Maximum()
+        self._sum, self._count, self._excluded = 0.0, 0, 0
+        # The least after the rise, and all values of the rise.
+        self._least, self._rise = math.nan, np.empty(0)
+
+    def update(
+        self,
+        time_s: NDArray[np.float64],
+        acum: NDArray[np.floating],
+        valid: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float64]:
+        """Take frames (n,) into account; gives the columns (column, n) after each.
+
+        time_s: of the frames; acum: their sharpness, NaN where there is none
+        valid: which frames may count; all, where it is not given
+
+        A column is not finite where there is nothing yet.
+        """
+        heard = np.where(True if valid is None else valid, acum, np.nan).astype(np.float64)
+        measured = np.full(len(heard), np.nan) if self.paused else heard
+        if not self.paused:
+            self._excluded += int(np.count_nonzero(np.isnan(heard)))
+        due, rising = self._renewals.due(time_s), still_rising(time_s, RISE_S)
+        found = self.percentiles.add(measured, heard, due, rising)
+        found["max_acum"] = self.maximum.add(time_s, measured)
+        means = self._means_rising(measured[:rising]), self._means(measured[rising:])[1:]
+        found["mean_acum"] = np.concatenate(means)
+        return self.in_order(found, len(time_s))
+
+    def _means_rising(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
+        """That of all so far after each of `acum` (n,) of the rise; NaN where there was none."""
+        before, there = len(self._rise), acum[~np.isnan(acum)]
+        self._rise = np.append(self._rise, there)
+        sums = np.append(0.0, self._rise.cumsum())
+        counts = before + np.cumsum(~np.isnan(acum))
+        return np.asarray(sums[counts] / np.where(counts > 0, counts, np.nan))
+
+    def _means(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same (n + 1,) before and after each of `acum` (n,) after the rise."""
+        there = ~np.isnan(acum)
+        # One frame after another, however they are cut into blocks.
+        sums = np.append(self._sum, np.where(there, acum, 0.0)).cumsum()
+        counts = np.append(self._count, there).cumsum()
+        least = np.fmin.accumulate(np.append(self._least, acum))
+        self._sum, self._count, self._least = float(sums[-1]), int(counts[-1]), float(least[-1])
+        # Of the rise those count that are not below the least; all, where there is none.
+        rise = np.sort(self._rise)[::-1]
+        from_rise = len(rise) - np.searchsorted(rise[::-1], np.where(counts > 0, least, -np.inf))
+        sums += np.append(0.0, rise.cumsum())[from_rise]
+        counts += from_rise
+        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
+
+    def tail(self, time_s: NDArray[np.float64], acum: NDArray[np.floating]) -> None:
+        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
+        if not self.paused:
+            self.maximum.add(time_s, acum)
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
+    def reading(self) -> dict[str, float | None]:
+        """All readings by name, in acum and seconds; None where there is none yet."""
+        histogram, mean = self.percentiles.histogram, float(self._means(np.empty(0))[0])
+        return {
+            "mean_acum": None if math.isnan(mean) else mean,
+            "max_acum": None if self.maximum.time_s is None else self.maximum.value,
+            "t_max_s": self.maximum.time_s,
+            **{f"s{p}_acum": histogram.exceeded(p) for p in PERCENTS},
+            **self.percentiles.reading(),
+            "measured_s": (self._count + len(self._rise)) / FRAME_RATE,
+            "excluded_s": self._excluded / FRAME_RATE,
+        }

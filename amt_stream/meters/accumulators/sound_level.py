@@ -1,0 +1,402 @@
+"""What a person reads off a sound level meter (IEC 61672-1:2013, and percentile levels)."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators import loops
+from amt_stream.meters.accumulators.dose import DAY_S, DOSE, Dose
+from amt_stream.meters.accumulators.forecast import EXPOSURE, Forecasts
+from amt_stream.meters.accumulators.meter import Meter
+from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
+from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
+from amt_stream.meters.accumulators.window import WINDOW, window_s
+
+FRAME_S = 0.01
+RENEWED = round(RENEWED_S / FRAME_S)
+WEIGHTINGS = ("a", "c", "z")
+LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai", "lci", "lzi")
+"""Time-weighted levels, in the order of `SoundLevel`."""
+
+TIME_CONSTANTS_S = np.repeat([0.125, 1.0, 0.035], len(WEIGHTINGS))
+"""With which they rise, I by its attack."""
+
+RISE_S = 5 * TIME_CONSTANTS_S
+"""In which a level (9,) rises from silence to within 0.03 dB."""
+
+RISEN = np.ceil(RISE_S / FRAME_S).astype(np.int64)
+"""The first frame (9,), counted from 1, that is not of the rise."""
+
+MEMORY_S, DECAY_S = 0.12, 1.5
+"""In which the frequency weightings forget a sound 50 dB louder; time constant of what I holds."""
+
+FORGOTTEN_S = MEMORY_S + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
+FORGOTTEN_S[6:] += np.log(1e5) * DECAY_S
+"""Seconds after a fault until a level (9,) that has fallen by 50 dB is within 0.05 dB."""
+
+FORGOTTEN = np.ceil(FORGOTTEN_S / FRAME_S).astype(np.int64)
+"""The same in frames (9,)."""
+
+INTERVALS_S = (3, 5)
+"""Of which the highest A-weighted F level is taken, for `laft3eq_db` and `laft5eq_db`."""
+
+INTERVALS = np.array([round(seconds / FRAME_S) for seconds in INTERVALS_S])
+"""The same in frames (2,)."""
+
+Powers = NDArray[np.floating]
+Values = NDArray[np.float64]
+
+
+class Running(NamedTuple):
+    """Sums and extremes of all that was measured so far.
+
+    sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,)
+    highest, lowest: powers (9, 1) and (18, 1) in Pa^2, the lowest after the rise and in it
+    peak: (3, 1) in pascal
+    impulse: (3, 3) of the means of I after its rise: sums in Pa^2, counts of frames; how many are
+        aside
+    aside: (3, frame) means of I in its rise, in Pa^2
+    intervals: (2, 4) of those of 3 s and 5 s: frames and highest power of the one that goes on, -1
+        for none; sum of the highest of those before in Pa^2, and how many they were
+    """
+
+    sums: Values
+    counts: Values
+    highest: Values
+    lowest: Values
+    peak: Values
+    impulse: Values
+    aside: Values
+    intervals: Values
+
+    @classmethod
+    def nothing(cls) -> Self:
+        weightings, levels = len(WEIGHTINGS), len(LEVELS)
+        return cls(
+            np.zeros((weightings, 1)),
+            np.zeros(1),
+            np.zeros((levels, 1)),
+            np.full((2 * levels, 1), np.inf),
+            np.zeros((weightings, 1)),
+            np.zeros((3, weightings)),
+            np.zeros((weightings, int(RISEN[-1]) - 1)),
+            np.tile([0.0, -1.0, 0.0, 0.0], (len(INTERVALS), 1)),
+        )
+
+    def powers(self) -> Values:
+        """What `RUNNING` names, as powers (reading, 1)."""
+        told = np.empty((len(RUNNING), 1))
+        loops.tell(*self, told, 0)
+        return told
+
+
+RUNNING = (
+    *(f"l{weighting}eq_db" for weighting in WEIGHTINGS),
+    *(f"l{weighting}ieq_db" for weighting in WEIGHTINGS),
+    *(f"l{weighting}peak_db" for weighting in WEIGHTINGS),
+    *(f"{level}max_db" for level in LEVELS),
+    *(f"{level}min_db" for level in LEVELS),
+    *(f"laft{seconds}eq_db" for seconds in INTERVALS_S),
+)
+"""Readings of all that was measured, in the order of `loops.tell`."""
+
+TOLD = len(RUNNING) + len(LEVELS) + 2
+"""How much `loops.measure_frames` tells: after these the powers of `LEVELS`, a sum and a count."""
+
+DIFFERENCES = {
+    f"{name}_minus_laeq_db": (RUNNING.index(f"{name}_db"), RUNNING.index("laeq_db"))
+    for name in ("lceq", "laieq", "laft3eq", "laft5eq")
+}
+"""Of two of these each."""
+
+ON_REQUEST = f"{EXPOSURE}_db"
+"""One more, of which only somebody who asks for it can make anything."""
+
+
+def exposures_db(equivalent_db: Values, counts: Values) -> dict[str, Values]:
+    """Exposure levels (n,) of an A-weighted level of so many frames, by name.
+
+    They are levels of 1 s and, as LEX,8h (ISO 1999), of 8 h with the same energy.
+    """
+    with np.errstate(divide="ignore"):
+        of_a_second = equivalent_db + 10 * np.log10(counts * FRAME_S)
+    return {"lae_db": of_a_second, ON_REQUEST: of_a_second - 10 * math.log10(DAY_S)}
+
+
+def difference_db(one: Values, other: Values) -> Values:
+    """How much higher the level of a power is than that of another; NaN where both are silence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(10 * np.log10(one / other))
+
+
+class SoundLevelMeter(Meter):
+    """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
+
+    columns: readings that `update` gives after each frame: of those of `reading` all but the levels
+        of the moment, any percentile level, and levels of the last so many seconds, minutes or
+        hours, such as `laeq_1s_db`, `lceq_15min_db` (see `RollingLevel`) or `l90_10min_db` (see
+        `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
+        `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
+
+    LAIeq is the mean power of what I shows. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
+    highest A-weighted F level in each whole interval of 3 s or 5 s that was measured. LCeq - LAeq
+    and its like, `lceq_minus_laeq_db`, are differences of levels.
+
+    `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms. Levels of the moment
+    and of a rolling window are of the sound: they go on through a pause and a reset. All others
+    are of the measurement: of frames after the last reset, outside pauses, that are valid. A
+    time-weighted level rises from silence where the sound begins, for five time constants: F
+    0.63 s, S 5 s, I (by its attack) 0.18 s. In percentiles and minima, frames of that time
+    count only where they are not lower than all that came later. After what was not heard a
+    level may have to fall: its statistics wait for 16 time constants, F 2.1 s, S 16 s, I 18 s.
+    Equivalent levels, exposure and peak have no such times.
+
+    Percentile levels are of A-weighted F levels where their name says no other, `l90_db` the same
+    as `laf90_db`, and `lcs90_db` of C-weighted S levels. They are of values every 10 ms, in classes
+    of 0.05 dB from 0 to 150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below
+    0 dB counts in the lowest class. As columns they are renewed every 0.1 s. Those of other levels
+    than A-weighted F are told of the columns only.
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
+    kept += ("_running", "_taken", "_invalid", "_excluded", "doses", "forecasts")
+    kept += ("others",)
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        super().__init__(columns)
+        self.percentiles = self._percentiles("l(?:af)?")
+        others = ((level, self._percentiles(level)) for level in LEVELS[1:])
+        self.others = {level: percentiles for level, percentiles in others if percentiles.names}
+        self.forecasts = Forecasts(self.columns, FRAME_S)
+        self.rolling: dict[str, RollingLevel] = {}
+        for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
+            if match := re.fullmatch(rf"l[acz]eq_({WINDOW})_db", name):
+                self.rolling[name] = RollingLevel(window_s(match[1]), FRAME_S)
+        stems = [name.rpartition("_")[0] for name in self.columns]
+        self.doses = {
+            stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
+        }
+        running = (*RUNNING, "lae_db", ON_REQUEST, *DIFFERENCES)
+        self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
+        self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
+        self._differences = [name for name in self.columns if name in DIFFERENCES]
+        offered = [*running, *self.rolling, *self.percentiles.names]
+        offered += [name for percentiles in self.others.values() for name in percentiles.names]
+        for key in self.doses:
+            offered += [f"dose_{key}_percent", f"twa_{key}_db"]
+        examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
+        self.refuse_unknown([*offered, *self.forecasts.names, *examples])
+        self._now = np.full(len(LEVELS), np.nan)
+        self._rolled = dict.fromkeys(self.rolling, math.nan)
+        # Frames so far, and the number of the last that was not valid.
+        self._taken, self._invalid = 0, -math.inf
+        self.reset()
+
+    def _percentiles(self, stem: str) -> Percentiles:
+        classes = {"low": 0.0, "high": 150.0, "width": 0.05}
+        return Percentiles(self.columns, (stem, "_db"), FRAME_S, **classes)
+
+    def reset(self) -> None:
+        """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
+        for percentiles in (self.percentiles, *self.others.values()):
+            percentiles.reset()
+        # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
+        self._running = Running.nothing()
+        self._excluded = 0
+        for dose in self.doses.values():
+            dose.reset()
+        self.forecasts.reset()
+
+    def update(
+        self,
+        mean_square: Powers,
+        power: Powers,
+        highest: Powers,
+        lowest: Powers,
+        impulse: Powers,
+        peak: Powers,
+        valid: NDArray[np.bool_] | None = None,
+        since_s: Values | None = None,
+        begin_s: float | None = None,
+    ) -> Values:
+        """Take frames into account; gives the columns (column, n) after each.
+
+        mean_square: (3, n) in Pa^2; power, highest, lowest: (9, n) in Pa^2
+        impulse: (3, n) in Pa^2; peak: (3, n) in pascal
+        valid: (n,) which frames may count; all, where it is not given
+        since_s: (n,) how long ago the last fault ended, which levels have to forget; where it is
+            not given, each frame that is not valid is one
+        begin_s: when the first of them ends, in seconds of sound; where it is not given, they
+            follow those before, or begin with the sound
+
+        A column is NaN where there is nothing yet, and not finite for silence.
+        """
+        count = peak.shape[-1]
+        if not count:
+            return np.empty((len(self.columns), 0))
+        parts = mean_square, peak, impulse, highest, lowest, power
+        frames = np.concatenate(parts, dtype=np.float64)
+        known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
+        valid = known if valid is None else known & valid
+        since_s = self._since_s(valid) if since_s is None else since_s
+        told = np.empty((TOLD, count))
+        if begin_s is not None:
+            self._taken = round(begin_s / FRAME_S) - 1
+        number = self._taken + 1 + np.arange(count)
+        rising = np.searchsorted(number, RISEN)
+        given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, INTERVALS, self.paused
+        loops.measure_frames(*given, *self._running, told)
+        due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
+        self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
+        self._taken += count
+
+        # A level that has settled is of a valid frame.
+        *running, fast = level_db(told[[*self._rows, len(RUNNING)]])
+        measured = np.full(count, np.nan) if self.paused else fast
+        found = self.percentiles.add(measured, fast, due, int(rising[0]))
+        for level, percentiles in self.others.items():
+            place = LEVELS.index(level)
+            now = level_db(told[len(RUNNING) + place])
+            measured = np.full(count, np.nan) if self.paused else now
+            found |= percentiles.add(measured, now, due, int(rising[place]))
+        heard = int(np.count_nonzero(valid))
+        if not self.paused:
+            self._excluded += count - heard
+        found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
+        for name in self._differences:
+            found[name] = difference_db(*(told[row] for row in DIFFERENCES[name]))
+        if self._exposes:
+            found |= exposures_db(level_db(told[0]), told[-1])
+        squares = frames[: len(WEIGHTINGS)]
+        squares = squares if heard == count else np.where(valid, squares, np.nan)
+        found |= self._roll(squares, told[-2], told[-1])
+        for key, dose in self.doses.items():
+            measured = valid & (not self.paused)
+            percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
+            found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
+        return self.in_order(found, count)
+
+    def tail(
+        self,
+        mean_square: Powers,
+        power: Powers,
+        highest: Powers,
+        lowest: Powers,
+        impulse: Powers,
+        peak: Powers,
+        valid: NDArray[np.bool_],
+        shares: Values,
+        since_s: Values,
+        part: float,
+    ) -> None:
+        """Take frames after the end of the sound into account, arrays as of `update`.
+
+        shares: (n,) how much of the energy of each counts; where none does, the peak does
+
+        They count in maxima, and their energy in equivalent levels and exposure; of their time, and
+        in the mean of I, which holds, only the `part` of the first counts that is still sound. Of a
+        sound shorter than a frame that is the only one, and stands for all of it in percentiles and
+        minima.
+        """
+        if self.paused or not peak.shape[-1]:
+            return
+        so_far = self._running
+        sane = np.asarray(np.isfinite(mean_square).all(0))
+        peaks = np.where(sane & valid, peak, 0.0).max(1)
+        np.maximum(so_far.peak[:, 0], peaks, out=so_far.peak[:, 0])
+        known = sane & (shares > 0)
+        so_far.sums[:, 0] += np.where(known, shares * mean_square, 0.0).sum(1)
+        if known[0]:
+            so_far.counts[0] += part
+        settled = known & (np.rint(since_s / FRAME_S) >= FORGOTTEN[:, None])
+        tops = np.where(settled, highest, 0.0).max(1)
+        np.maximum(so_far.highest[:, 0], tops, out=so_far.highest[:, 0])
+        held = settled[len(LEVELS) - len(WEIGHTINGS) :, 0]
+        so_far.impulse[:2, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
+        if not self._taken and known[0]:
+            # Of a rise what it has reached: it begins from nothing.
+            so_far.lowest[len(LEVELS) :, 0] = power[:, 0]
+            for level, percentiles in {LEVELS[0]: self.percentiles, **self.others}.items():
+                now = level_db(power[LEVELS.index(level), :1])
+                percentiles.add(now, now, (), 0)
+
+    def _roll(self, squares: Values, sums: Values, counts: Values) -> dict[str, Values]:
+        """Rolling levels after each of n frames (3, n), NaN for none, and forecasts.
+
+        sums, counts: (n,) of A-weighted mean squares that were measured, and of their frames
+        """
+        found, ahead = {}, {}
+        before = self._taken - squares.shape[1]
+        for name, level in self.rolling.items():
+            stem, weighted = name.removesuffix("_db"), squares[WEIGHTINGS.index(name[1])]
+            if stem in self.forecasts.rolling:
+                found[name], ahead[stem] = self.forecasts.follow(stem, level, weighted, before)
+            else:
+                found[name] = level.add(weighted)
+            self._rolled[name] = float(found[name][-1])
+        if EXPOSURE in self.forecasts.levels:
+            ahead[EXPOSURE] = self.forecasts.expose(sums, counts, squares[0], before)
+        return found | self.forecasts.columns(ahead)
+
+    def skip(self, count: int) -> None:
+        """So many frames are not there: they are left out, and windows move on."""
+        for percentiles in (self.percentiles, *self.others.values()):
+            percentiles.skip(count)
+        for level in self.rolling.values():
+            level.skip(count)
+        self.forecasts.skip(count)
+        self._taken += count
+        self._excluded += 0 if self.paused else count
+
+    def _since_s(self, valid: NDArray[np.bool_]) -> Values:
+        """How long ago the last frame was that was not valid."""
+        number = self._taken + np.arange(len(valid))
+        last = np.maximum.accumulate(np.where(valid, self._invalid, number))
+        self._invalid = float(last[-1])
+        return np.asarray(number - last, np.float64) * FRAME_S
+
+    @property
+    def measured_s(self) -> float:
+        """The time T that equivalent levels are of."""
+        return float(self._running.counts[0]) * FRAME_S
+
+    def covered_s(self, column: str) -> float:
+        """How much of its window a rolling level counts."""
+        return self.rolling[column].covered_s
+
+    def _dosed(self) -> Iterator[tuple[str, float]]:
+        for key, dose in self.doses.items():
+            yield f"dose_{key}_percent", dose.percent
+            yield f"twa_{key}_db", dose.average_db(dose.percent)
+
+    def reading(self) -> dict[str, float | None]:
+        """All readings by name, in dB and seconds; None where there is none, as of silence."""
+        histogram = self.percentiles.histogram
+        now = zip(LEVELS, level_db(self._now), strict=True)
+        powers = self._running.powers()
+        running = dict(zip(RUNNING, level_db(powers), strict=True))
+        pairs = {name: powers[[*rows]] for name, rows in DIFFERENCES.items()}
+        running |= {name: difference_db(*pair) for name, pair in pairs.items()}
+        running |= exposures_db(running["laeq_db"], self._running.counts)
+        return {
+            **{f"{name}_db": finite(value) for name, value in now},
+            **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
+            **{name: finite(value) for name, value in self._dosed()},
+            **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
+            **self.percentiles.reading(),
+            **{n: v for other in self.others.values() for n, v in other.reading().items()},
+            **{name: finite(value) for name, value in self._rolled.items()},
+            "measured_s": self.measured_s,
+            "excluded_s": self._excluded * FRAME_S,
+        }
+
+
+def finite(level: float | None) -> float | None:
+    """A level as a plain float, or None where there is none."""
+    return float(level) if level is not None and math.isfinite(level) else None

@@ -1,0 +1,276 @@
+"""The tone of an acoustic calibrator, recognized and measured: one channel, numpy only."""
+
+import math
+from collections import Counter, deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.errors import Refusal
+
+PIECE_S = 0.2
+STABLE_S = 3.0
+STABLE_DB = 0.1
+SEEN_S = 5.0
+# A fault that lasts this long will not go away by waiting: twice the time a good tone needs.
+PATIENCE_S = 2 * STABLE_S
+# Class 2 calibrators hold their frequency within 2 % (IEC 60942).
+FREQUENCY_TOLERANCE = 0.02
+QUIET_DBFS = -70.0
+PURE_DB = -20.0
+# What a square wave, the most clipped of tones, holds beside its fundamental is 6.3 dB below it.
+CLIPPED_DB = -6.0
+FULL_SCALE = 32767 / 32768
+LOWEST_DB = -200.0
+
+
+class Refused(Refusal, RuntimeError):
+    """What was heard is no calibrator tone; the message says why, with the value measured."""
+
+
+@dataclass(frozen=True)
+class MeasuredTone:
+    """A tone: the strongest sinusoid in a piece of sound.
+
+    level_dbfs      its level; a full-scale sine has 0
+    residual_db     level of all the rest re the sinusoid
+    total_dbfs      level of everything but the mean
+    clipped         samples at full scale, or crests lower than the sinusoid's
+    """
+
+    frequency: float
+    level_dbfs: float
+    residual_db: float
+    total_dbfs: float
+    clipped: bool
+
+
+def measure_tone(samples: object, fs: float) -> MeasuredTone:
+    """The sinusoid that fits `samples` (time,) best.
+
+    Frequency from the Hann-windowed spectrum, then least squares with the same weights: exact
+    within 0.001 dB for a pure tone of ten periods or more.
+    """
+    x = np.asarray(samples, np.float64)
+    n = len(x)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(n) + 0.5) / n)
+    x0 = x - np.average(x, weights=window)
+    magnitude = np.abs(np.fft.rfft(window * x0))
+    k = int(np.argmax(magnitude[1:-1])) + 1
+    beside = k + 1 if magnitude[k + 1] >= magnitude[k - 1] else k - 1
+    peak, side = magnitude[k], magnitude[beside]
+    # Position between two bins of a Hann-windowed sinusoid, from the ratio of their magnitudes.
+    offset = (2.0 * side - peak) / (peak + side) if peak > 0.0 else 0.0
+    frequency = (k + (beside - k) * offset) * fs / n
+
+    phase = 2.0 * np.pi * frequency * np.arange(n) / fs
+    basis = np.stack([np.cos(phase), np.sin(phase), np.ones(n)], axis=1)
+    root = np.sqrt(window)
+    fit, *_ = np.linalg.lstsq(basis * root[:, None], x * root, rcond=None)
+    amplitude = math.hypot(fit[0], fit[1])
+    residual = float(np.average((x - basis @ fit) ** 2, weights=window))
+    total = float(np.average(x0**2, weights=window))
+
+    highest = float(np.max(np.abs(x - fit[2])))
+    # A sample need not fall on a crest: it may be half a sampling interval away.
+    crest = amplitude * math.cos(math.pi * min(frequency / fs, 0.5))
+    clipped = float(np.max(np.abs(x))) >= FULL_SCALE or crest > 1.005 * highest
+    return MeasuredTone(
+        frequency=float(frequency),
+        level_dbfs=_db(amplitude**2),
+        residual_db=_db(residual) - _db(amplitude**2 / 2.0),
+        total_dbfs=_db(2.0 * total),
+        clipped=clipped and highest > 0.0,
+    )
+
+
+def _db(power: float) -> float:
+    return 10.0 * math.log10(max(power, 1e-20))
+
+
+@dataclass(frozen=True)
+class ToneVerdict:
+    """What the last piece of sound says of a calibrator's tone.
+
+    kind        "good" once the tone has been there for 3 s, stable within 0.1 dB; "short" before
+                that; else what is wrong: "quiet", "noise", "clipped", "frequency", "drift", "gap",
+                "invalid"
+    words       the same in a sentence, with the remedy
+    tone        what was measured of the piece, where it was sound
+    good_s      for how long it has been a tone of that frequency, 5 s at most
+    spread_db   by how much its level has moved meanwhile
+    mean        the tone of the last 3 s where it is good, which is what may be accepted
+    """
+
+    kind: str
+    words: str
+    tone: MeasuredTone | None = None
+    good_s: float = 0.0
+    spread_db: float = 0.0
+    mean: MeasuredTone | None = None
+
+
+class ToneWatch:
+    """Says of sound, piece after piece, how it stands with a calibrator's tone of `frequency`."""
+
+    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
+        self.fs, self.frequency = fs, frequency
+        self.verdict: ToneVerdict | None = None
+        self._held = np.zeros(0)
+        self._size = round(PIECE_S * fs)
+        self._good: deque[MeasuredTone] = deque(maxlen=round(SEEN_S / PIECE_S))
+        self._gaps = 0
+
+    def push(self, samples: np.ndarray) -> list[ToneVerdict]:
+        """Take samples (time,), any number of them; the verdict on each piece that is complete."""
+        self._held = np.concatenate([self._held, np.asarray(samples, np.float64)])
+        verdicts = []
+        while len(self._held) >= self._size:
+            piece, self._held = self._held[: self._size], self._held[self._size :]
+            self.verdict = self._judged(piece)
+            verdicts.append(self.verdict)
+        return verdicts
+
+    def interrupt(self) -> ToneVerdict:
+        """Samples are missing here: no tone reaches across that place."""
+        self._held = self._held[:0]
+        self._good.clear()
+        self._gaps += 1
+        self.verdict = ToneVerdict(
+            "gap",
+            f"sound was lost on its way ({self._gaps} times), and {STABLE_S:g} s of the tone are "
+            "needed without a gap: is this computer busy, or the cable loose?",
+        )
+        return self.verdict
+
+    def _judged(self, piece: NDArray[np.float64]) -> ToneVerdict:
+        if not np.isfinite(piece).all():
+            self._good.clear()
+            return ToneVerdict("invalid", "the input holds samples that are not numbers")
+        tone = measure_tone(piece, self.fs)
+        kind, words = self._fault(tone)
+        if kind:
+            self._good.clear()
+            return ToneVerdict(kind, words, tone)
+        self._good.append(tone)
+        good_s, seen = len(self._good) * PIECE_S, _spread(self._good)
+        last = list(self._good)[-round(STABLE_S / PIECE_S) :]
+        spread, last_s = _spread(last), len(last) * PIECE_S
+        if spread > STABLE_DB:
+            words = (
+                f"the level drifts: it moved by {spread:.2f} dB in {last_s:.1f} s, where "
+                f"{STABLE_DB:g} dB in {STABLE_S:g} s is the most; press the calibrator home and "
+                "let it settle"
+            )
+            return ToneVerdict("drift", words, tone, good_s, seen)
+        if len(last) * PIECE_S < STABLE_S - PIECE_S / 2:
+            words = f"the tone was there for {last_s:.1f} s only: {STABLE_S:g} s of it are needed"
+            return ToneVerdict("short", words, tone, good_s, seen)
+        return ToneVerdict("good", "the tone is stable", tone, good_s, seen, _mean(last))
+
+    def _fault(self, tone: MeasuredTone) -> tuple[str, str]:
+        """What is wrong with a piece, as a key and in words; empty where it is a good tone."""
+        if tone.total_dbfs < QUIET_DBFS:
+            return "quiet", (
+                f"the input is too quiet ({_level(tone.total_dbfs)}): is the calibrator on, the "
+                "channel right, the microphone not muted?"
+            )
+        if tone.residual_db > (CLIPPED_DB if tone.clipped else PURE_DB):
+            return "noise", (
+                f"this is not a tone: what is beside its strongest sinusoid ({tone.frequency:.0f} "
+                f"Hz) is {_relative(tone.residual_db)} it, and must be {-PURE_DB:g} dB below"
+            )
+        if tone.clipped:
+            return "clipped", (
+                f"the tone is clipped (at {tone.level_dbfs:.1f} dBFS): turn the input gain down"
+            )
+        if abs(tone.frequency / self.frequency - 1.0) > FREQUENCY_TOLERANCE:
+            return "frequency", (
+                f"the tone has the wrong frequency: {tone.frequency:.1f} Hz instead of "
+                f"{self.frequency:g} Hz; if your calibrator gives that, choose "
+                f"{tone.frequency:.0f} Hz as its frequency"
+            )
+        return "", ""
+
+
+def _spread(tones: Collection[MeasuredTone]) -> float:
+    levels = [tone.level_dbfs for tone in tones]
+    return max(levels) - min(levels)
+
+
+def _mean(tones: Sequence[MeasuredTone]) -> MeasuredTone:
+    power = np.mean([10.0 ** (tone.level_dbfs / 10.0) for tone in tones])
+    frequency = np.mean([tone.frequency for tone in tones])
+    return replace(tones[-1], frequency=float(frequency), level_dbfs=_db(float(power)))
+
+
+class CalibratorCheck:
+    """Listens until a tone of `frequency` has been there for 3 s, stable within 0.1 dB.
+
+    `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
+    Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
+    tells, when no more comes, what was wrong. After `interrupt` the 3 s begin again.
+    """
+
+    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
+        self.result: MeasuredTone | None = None
+        self._watch = ToneWatch(fs, frequency)
+        self._kind = ""
+        self._in_a_row = 0
+        self._heard: Counter[str] = Counter()
+        self._last_words: dict[str, str] = {}
+
+    @property
+    def verdict(self) -> ToneVerdict | None:
+        """How it stands just now."""
+        return self._watch.verdict
+
+    def push(self, samples: np.ndarray) -> MeasuredTone | None:
+        """Take samples (time,) and give the result, None while there is none."""
+        if self.result is None:
+            for verdict in self._watch.push(samples):
+                self._count(verdict)
+                if verdict.mean is not None:
+                    self.result = verdict.mean
+                    break
+                self._refuse_lasting(verdict)
+        return self.result
+
+    def interrupt(self) -> None:
+        """Samples are missing here: no tone reaches across that place."""
+        self._count(self._watch.interrupt())
+
+    def finish(self) -> MeasuredTone:
+        """The result, or Refused with what was wrong most of the time."""
+        if self.result is not None:
+            return self.result
+        reasons = self._heard.copy()
+        if len(reasons) > 1:
+            reasons.pop("quiet", None)
+        if "gap" in reasons and not reasons.keys() - {"gap", "short"}:
+            raise Refused(self._last_words["gap"])
+        if not reasons:
+            raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
+        raise Refused(self._last_words[reasons.most_common(1)[0][0]])
+
+    def _count(self, verdict: ToneVerdict) -> None:
+        self._in_a_row = self._in_a_row + 1 if verdict.kind == self._kind else 1
+        self._kind = verdict.kind
+        self._heard[verdict.kind] += 1
+        self._last_words[verdict.kind] = verdict.words
+
+    def _refuse_lasting(self, verdict: ToneVerdict) -> None:
+        """Raise Refused for what will not go away by waiting."""
+        lasts = verdict.kind != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S
+        if lasts or verdict.kind == "invalid":
+            raise Refused(verdict.words)
+
+
+def _level(dbfs: float) -> str:
+    return "digital silence" if dbfs <= LOWEST_DB + 10 else f"{dbfs:.1f} dBFS"
+
+
+def _relative(db: float) -> str:
+    return f"{abs(db):.1f} dB {'above' if db > 0 else 'below'}"

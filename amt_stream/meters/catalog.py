@@ -1,0 +1,392 @@
+"""The models that can be measured with: what each is called, is made of and is told by.
+
+Words only, so that a list of models costs nothing: "module:name" stands for an object, which is
+imported when it is asked for. Commands, presets, rows, the self-test and the windows read this list
+and have none of their own.
+
+Another package adds a model of its own by an entry point in the group `amt_stream.meters` that
+names an `Entry`; a program adds one for itself with `add`. `amt_stream.meters.plugin` has
+the types of what an entry names, and how it is called.
+"""
+
+import difflib
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from amt_stream.core.errors import Refusal
+from amt_stream.core.importing import uncollected
+from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.contract import InputUnit
+
+GROUP = "amt_stream.meters"
+DEFAULT = "moore2016"
+
+Takes = Literal["channels", "uncertainty_db", "specific_loudness", "excitation_db"]
+ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono"]
+View = Literal["loudness", "modulation", "readings"]
+
+
+class CatalogError(Refusal, ValueError):
+    """An entry cannot be used; the message says which, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a model that is no column.
+
+    field: of what the model gives
+    unit: of its numbers
+    axes: what its axes are, that of time left out: "ear", "channel", "erb_number", "bark" or "hz"
+    takes: what the model has to be made with to give it, if anything
+    """
+
+    field: str
+    unit: str
+    axes: tuple[str, ...]
+    takes: Takes | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model, in words.
+
+    name: what is typed for it; letters, digits and _
+    title: what a person calls it, as the heading of a pane
+    method: in one line, what it measures and by which method
+    model: its class, "module:name"; made with `fs`, `arguments`, the settings, and what it `takes`
+    readings: what makes its columns and its summary, "module:name": called with the number of
+        channels, and with what they take (`readings_take`)
+    input_unit: of the class, which declares it too
+    settings: what can be set of it by a preset: the words allowed, the usual one first
+    cheaper: the settings with which it costs less, and gives as good as the same numbers from the
+        same state: an engine that cannot keep up goes on with these
+    arguments: with which it is made always
+    takes: what it is made with besides, of what is known where it is used
+    readings_take: the same of its readings: "band", whether the model gives the band that follows
+        from `uncertainty_db`; "model", the model itself; "target_lufs", "dual_mono", as they were
+        asked for
+    outputs: what can be asked for beside the columns, by name
+    most_channels: as many of a file are heard without being chosen
+    view: what a person sees of it where it runs alone; several models show their readings
+    alone: it gives a spectrum, and so cannot stand in rows with other models
+    row_step_ms: time from row to row of a file, where nothing else is asked for
+    checks: the module whose CHECKS are its self-test, or None
+    pane: what makes its pane in a window, "module:name", or None for a plain one: called with this
+        entry and the names of its readings
+    """
+
+    name: str
+    title: str
+    method: str
+    model: str
+    readings: str
+    input_unit: InputUnit = "pascal"
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cheaper: Mapping[str, str] = field(default_factory=dict)
+    arguments: JsonMap = field(default_factory=dict)
+    takes: tuple[Takes, ...] = ()
+    readings_take: tuple[ReadingsTake, ...] = ()
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    most_channels: int = 2
+    view: View = "readings"
+    alone: bool = False
+    row_step_ms: int = 10
+    checks: str | None = None
+    pane: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\w+", self.name):
+            raise CatalogError(f"a model is called {self.name!r}: give letters, digits and _")
+        for place in ("model", "readings", "pane"):
+            words = getattr(self, place)
+            if words is not None and not re.fullmatch(r"[\w.]+:\w+", words):
+                raise CatalogError(f"{self.name}: {place} is {words!r}: give 'module:name'")
+        if self.input_unit not in ("pascal", "full scale"):
+            raise CatalogError(
+                f"{self.name}: input_unit is {self.input_unit!r}: give 'pascal' or 'full scale'"
+            )
+
+    def load(self, place: Literal["model", "readings", "pane"]) -> Any:
+        """The object that one of these names. Raises CatalogError where there is none."""
+        return _resolved(self.name, place, getattr(self, place))
+
+    def load_checks(self) -> Any:
+        """The module of its self-test. Raises CatalogError where there is none."""
+        if self.checks is None:
+            raise CatalogError(f"{self.name} has no self-test")
+        return _module(self.name, "checks", self.checks)
+
+    def build(self, fs: int, settings: Mapping[str, str] | None = None, **known: object) -> Any:
+        """A new model for sound at `fs` Hz.
+
+        settings: of presets; those that it has not are for other models
+        known: of what it may take; the rest is left out
+
+        Raises ValueError for what the class refuses.
+        """
+        chosen = {k: v for k, v in (settings or {}).items() if k in self.settings}
+        taken = {k: v for k, v in known.items() if k in self.takes}
+        return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
+
+    def cheaper_than(self, model: Any) -> dict[str, str]:
+        """The `cheaper` settings that a model of this class does not run with yet."""
+        made_with = model.arguments()
+        return {key: word for key, word in self.cheaper.items() if made_with.get(key) != word}
+
+    def make_readings(self, channels: int, **known: object) -> Any:
+        """New readings of a model that hears so many channels; `known` as of `build`."""
+        taken = {k: v for k, v in known.items() if k in self.readings_take}
+        return self.load("readings")(channels, **taken)
+
+
+SHIPPED = (
+    Entry(
+        name="moore2016",
+        title="Moore 2016",
+        method="binaural loudness over time: Moore et al. (2016, 2018), the method of ISO 532-3",
+        model="amt_stream.dsp.models:Moore2016",
+        readings="amt_stream.meters.rows.loudness:moore2016_readings",
+        settings={
+            "field": ("free", "diffuse", "eardrum"),
+            "ear_filter": ("mixed", "linear"),
+            "accuracy": ("exact", "reference", "coarse"),
+            "constants": ("iso", "author"),
+        },
+        cheaper={"accuracy": "coarse"},
+        takes=("uncertainty_db", "specific_loudness", "excitation_db"),
+        readings_take=("band",),
+        outputs={
+            "specific_loudness": Output(
+                "specific_loudness", "sone/Cam", ("ear", "erb_number"), "specific_loudness"
+            ),
+            "excitation_db": Output("excitation_db", "dB", ("ear", "erb_number"), "excitation_db"),
+            "stl_ears": Output("stl_ears", "sone", ("ear",)),
+            "ltl_ears": Output("ltl_ears", "sone", ("ear",)),
+        },
+        view="loudness",
+        row_step_ms=1,
+        checks="amt_stream.offline.selftest.moore2016",
+        pane="amt_monitor.model_panes:moore2016_pane",
+    ),
+    Entry(
+        name="gm2002",
+        title="Glasberg & Moore 2002",
+        method="loudness over time: Glasberg & Moore (2002) on the constants of ANSI S3.4-2007",
+        model="amt_stream.dsp.models:Glasberg2002",
+        readings="amt_stream.meters.rows.loudness:gm2002_readings",
+        settings={
+            "field": ("free", "diffuse", "eardrum"),
+            "ear_filter": ("mixed", "linear"),
+            "accuracy": ("exact", "reference", "coarse"),
+        },
+        cheaper={"accuracy": "coarse"},
+        outputs={
+            "gm2002_stl_ears": Output("stl_ears", "sone", ("ear",)),
+            "gm2002_ltl_ears": Output("ltl_ears", "sone", ("ear",)),
+        },
+        checks="amt_stream.offline.selftest.glasberg2002",
+        pane="amt_monitor.model_panes:gm2002_pane",
+    ),
+    Entry(
+        name="zwicker",
+        title="Zwicker",
+        method="loudness over time: Zwicker, the method of ISO 532-1 for time-varying sounds",
+        model="amt_stream.dsp.models:ZwickerTimeVarying",
+        readings="amt_stream.meters.rows.zwicker:ZwickerReadings",
+        settings={"field": ("free", "diffuse")},
+        takes=("specific_loudness",),
+        outputs={
+            "zwicker_specific_loudness": Output(
+                "specific", "sone/Bark", ("channel", "bark"), "specific_loudness"
+            ),
+        },
+        checks="amt_stream.offline.selftest.zwicker",
+        pane="amt_monitor.model_panes:zwicker_pane",
+    ),
+    Entry(
+        name="bs1770",
+        title="Programme loudness",
+        method="loudness of programmes in LUFS, true peak: ITU-R BS.1770, EBU R 128; no pascal",
+        model="amt_stream.dsp.stages:BS1770",
+        readings="amt_stream.meters.rows.programme:ProgrammeReadings",
+        input_unit="full scale",
+        takes=("channels",),
+        readings_take=("target_lufs", "dual_mono"),
+        most_channels=6,
+        checks="amt_stream.offline.selftest.bs1770",
+        pane="amt_monitor.model_panes:ProgrammePane",
+    ),
+    Entry(
+        name="spl",
+        title="Sound level",
+        method="sound levels A, C and Z, fast, slow, impulse, peak: IEC 61672-1",
+        model="amt_stream.dsp.stages:SoundLevel",
+        readings="amt_stream.meters.rows.sound_level:SoundLevelReadings",
+        checks="amt_stream.offline.selftest.sound_level",
+        pane="amt_monitor.model_panes:sound_level_pane",
+    ),
+    Entry(
+        name="third_octave",
+        title="Third octaves",
+        method="levels in third octaves, fast, slow, equivalent, highest: IEC 61260-1",
+        model="amt_stream.dsp.stages:ThirdOctaves",
+        readings="amt_stream.meters.rows.third_octave:ThirdOctaveReadings",
+        readings_take=("model",),
+        checks="amt_stream.offline.selftest.third_octave",
+        pane="amt_monitor.bands_pane:BandsPane",
+    ),
+    Entry(
+        name="octave",
+        title="Octaves",
+        method="levels in octaves, fast, slow, equivalent, highest: IEC 61260-1",
+        model="amt_stream.dsp.stages:Octaves",
+        readings="amt_stream.meters.rows.third_octave:OctaveReadings",
+        readings_take=("model",),
+        checks="amt_stream.offline.selftest.octave",
+        pane="amt_monitor.bands_pane:BandsPane",
+    ),
+    Entry(
+        name="spectrum",
+        title="Spectrum",
+        method="levels of lines at most 6 Hz apart, fast: Fourier transform, Hann window",
+        model="amt_stream.dsp.stages:NarrowBandSpectrum",
+        readings="amt_stream.meters.rows.spectrum:SpectrumReadings",
+        readings_take=("model",),
+        outputs={"spectrum_db": Output("level_db", "dB", ("channel", "hz"))},
+        checks="amt_stream.offline.selftest.spectrum",
+        pane="amt_monitor.narrow_band_pane:NarrowBandPane",
+    ),
+    Entry(
+        name="king2019",
+        title="King 2019",
+        method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",
+        model="amt_stream.dsp.models:ModulationSpectrum",
+        readings="amt_stream.meters.rows.modulation:modulation_readings",
+        arguments={"model": "king2019"},
+        readings_take=("model",),
+        view="modulation",
+        alone=True,
+        row_step_ms=20,
+    ),
+    Entry(
+        name="dau1997",
+        title="Dau 1997",
+        method="strength of modulations by auditory band: Dau, Kollmeier & Kohlrausch (1997)",
+        model="amt_stream.dsp.models:ModulationSpectrum",
+        readings="amt_stream.meters.rows.modulation:modulation_readings",
+        arguments={"model": "dau1997"},
+        readings_take=("model",),
+        view="modulation",
+        alone=True,
+        row_step_ms=20,
+    ),
+)
+
+_added: dict[str, Entry] = {}
+
+
+def entries() -> dict[str, Entry]:
+    """All models by name: those of this package first, then those of others.
+
+    Raises CatalogError where another package offers something that is no entry, or a name twice.
+    """
+    return {**_installed(), **_added}
+
+
+def entry(name: str) -> Entry:
+    """The model of that name. Raises CatalogError for one that there is not."""
+    found = entries()
+    if name not in found:
+        near = difflib.get_close_matches(name, found, 1)
+        remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(found)}"
+        raise CatalogError(f"there is no model {name!r}: {remedy}")
+    return found[name]
+
+
+def entry_of(model: object) -> Entry | None:
+    """The entry whose class a model is; None for one that no entry has."""
+    for found in entries().values():
+        # The name first: a model of another package that cannot be loaded is no matter here.
+        name = type(model).__name__
+        if found.model.endswith(f":{name}") and type(model) is found.load("model"):
+            return found
+    return None
+
+
+def add(new: Entry) -> None:
+    """Offer a model for as long as this program runs. Raises CatalogError for a name there is."""
+    _refuse_second(new, entries())
+    _added[new.name] = new
+
+
+def names(wanted: Callable[[Entry], bool] = lambda _: True) -> tuple[str, ...]:
+    """Names of the models of which `wanted` holds."""
+    return tuple(name for name, one in entries().items() if wanted(one))
+
+
+def models_side_by_side() -> tuple[str, ...]:
+    """Names of the models that run beside others."""
+    return names(lambda one: not one.alone)
+
+
+def any_in_pascal(chosen: Iterable[str]) -> bool:
+    """Whether one of these models takes pascal, and so needs a calibration."""
+    return any(entry(name).input_unit == "pascal" for name in chosen)
+
+
+@cache
+def _installed() -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for shipped in SHIPPED:
+        _refuse_second(shipped, found)
+        found[shipped.name] = shipped
+    for point in entry_points(group=GROUP):
+        package = point.dist.name if point.dist is not None else point.module
+        try:
+            offered = point.load()
+        except Exception as error:
+            raise CatalogError(
+                f"the package {package} offers the model {point.name!r}, which cannot be loaded "
+                f"({type(error).__name__}: {error}): mend or uninstall it"
+            ) from error
+        if not isinstance(offered, Entry):
+            raise CatalogError(
+                f"the package {package} offers the model {point.name!r} as {offered!r}: it has to "
+                "be an amt_stream.meters.catalog.Entry"
+            )
+        _refuse_second(offered, found)
+        found[offered.name] = offered
+    return found
+
+
+def _refuse_second(new: Entry, known: Mapping[str, Entry]) -> None:
+    if new.name in known:
+        raise CatalogError(
+            f"there is a model {new.name!r} already, {known[new.name].title}: choose another name"
+        )
+
+
+def _resolved(owner: str, place: str, words: str | None) -> Any:
+    if words is None:
+        raise CatalogError(f"{owner} has no {place}")
+    home, _, name = words.partition(":")
+    module = _module(owner, place, home)
+    if not hasattr(module, name):
+        raise CatalogError(f"{owner}: {place} is {words!r}, and {home} has no {name}")
+    return getattr(module, name)
+
+
+def _module(owner: str, place: str, home: str) -> Any:
+    try:
+        with uncollected():
+            return importlib.import_module(home)
+    except ModuleNotFoundError as error:
+        # Of a module that is there and lacks something it imports, that is the news.
+        if error.name is None or not (home == error.name or home.startswith(f"{error.name}.")):
+            raise
+        raise CatalogError(f"{owner}: {place} is in {home}, which is not there") from error

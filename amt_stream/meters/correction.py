@@ -1,0 +1,277 @@
+"""What a microphone does to sound of each frequency, as a file says, to be taken off."""
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.core.device_store import kept_path, read_kept, write_kept
+from amt_stream.core.errors import Refusal
+from amt_stream.core.files import NotThatFile, require_file, small_content
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import brief
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_DB = 40.0
+"""No microphone of use is off by more."""
+
+LEAST_HZ, HIGHEST_HZ = 1000.0, 1e6
+"""A response reaches the first at least; frequencies are below the second."""
+
+COMMENTS = ("*", "#", '"', ";", "/")
+"""What a line may begin with that holds no point."""
+
+REACH_HZ = 20.0, 20000.0
+"""Where a person hears: of what is beyond nobody is told."""
+
+_SPACE = re.compile(r"\s*[;\t]\s*|\s*,\s+|\s+,\s*|\s+")
+
+
+class CorrectionError(Refusal, ValueError):
+    """A file or numbers that are no microphone's response; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The response of a microphone in dB at rising frequencies in hertz, which is taken off.
+
+    inverted: whether the numbers are what is to be added to readings, and not the response
+    reference_hz: where readings stay as they are: the frequency of the tone that a calibration was
+        made with, which heard the response there too; None leaves the numbers as they are
+    name, date, digest: of the file: its date of change, and its SHA-256
+
+    Raises CorrectionError for what is no response.
+    """
+
+    frequencies_hz: tuple[float, ...] = field(repr=False)
+    response_db: tuple[float, ...] = field(repr=False)
+    name: str = "given by the program"
+    date: str | None = None
+    digest: str = ""
+    inverted: bool = False
+    reference_hz: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frequencies_hz", tuple(map(float, self.frequencies_hz)))
+        object.__setattr__(self, "response_db", tuple(map(float, self.response_db)))
+        _refuse_no_response(self.frequencies_hz, self.response_db, self.name)
+        if not self.digest:
+            numbers = repr((self.frequencies_hz, self.response_db)).encode()
+            object.__setattr__(self, "digest", hashlib.sha256(numbers).hexdigest())
+
+    def __str__(self) -> str:
+        when = "" if self.date is None else f" of {self.date}"
+        how = ", inverted" if self.inverted else ""
+        return f"corrected by {self.name}{when}{how} (sha256 {self.digest[:8]})"
+
+    def at(self, reference_hz: float | None) -> "Correction":
+        """The same that leaves readings of this frequency as they are."""
+        return replace(self, reference_hz=reference_hz)
+
+    def gain_db(self, hz: object) -> "NDArray[np.float64]":
+        """What is added to readings of sound at `hz`, a number or an array."""
+        import numpy as np  # it takes its time
+
+        def added(f: object) -> Any:
+            over = np.log(np.maximum(np.asarray(f, float), self.frequencies_hz[0] / 2))
+            given = np.interp(over, np.log(self.frequencies_hz), self.response_db)
+            return given if self.inverted else -given
+
+        there = 0.0 if self.reference_hz is None else added(self.reference_hz)
+        gain: NDArray[np.float64] = added(hz) - there
+        return gain
+
+    @property
+    def gains(self) -> "NDArray[np.float64]":
+        """Points (n, 2) of hertz and dB, as `MicrophoneCorrection` takes them."""
+        import numpy as np
+
+        return np.stack([np.array(self.frequencies_hz), self.gain_db(self.frequencies_hz)], -1)
+
+    def in_words(self) -> str:
+        """What it does where it does most, with its sign."""
+        heard = [f for f in self.frequencies_hz if REACH_HZ[0] <= f <= REACH_HZ[1]]
+        hz = max(heard or self.frequencies_hz, key=lambda f: abs(float(self.gain_db(f))))
+        gain = float(self.gain_db(hz))
+        response = self.response_db[self.frequencies_hz.index(hz)]
+        what = "raised" if gain > 0 else "lowered"
+        told = f"{response:+.1f} dB at {_hertz(hz)} in {self.name}"
+        if not round(gain, 1):
+            return f"{told}: readings stay as they are within 0.05 dB"
+        stays = "" if self.reference_hz is None else f", against {_hertz(self.reference_hz)}"
+        return f"{told}: readings there are {what} by {abs(gain):.1f} dB{stays}"
+
+    def to_dict(self) -> JsonDict:
+        """Which one it is, as headers have it."""
+        return {
+            "name": self.name,
+            "date": self.date,
+            "sha256": self.digest,
+            "inverted": self.inverted,
+            "reference_hz": self.reference_hz,
+        }
+
+
+def _hertz(hz: float) -> str:
+    hz = float(f"{hz:.3g}")
+    return f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
+
+
+def read_correction(path: str | Path, inverted: bool = False) -> Correction:
+    """The response in a file of lines with frequency, dB and perhaps a phase, which is not used.
+
+    Between the numbers stand commas, semicolons, blanks or tabs; decimals follow a point or, where
+    no comma stands between numbers, a comma. Lines that begin with one of COMMENTS, and words
+    before the first numbers, are passed over. Raises CorrectionError for any other file.
+    """
+    path = Path(path)
+    try:
+        content = small_content(path)
+        changed = require_file(path).st_mtime
+    except NotThatFile as error:
+        raise CorrectionError(f"the correction file {path} {error}") from error
+    points = list(_points(path, content))
+    return Correction(
+        tuple(hz for hz, _ in points),
+        tuple(db for _, db in points),
+        path.name,
+        datetime.fromtimestamp(changed, UTC).strftime("%Y-%m-%d"),
+        hashlib.sha256(content).hexdigest(),
+        inverted,
+    )
+
+
+def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
+    """Frequency and dB of each line that has them."""
+    before = 0.0
+    for number, line in enumerate(_text(content).splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith(COMMENTS):
+            continue
+        where = f"the correction file {path}, line {number}"
+        try:
+            hz, db = _numbers(line)
+        except ValueError as error:
+            if not before and not line[0].isdigit():
+                continue  # words before the first numbers
+            raise CorrectionError(f"{where}: {error}") from error
+        if not hz > before:  # false for NaN too
+            rule = "frequencies above 0 that rise from line to line"
+            raise CorrectionError(f"{where}: {hz:g} Hz comes after {before:g} Hz: give {rule}")
+        if not abs(db) <= LARGEST_DB:
+            raise CorrectionError(f"{where}: {_too_much(hz, db)}")
+        before = hz
+        yield hz, db
+
+
+def _text(content: bytes) -> str:
+    """The numbers are the same in all these; remarks need not be."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", errors="replace")
+    return content.decode("utf-8-sig", errors="replace")
+
+
+def _numbers(line: str) -> tuple[float, float]:
+    """Frequency and dB; raises ValueError for a line that does not have two or three numbers."""
+    fields = [one for one in _SPACE.split(line) if one]
+    if len(fields) == 1:
+        fields = line.split(",")
+    else:
+        fields = [one.replace(",", ".") for one in fields]
+    shown = brief(line)
+    if not 2 <= len(fields) <= 3:
+        raise ValueError(
+            f"{shown!r} has {len(fields)} numbers: give frequency in hertz, dB and perhaps a phase"
+        )
+    try:
+        hz, db, *_ = map(float, fields)
+    except ValueError as error:
+        raise ValueError(
+            f"{shown!r} is not made of numbers: give frequency in hertz and dB"
+        ) from error
+    return hz, db
+
+
+def _refuse_no_response(hz: Sequence[float], db: Sequence[float], name: str) -> None:
+    if len(hz) != len(db) or len(hz) < 2:
+        raise CorrectionError(
+            f"{name} has {min(len(hz), len(db))} points: a response needs two or more, each a "
+            "frequency in hertz and dB"
+        )
+    if not (hz[0] > 0 and all(a < b for a, b in pairwise(hz))):
+        raise CorrectionError(f"{name}: the frequencies are not above 0 and rising")
+    if not LEAST_HZ <= hz[-1] <= HIGHEST_HZ:
+        raise CorrectionError(
+            f"{name}: the frequencies end at {hz[-1]:g} Hz: give hertz, and a response to "
+            f"{LEAST_HZ:g} Hz at least"
+        )
+    for f, one in zip(hz, db, strict=True):
+        if not (math.isfinite(one) and abs(one) <= LARGEST_DB):
+            raise CorrectionError(f"{name}: {_too_much(f, one)}")
+
+
+def _too_much(hz: float, db: float) -> str:
+    return (
+        f"{db:g} dB at {hz:g} Hz is beyond +-{LARGEST_DB:g} dB: give a response about 0 dB, as "
+        "that re 1 kHz, and no levels"
+    )
+
+
+def corrections_path() -> Path:
+    """The user's file: JSON lines, a response for each channel of each device that has one."""
+    return kept_path("corrections.jsonl")
+
+
+def kept_corrections(path: Path | None = None) -> dict[tuple[str, int], Correction]:
+    """The corrections in the user's file, by device and channel.
+
+    Raises CalibrationError, naming file and line, for a line that is none.
+    """
+    return dict(read_kept(path or corrections_path(), _kept))
+
+
+def stored_corrections(
+    devices: Collection[str], channels: Sequence[int]
+) -> list[Correction | None]:
+    """What is kept of each channel of a device, by any of the names that it is kept by."""
+    kept = {channel: one for (name, channel), one in kept_corrections().items() if name in devices}
+    return [kept.get(channel) for channel in channels]
+
+
+def keep_corrections(
+    device: str,
+    corrections: Mapping[int, Correction | None],
+    path: Path | None = None,
+) -> Path:
+    """Keep those of channels of a device, in place of older ones; None keeps none. Atomic."""
+    path = path or corrections_path()
+    merged: dict[tuple[str, int], Correction | None] = dict(kept_corrections(path))
+    merged |= {(device, channel): one for channel, one in corrections.items()}
+    left = {key: one for key, one in merged.items() if one is not None}
+    return write_kept(
+        path,
+        [
+            {"device": device, "channel": channel, **asdict(one.at(None))}
+            for (device, channel), one in left.items()
+        ],
+    )
+
+
+def _kept(given: JsonDict) -> tuple[tuple[str, int], Correction]:
+    device, channel = given.pop("device", None), given.pop("channel", None)
+    if not (isinstance(device, str) and type(channel) is int):
+        raise ValueError("it does not say of which device and channel it is")
+    texts = [given.get(key) for key in ("name", "digest")]
+    if not all(isinstance(text, str) for text in texts) or type(given.get("inverted")) is not bool:
+        raise ValueError("it does not say its name and digest, and whether it is inverted")
+    if given.get("reference_hz") is not None:
+        raise ValueError("reference_hz is that of a calibration, and is not kept here")
+    return (device, channel), Correction(**given)

@@ -1,0 +1,96 @@
+"""Limits that others have set, by name, and limits as files and people write them."""
+
+import errno
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from amt_stream.core.safe_text import brief
+from amt_stream.core.settings import PresetError, presets_folder, tables_in
+from amt_stream.core.values import LimitTables
+from amt_stream.meters.limits import Limit, LimitError, limit_from_text, limit_of, refuse_twice
+
+KEYS = ("description", "source", "limits")
+
+
+def norms_folder() -> Path:
+    """Where the norms are that come with the package."""
+    return presets_folder() / "limits"
+
+
+def shipped_norms() -> list[str]:
+    """Names of the norms that come with the package."""
+    return sorted(path.stem for path in norms_folder().glob("*.toml"))
+
+
+def load_norm(name: str) -> tuple[Limit, ...]:
+    """The limits of a norm by name, or those in a file of one's own, each with its source.
+
+    Raises PresetError for one that is not there or not valid.
+    """
+    if name in shipped_norms():
+        return read_norm(norms_folder() / f"{name}.toml")
+    try:
+        return read_norm(Path(name))
+    except PresetError as error:
+        if getattr(error.__cause__, "errno", None) not in (errno.ENOENT, errno.EISDIR):
+            raise
+    raise PresetError(
+        f"there is no norm {brief(name)!r}: give {', '.join(shipped_norms())}, or the path of a "
+        "TOML file"
+    )
+
+
+def read_norm(path: Path) -> tuple[Limit, ...]:
+    """The limits in a TOML file of limits; strict, as presets are."""
+    tables = tables_in(path)
+    for key in tables:
+        if key not in KEYS:
+            listed = ", ".join(KEYS)
+            raise PresetError(f"{path}: {brief(key)} is nothing of a norm: there are {listed}")
+    source = tables.get("source", "")
+    if not isinstance(source, str):
+        raise PresetError(f"{path}: source is {brief(source)} and must be text in quotes")
+    found = limits_in(path, tables.get("limits"), LimitTables(names=False))
+    return tuple(replace(one, source=one.source or source) for one in found)
+
+
+def limits_in(path: Path, given: Any, rule: LimitTables) -> tuple[Limit, ...]:
+    """The limits that a file has; raises PresetError where it describes none."""
+    if not rule.allows(given):
+        raise PresetError(f"{path}: limits is {brief(given)} and must be {rule}")
+    found: list[Limit] = []
+    for number, one in enumerate(given, 1):
+        try:
+            found += limits_of(one) if isinstance(one, str) else [limit_of(one)]
+        except (LimitError, PresetError) as refusal:
+            raise PresetError(f"{path}: limits {number}: {refusal}") from refusal
+    return tuple(found)
+
+
+def limits_of(given: Any) -> tuple[Limit, ...]:
+    """Limits as they are asked for: themselves, in a line such as "laf_db>80", norms by name.
+
+    One may stand for itself, without a list. Raises LimitError and PresetError for what is none of
+    them, and for two of one name.
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    found = tuple(_each(given if several else [given]))
+    refuse_twice(found)
+    return found
+
+
+def _each(given: Iterable[object]) -> Iterator[Limit]:
+    for one in given:
+        if isinstance(one, Limit):
+            yield one
+        elif not isinstance(one, str):
+            raise LimitError(
+                f"{brief(repr(one))} is no limit: give a Limit, the name of a norm, or a line such "
+                "as 'laeq_15min_db>100'"
+            )
+        elif set(one) & set("<>"):
+            yield limit_from_text(one)
+        else:
+            yield from load_norm(one)

@@ -1,0 +1,464 @@
+"""Settings by name: read and validated from TOML, built into a model and an engine's settings."""
+
+import difflib
+import errno
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.core.importing import uncollected
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
+from amt_stream.core.settings import PresetError, presets_folder, tables_in
+from amt_stream.core.values import Choice, LimitTables
+from amt_stream.meters import catalog
+from amt_stream.meters.catalog import Entry, View
+from amt_stream.meters.limits import Limit, LimitError, refuse_twice
+from amt_stream.meters.norms import limits_in
+from amt_stream.meters.specification import (
+    CHAIN,
+    COMPUTE_DEVICES,
+    EngineSettings,
+    keyed,
+    settings_of,
+)
+from amt_stream.meters.triggers import (
+    Trigger,
+    TriggerError,
+    refuse_same,
+    trigger_from_text,
+    trigger_of,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from amt_stream.dsp.compose import Chain
+    from amt_stream.dsp.streaming import Stage
+
+DEFAULT = catalog.DEFAULT
+REQUIRED = "model.name"
+
+
+def rules() -> JsonDict:
+    """What may stand in a preset, by its dotted name: a kind of `amt_stream.core.values` each."""
+    found = {key: one.rule for key, one in keyed().items()}
+    # Models of other packages may have settings that nobody here knows.
+    own = settings_of(catalog.names()).items()
+    return found | {f"model.{name}": Choice(words) for name, words in own}
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """One stage of a chain: what it is, the arguments it is made with, where that is written."""
+
+    file: Path
+    place: str
+    name: str
+    arguments: JsonMap
+
+    def refusal(self, why: str) -> PresetError:
+        return PresetError(f"{self.file}: {self.place} {why}")
+
+    def kind(self) -> "type[nn.Module]":
+        """The class; raises PresetError where there is none, or an argument is not one of its."""
+        name = f'type = "{brief(self.name)}"'
+        found = stage_types().get(self.name) or _torch_module(self.name)
+        if found is None:
+            near = difflib.get_close_matches(self.name, stage_types(), n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(stage_types())}"
+            raise self.refusal(f"{name} is neither a stage nor a module of torch.nn: {remedy}")
+        allowed = _arguments(found)
+        for key, value in self.arguments.items():
+            if key not in allowed:
+                near = difflib.get_close_matches(key, allowed, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(allowed)}"
+                shown = f"{brief(key)} = {_shown(value)}"
+                raise self.refusal(f"{name}: {shown} is not an argument: {remedy}")
+        return found
+
+    def build(self, fs: Fraction) -> "nn.Module":
+        """The stage for input at `fs` Hz, which its own `fs` is where none is written."""
+        kind = self.kind()
+        arguments = {key: _argument(value) for key, value in self.arguments.items()}
+        if "fs" in _arguments(kind):
+            arguments.setdefault("fs", int(fs) if fs.denominator == 1 else float(fs))
+        try:
+            return kind(**arguments)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            given = ", ".join(f"{key} = {_shown(v)}" for key, v in self.arguments.items())
+            why = str(error).partition("\n")[0]
+            raise self.refusal(
+                f'type = "{self.name}" cannot be made with {given or "no arguments"}: {why}'
+            ) from error
+
+
+def stage_types() -> "dict[str, type[nn.Module]]":
+    """Stages that a preset may name, by that name."""
+    from amt_stream.dsp import compose, stages
+    from amt_stream.dsp.streaming import Stage
+
+    offered = {name: getattr(stages, name) for name in dir(stages)}
+    offered["Delay"] = compose.Delay
+    return {n: v for n, v in offered.items() if isinstance(v, type) and issubclass(v, Stage)}
+
+
+def _torch_module(name: str) -> "type[nn.Module] | None":
+    from torch import nn
+
+    package, _, inner = name.rpartition(".")
+    found = getattr(nn, inner, None) if package == "torch.nn" else None
+    return found if isinstance(found, type) and issubclass(found, nn.Module) else None
+
+
+def _arguments(kind: type) -> list[str]:
+    """Names of the arguments; the dtype is that of the chain."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = inspect.signature(kind).parameters.values()
+    return [p.name for p in found if p.kind in by_name and p.name not in ("dtype", "device")]
+
+
+def _argument(value: Any) -> Any:
+    """A value as Python has it: { low = 80, high = 8000 } is the range (80, 8000)."""
+    return tuple(value[key] for key in RANGE) if _is_range(value) else value
+
+
+RANGE = ("low", "high")
+
+
+def _is_range(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == set(RANGE)
+
+
+@dataclass(frozen=True)
+class Preset(EngineSettings):
+    """Settings of the models, the engine and the meter; what a file leaves out is as here.
+
+    settings: of the models, by name; what is left out is the first word that they allow
+    limits: of columns, each of which rows then have
+    run: options of `amt-stream serve`, as a station is run with them; they change no number
+    triggers: what begins an event of sound; rows have their columns too
+
+    Raises PresetError for no model, one that is there twice, and a setting that none of them has,
+    LimitError for two limits of one name.
+    """
+
+    names: tuple[str, ...] = (DEFAULT,)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    compute: str = COMPUTE_DEVICES[0]
+    step_ms: int = 100
+    microphones: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    description: str = ""
+    stages: tuple[StageSettings, ...] = ()
+    uncertainty_db: float | None = None
+    limits: tuple[Limit, ...] = ()
+    run: JsonMap = field(default_factory=dict)
+    triggers: tuple[Trigger, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_twice(self.limits)
+        refuse_same(self.triggers)
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise PresetError(
+                f"the models are {', '.join(self.names) or 'none'}: give one or more, each once"
+            )
+        known = settings_of(entry.name for entry in self.entries)
+        for key, value in self.settings.items():
+            if key not in known:
+                raise PresetError(f"{key} = {_shown(value)} means nothing in {self.where}")
+        complete = {key: self.settings.get(key, words[0]) for key, words in known.items()}
+        object.__setattr__(self, "settings", complete)
+        words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
+        object.__setattr__(self, "ladder", () if words == ("none",) else words)
+
+    @property
+    def where(self) -> str:
+        """Its models in words."""
+        return "a chain" if self.stages else ", ".join(self.names)
+
+    @property
+    def name(self) -> str:
+        """Its model, or the first of several."""
+        return self.names[0]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its models in the catalog; of a chain, none."""
+        return () if self.stages else tuple(catalog.entry(name) for name in self.names)
+
+    def with_names(self, names: tuple[str, ...]) -> "Preset":
+        """The same with other models, which take over what they have in common with these."""
+        kept = {k: v for k, v in self.settings.items() if k in settings_of(names)}
+        return replace(self, names=names, settings=kept)
+
+    def with_field(self, field: str | None) -> "Preset":
+        """The same for another sound field; None leaves it."""
+        if field is None:
+            return self
+        return replace(self, settings={**self.settings, "field": field})
+
+    def with_settings(self, settings: Mapping[str, str]) -> "Preset":
+        """The same with other settings of its models; raises PresetError for what is none."""
+        known = settings_of(entry.name for entry in self.entries)
+        for key, value in settings.items():
+            if key not in known:
+                raise PresetError(
+                    f"{brief(key)} is no setting of {self.where}: there are {_listed(known)}"
+                )
+            if value not in known[key]:
+                raise PresetError(f"{key} is {_shown(value)}: give {Choice(known[key])}")
+        return replace(self, settings={**self.settings, **settings})
+
+    def with_compute(self, device: str | None) -> "Preset":
+        """The same on another device; None leaves it."""
+        return self if device is None else replace(self, compute=device)
+
+    def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
+        """The same for a level known so well; it follows from the calibration, not from a file."""
+        return replace(self, uncertainty_db=uncertainty_db)
+
+    def with_limits(self, limits: Sequence[Limit]) -> "Preset":
+        """The same with these limits besides."""
+        return replace(self, limits=(*self.limits, *limits))
+
+    def with_triggers(self, triggers: Sequence[Trigger]) -> "Preset":
+        """The same with these events of sound besides."""
+        return replace(self, triggers=(*self.triggers, *triggers))
+
+    @property
+    def view(self) -> View:
+        """What a person sees of its models; several, a chain, and limits show their readings."""
+        alone = len(self.entries) == 1 and not self.limits
+        return self.entries[0].view if alone else "readings"
+
+    @property
+    def in_pascal(self) -> bool:
+        """Whether one of its models takes pascal, and so needs a calibration."""
+        return bool(self.stages) or catalog.any_in_pascal(self.names)
+
+    @property
+    def most_channels(self) -> int:
+        """How many channels of a file are heard without being chosen."""
+        return min((entry.most_channels for entry in self.entries), default=2)
+
+    @property
+    def row_step_ms(self) -> int:
+        """Time from row to row of a file, where nothing else is asked for."""
+        return max((entry.row_step_ms for entry in self.entries), default=10)
+
+    def model(self, fs: int) -> "Stage":
+        """A new model for sound at `fs` Hz: the one of its name, or the chain.
+
+        Raises PresetError for stages that cannot be made, or do not fit together, at this rate.
+        """
+        return self.models(fs, 2)[self.name]
+
+    def models(self, fs: int, channels: int, **asks: bool) -> "dict[str, Stage]":
+        """New models by name, for so many channels of sound at `fs` Hz, on the device `compute`.
+
+        asks: what they are to give besides, such as specific_loudness=True; for those that can
+
+        Raises PresetError for stages of a chain that cannot be made, or do not fit together, at
+        this rate, ValueError for a model that there is not, at this rate or in this field.
+        """
+        with uncollected():
+            from amt_stream.dsp.compute_device import compute_device
+
+        place = compute_device(self.compute)
+        if self.stages:
+            models: dict[str, Stage] = {CHAIN: self._chain(fs)}
+        else:
+            known = {"channels": channels, "uncertainty_db": self.uncertainty_db, **asks}
+            models = {one.name: one.build(fs, self.settings, **known) for one in self.entries}
+        for model in models.values():
+            place.take(model)
+        return models
+
+    def _chain(self, fs: int) -> "Chain":
+        from amt_stream.dsp.compose import Chain
+        from amt_stream.dsp.streaming import Stage
+
+        stages: dict[str, nn.Module] = {}
+        counts = Counter[str]()
+        rate = Fraction(fs)
+        for settings in self.stages:
+            stage = settings.build(rate)
+            name = settings.name.rpartition(".")[2].lower()
+            counts[name] += 1
+            stages[name if counts[name] == 1 else f"{name}_{counts[name]}"] = stage
+            # A plain torch module treats each instant alone, so it keeps the rate.
+            rate *= stage.ratio if isinstance(stage, Stage) else 1
+        try:
+            return Chain(**stages).float()
+        except (TypeError, ValueError) as error:
+            raise PresetError(f"{self.stages[0].file}: model.stages: {error}") from error
+
+    @property
+    def engine_settings(self) -> JsonDict:
+        """Keyword arguments for `Engine`."""
+        own = {one.name: getattr(self, one.name) for one in fields(EngineSettings)}
+        return {**own, "device": self.compute}
+
+    @property
+    def tables(self) -> JsonDict:
+        """All that it says, as the tables of a TOML file that says the same."""
+        model: dict[str, object] = {"name": list(self.names) if len(self.names) > 1 else self.name}
+        model |= self.settings
+        engine = {one.name: getattr(self, one.name) for one in fields(EngineSettings)}
+        meter: dict[str, object] = {"step_ms": self.step_ms}
+        meter |= {"microphones": dict(self.microphones)} if self.microphones else {}
+        if self.stages:
+            model["stages"] = [{"type": one.name, **one.arguments} for one in self.stages]
+        tables: dict[str, object] = {
+            "model": model,
+            "engine": {**engine, "compute": self.compute},
+            "meter": meter,
+        }
+        if self.limits:
+            tables["limits"] = [limit.to_dict() for limit in self.limits]
+        if self.triggers:
+            tables["events"] = [trigger.to_dict() for trigger in self.triggers]
+        return {"description": self.description, **tables} if self.description else tables
+
+    @property
+    def described(self) -> list[JsonDict]:
+        """Of each model its name and its settings, as headers of rows have them."""
+        if self.stages:
+            return [{"name": CHAIN}]
+        return [
+            {"name": entry.name, **{k: v for k, v in self.settings.items() if k in entry.settings}}
+            for entry in self.entries
+        ]
+
+
+def shipped_presets() -> list[str]:
+    """Names of the presets that come with the package."""
+    return sorted(path.stem for path in presets_folder().glob("*.toml"))
+
+
+def load_preset(name: str = DEFAULT) -> Preset:
+    """A shipped preset by name, or one's own by the path of its file.
+
+    Raises PresetError for one that is not there or not valid.
+    """
+    if name in shipped_presets():
+        return read_preset(presets_folder() / f"{name}.toml")
+    path = Path(name)
+    try:
+        if name:
+            return read_preset(path)
+    except PresetError as error:
+        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
+            raise
+    raise PresetError(
+        f"there is no preset {name!r}: give {', '.join(shipped_presets())}, or the path of a "
+        "TOML file"
+    )
+
+
+def read_preset(path: Path) -> Preset:
+    """The preset in a TOML file; strict: what is unknown or out of range raises PresetError."""
+    return preset_of(tables_in(path), path)
+
+
+def preset_of(tables: JsonMap, path: Path) -> Preset:
+    """The preset that tables of TOML, or of JSON, describe; `path` is where they were found."""
+    allowed = rules()
+    found: JsonDict = {}
+    for key, value in _flat(path, tables, allowed).items():
+        rule = allowed.get(key)
+        if rule is None:
+            near = _nearest(key, allowed)
+            raise PresetError(f"{path}: {brief(key)} = {_shown(value)} is not a setting: {near}")
+        if not rule.allows(value):
+            raise PresetError(f"{path}: {key} is {_shown(value)} and must be {rule}")
+        found[key] = value
+    if REQUIRED not in found:
+        raise PresetError(f"{path}: {REQUIRED} is missing; it must be {allowed[REQUIRED]}")
+    name = found.pop(REQUIRED)
+    names = tuple(name) if isinstance(name, list) else (name,)
+    stage_tables = found.pop("model.stages", None)
+    chain = names == (CHAIN,)
+    if stage_tables is not None and not chain:
+        raise PresetError(f'{path}: model.stages need model.name = "{CHAIN}"')
+    if stage_tables is None and chain:
+        raise PresetError(f'{path}: model.name = "{CHAIN}" needs {allowed["model.stages"]}')
+    settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
+    others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
+    stages = tuple(_stages(path, stage_tables or ()))
+    if "limits" in found:
+        others["limits"] = limits_in(path, found["limits"], LimitTables())
+    if "events" in found:
+        others["triggers"] = _triggers_in(path, others.pop("events"))
+    try:
+        return Preset(names, settings, stages=stages, **others)
+    except (LimitError, TriggerError) as refusal:
+        raise PresetError(f"{path}: {refusal}") from refusal
+    except PresetError as refusal:
+        raise PresetError(f"{path}: model.{refusal}: leave it out") from refusal
+
+
+def _stages(path: Path, tables: Iterable[JsonMap]) -> Iterator[StageSettings]:
+    for number, table in enumerate(tables, 1):
+        arguments = {key: value for key, value in table.items() if key != "type"}
+        stage = StageSettings(path, f"model.stages {number}:", table["type"], arguments)
+        stage.kind()
+        yield stage
+
+
+def _triggers_in(path: Path, tables: Iterable[Any]) -> tuple[Trigger, ...]:
+    found = []
+    for number, table in enumerate(tables, 1):
+        try:
+            found.append(trigger_from_text(table) if isinstance(table, str) else trigger_of(table))
+        except TriggerError as refusal:
+            raise PresetError(f"{path}: events {number}: {refusal}") from refusal
+    return tuple(found)
+
+
+def _flat(path: Path, tables: Mapping[str, object], rules: Iterable[str]) -> JsonDict:
+    """Settings by their dotted name."""
+    sections = sorted({key.partition(".")[0] for key in rules if "." in key})
+    flat: dict[str, object] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict) and key in rules:
+            flat[key] = value
+        elif key in sections:
+            if not isinstance(value, dict):
+                raise PresetError(f"{path}: {key} is {_shown(value)} and must be a section [{key}]")
+            flat |= {f"{key}.{inner}": v for inner, v in value.items()}
+        elif isinstance(value, dict):
+            names = ", ".join(f"[{name}]" for name in sections)
+            raise PresetError(f"{path}: [{brief(key)}] is not a section: allowed are {names}")
+        else:
+            flat[key] = value
+    return flat
+
+
+def _nearest(key: str, rules: Mapping[str, object]) -> str:
+    """What somebody who wrote `key` may have meant."""
+    inner = key.rpartition(".")[2]
+    stem = inner.partition("_")[0]
+    inners = {known.rpartition(".")[2]: known for known in rules}
+    near = [name for name in inners if name.partition("_")[0] == stem]
+    near = near or difflib.get_close_matches(inner, inners, n=1)
+    if near:
+        meant = inners[near[0]]
+        return f"did you mean {meant}, {rules[meant]}?"
+    section = key.rpartition(".")[0]
+    offered = [known for known in rules if known.rpartition(".")[0] == section]
+    return f"allowed are {', '.join(offered)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{brief(value)}"'
+    return str(value).lower() if isinstance(value, bool) else brief(value)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,153 @@
+"""Rows of readings of several that are heard at once, each by itself."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
+from amt_stream.meters.frames import Event, Frames
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows.block import Rows
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.joined import JoinedRows
+from amt_stream.meters.rows.limit_monitor import Stood
+from amt_stream.meters.rows.readings import Readings
+
+if TYPE_CHECKING:
+    from amt_stream.meters.rows.intervals import Intervals
+
+
+class RowsOfEach(Resumable):
+    """As `JoinedRows`, of several: those of each come when its own models have reached them.
+
+    of: by the names of what is heard, as `Frames.microphone` tells them; all with the same columns
+    """
+
+    kept = ("of",)
+
+    def __init__(self, of: Mapping[str, JoinedRows]) -> None:
+        self.of = dict(of)
+        self._first = next(iter(self.of.values()))
+        self.step_ms, self.fs = self._first.step_ms, self._first.fs
+        self.from_s, self.to_s = self._first.from_s, self._first.to_s
+
+    def renew(self, microphone: str, joined: JoinedRows) -> None:
+        """Go on with another form of one of them."""
+        self.of[microphone] = joined
+        self._first = next(iter(self.of.values()))
+
+    @property
+    def readings(self) -> dict[str, Readings]:
+        """Those of one of them, by the names of the models."""
+        return self._first.readings
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The readings, in their order; first what says of whom a row is, and of which cell."""
+        return self._first.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns of a row."""
+        return self._first.names
+
+    @property
+    def gives_cells(self) -> bool:
+        """Whether a model gives a row for each of several cells at each time."""
+        return self._first.gives_cells
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Those of each of them."""
+        return self._first.limits
+
+    @property
+    def form(self) -> str:
+        """What rows there are, in words."""
+        named = [
+            f"{name}: {joined.form}" if name else joined.form for name, joined in self.of.items()
+        ]
+        return "; ".join(named)
+
+    def state_dict(self) -> SavedState:
+        return {"rows": self.form, **super().state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        saved = dict(state)
+        form = saved.pop("rows", None)
+        if form != self.form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
+        super().load_state_dict(saved)
+
+    @property
+    def start_utc(self) -> np.datetime64 | None:
+        """When the first sample was heard."""
+        return self._first.start_utc
+
+    @property
+    def reached_s(self) -> float:
+        """Time of the last frame of the one that is furthest: another may have no sound."""
+        return max(joined.reached_s for joined in self.of.values())
+
+    @property
+    def covered(self) -> bool:
+        """Whether all frames have come that count here, of one of them at least."""
+        return any(joined.covered for joined in self.of.values())
+
+    def begin(self, time_s: float) -> None:
+        """Give rows from that time on, of a sound that was not followed from its start."""
+        for joined in self.of.values():
+            joined.begin(time_s)
+
+    def __call__(self, frames: Frames) -> Rows:
+        """Take frames of one model that heard one of them; gives the rows that they complete."""
+        return self.of[frames.microphone](frames)
+
+    def catch_up(self) -> None:
+        """Have the readings take all frames so far."""
+        for joined in self.of.values():
+            joined.catch_up()
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap, of one of them or of all."""
+        for microphone, joined in self.of.items():
+            if event.microphone in ("", microphone):
+                joined.event(event)
+
+    def rest(self, end_s: float) -> Rows:
+        """The rows until `end_s` that are not given yet, whether or not more frames may come."""
+        parts = [joined.rest(end_s) for joined in self.of.values()]
+        return parts[0] if len(parts) == 1 else Rows.concatenated(parts, self.names)
+
+    @property
+    def intervals(self) -> "Intervals | None":
+        """Those of one of them."""
+        return self._first.intervals
+
+    def intervals_ended(self, end_s: float | None = None) -> Rows:
+        """The intervals of all that have ended since this was asked last, as of `JoinedRows`."""
+        parts = [joined.intervals_ended(end_s) for joined in self.of.values()]
+        return Rows.concatenated(parts, parts[0].columns)
+
+    def stood(self) -> list[Stood]:
+        """How each limit was kept by each of them."""
+        return [one for joined in self.of.values() for one in joined.stood()]
+
+    def reset(self) -> None:
+        """Forget what was counted; no filter is touched."""
+        for joined in self.of.values():
+            joined.reset()
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is counted."""
+        return any(joined.paused for joined in self.of.values())
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        for joined in self.of.values():
+            joined.paused = value
+
+
+AnyRows = JoinedRows | RowsOfEach

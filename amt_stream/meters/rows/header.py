@@ -1,0 +1,125 @@
+"""What goes before rows, and what comes after them: all that has to be known to read them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from amt_stream import __version__
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.calibration import COVERAGE, Calibration, one_each, rfc3339, utc_now
+from amt_stream.meters.rows.each import AnyRows, RowsOfEach
+from amt_stream.meters.rows.joined import JoinedRows
+from amt_stream.meters.rows.limited import states_of
+
+SCHEMA = 2
+"""Of headers, rows and summaries: `dsp/data/rows.schema.json` says what each has."""
+
+
+def header(
+    table: AnyRows,
+    models: Sequence[JsonMap],
+    calibration: Sequence[Calibration],
+    source: JsonMap,
+    **more: Any,
+) -> JsonDict:
+    """The header of the rows that `table` makes, as data for JSON.
+
+    models: of each its name and its settings, as {"name": "moore2016", "field": "free"}
+    calibration: one for all channels, or one for each
+    source: `name`, `fs` in hertz, `channels` as a list of numbers counted from 1, `duration_s` or
+        None, and what else is known of it
+    """
+    start = table.start_utc
+    return {
+        "schema": SCHEMA,
+        "program": "amt_stream",
+        "version": __version__,
+        "models": [dict(model) for model in models],
+        "source": dict(source),
+        "calibration": calibrations(calibration, source["channels"]),
+        "step_ms": table.step_ms,
+        "start_utc": None if start is None else np.datetime_as_string(start, "ms", timezone="UTC"),
+        "statistics": {n: one.coverage() for n, one in table.readings.items() if one.counts},
+        "columns": [column.to_dict() for column in (*table.columns, *states_of(table.limits))],
+        **({"limits": [limit.to_dict() for limit in table.limits]} if table.limits else {}),
+        **more,
+    }
+
+
+def summary(
+    table: AnyRows,
+    models: Sequence[JsonMap],
+    calibration: Sequence[Calibration],
+    source: JsonMap,
+    **more: Any,
+) -> JsonDict:
+    """What is told of the whole sound, as data for JSON; arguments as of `header`.
+
+    The readings stand beside what they are of, by name; None where there is none. Of several
+    microphones they and what they cover are in `microphones`, by the name of each.
+    """
+    if isinstance(table, RowsOfEach):
+        told = {"microphones": {name: _told(one) for name, one in table.of.items()}}
+    else:
+        told = _told(table)
+    return {
+        "schema": SCHEMA,
+        "program": "amt_stream",
+        "version": __version__,
+        "date": utc_now(),
+        **source,
+        **more,
+        "calibrated": all(one.calibrated for one in calibration),
+        "calibration": calibrations(calibration, source["channels"]),
+        "models": [dict(model) for model in models],
+        **told,
+    }
+
+
+def _told(table: JoinedRows) -> JsonDict:
+    """The statistics of one microphone: what they cover, and each by its name."""
+    table.catch_up()
+    statistics = {
+        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        for name, one in table.readings.items()
+        if one.counts
+    }
+    values = {name: seven_digits(value) for name, value in table.summary().items()}
+    limits = [one.to_dict() for one in table.stood()]
+    return {"statistics": statistics, **({"limits": limits} if limits else {}), **values}
+
+
+def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:
+    """The calibration of each channel in numbers; one that is given stands for all of them."""
+    each = one_each(given, len(channels))
+    return [
+        {
+            "channel": channel,
+            "full_scale_db_spl": round(one.full_scale_db_spl, 4),
+            "calibrated": one.calibrated,
+            "uncertainty_db": seven_digits(one.uncertainty_db),
+            "uncertainty_k": COVERAGE,
+            "calibration_uncertainty_db": one.calibration_uncertainty_db,
+            "microphone_uncertainty_db": one.microphone_uncertainty_db,
+            "date": one.date,
+            "origin": one.source,
+            **_until(one),
+            **({} if one.correction is None else {"correction": one.correction.to_dict()}),
+        }
+        for channel, one in zip(channels, each, strict=True)
+    ]
+
+
+def _until(one: Calibration) -> JsonDict:
+    """When it is to be made again, and whether that has passed, where it is known."""
+    until = one.valid_until
+    if until is None:
+        return {}
+    return {"valid_until": rfc3339(until), "overdue": bool(one.reminder())}
+
+
+def seven_digits(value: float | None) -> float | None:
+    """A reading as it is written; None where there is none, as of silence in decibels."""
+    return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None

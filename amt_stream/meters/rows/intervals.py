@@ -1,0 +1,333 @@
+"""A table of intervals of the clock: the statistics of each, and how much of it was measured."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from amt_stream.core.clock import SAME_S, Interval, local_text, zone_text
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.saved_state import Resumable, Unfitting
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.readings import Readings
+
+SPANS = (
+    Column("time_s", "s", "when the interval begins, in seconds of sound since the first sample"),
+    Column("utc", "", "when it begins, in UTC"),
+    Column("local", "", "when it begins, by the clock of the table"),
+    Column("end_s", "s", "when it ends, in seconds of sound since the first sample"),
+    Column("measured_s", "s", "how much of it was measured"),
+    Column("excluded_s", "s", "how much of it was lost, or left out after a fault"),
+    Column("paused_s", "s", "how much of it was left out by a pause"),
+    Column("partial", "", "whether it is not a whole interval of the clock, as the first and last"),
+)
+BEFORE = tuple(column.name for column in SPANS)
+"""Columns before the readings."""
+
+AFTER = ("fault", "calibrated")
+"""Columns after them."""
+
+COUNTED = ("measured_s", "excluded_s", "paused_s")
+EQUIVALENT = "equivalent"
+
+CLOCK_S = 0.002
+"""UTC is told to the millisecond."""
+
+SHORT = 0.999
+"""Of its length by the clock: an interval has less sound where the clock was set, or stood."""
+
+
+@dataclass
+class _IntervalTrack:
+    """What one model has counted of the interval under way, and told of those before.
+
+    told: of each interval whose end this model has reached, and another has not, what it told
+    """
+
+    reached_s: float = -math.inf
+    paused_s: float = 0.0
+    fault: int = 0
+    calibrated: bool = True
+    empty: bool = True
+    told: list[JsonDict] = field(default_factory=list)
+
+
+@dataclass
+class _End:
+    """Where an interval ends: in seconds of sound, and when the next begins, in UTC.
+
+    on_time: whether that is a whole time of the clock
+    """
+
+    time_s: float
+    utc_s: float
+    on_time: bool = True
+
+
+class Intervals(Resumable):
+    """A row for each interval of the clock, from the frames of all models.
+
+    readings: of these intervals alone, by the names of the models: they are reset at the end of
+        each, and no filter is touched
+    interval: how long, and by whose clock
+    columns: names of readings besides those that are usual for an interval
+    row: the name of what is heard, where several are
+    elapsed: by the time since the start, as of a file; so they are wherever frames have no UTC
+
+    A frame belongs to the interval in which it ends, so intervals are exact to a frame. They go on
+    through a reset of readings, and count nothing in a pause.
+
+    Raises ValueError for models without statistics.
+    """
+
+    kept = ("readings", "progress")
+
+    def __init__(
+        self,
+        readings: Mapping[str, Readings],
+        interval: Interval,
+        columns: Sequence[Column] = (),
+        microphone: str = "",
+        elapsed: bool = False,
+    ) -> None:
+        self.readings, self.interval, self.microphone = dict(readings), interval, microphone
+        self._columns: list[Column] = []
+        for one in self.readings.values():
+            one.choose([])
+            told = one.summary()
+            own = {column.name: column for name in one.of_interval for column in one.matching(name)}
+            own |= {c.name: c for c in columns if c.model == one.model and accumulates(c.to_dict())}
+            # What a summary has anyway costs nothing while it is counted.
+            one.choose([column for column in own.values() if column.name not in told])
+            self._columns += own.values()
+        counting = [name for name, one in self.readings.items() if one.counts]
+        if not counting:
+            raise ValueError(
+                f"{', '.join(self.readings)} has no statistics, of which intervals are made: leave "
+                "the interval out"
+            )
+        # Equivalent levels add up by the time that they were measured.
+        equivalent = {column.model for column in self._columns if column.statistic == EQUIVALENT}
+        self._timed = next(
+            (n for n in counting if self.readings[n].model in equivalent), counting[0]
+        )
+        self._from_s, self._to_s = 0.0, math.inf
+        self._tracks = {name: _IntervalTrack() for name in self.readings}
+        # What begins the interval under way; ends that some model has yet to reach; up to where all
+        # ends are known; the next by the clock, and UTC of time 0.
+        self._begin = _End(0.0, math.nan)
+        self._ends: list[_End] = []
+        self._known_s, self._next, self._epoch = -math.inf, math.nan, math.nan
+        self._elapsed = elapsed
+        self._done: list[dict[str, object]] = []
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What stands in each row, but for `row`, `fault` and `calibrated`."""
+        return (*SPANS, *self._columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns of a row."""
+        microphone = (MICROPHONE,) if self.microphone else ()
+        return (*BEFORE, *microphone, *(column.name for column in self._columns), *AFTER)
+
+    @property
+    def described(self) -> JsonDict:
+        """As a header tells of them: how long, and by which clock."""
+        clock = "elapsed time" if self._elapsed else zone_text(self.interval.zone)
+        columns = [column.to_dict() for column in self.columns]
+        return {"seconds": self.interval.seconds, "clock": clock, "columns": columns}
+
+    def cover(self, from_s: float, to_s: float) -> None:
+        """Count this part of the sound, as `Readings` do."""
+        self._from_s, self._to_s = from_s, to_s
+        for one in self.readings.values():
+            one.cover(from_s, to_s)
+
+    def pause(self, paused: bool) -> None:
+        """Count nothing from here on, or go on."""
+        for one in self.readings.values():
+            one.paused = paused
+
+    def take(self, frames: Frames) -> None:
+        """Count frames of one model, which follow those that it gave before."""
+        readings, track = self.readings[frames.model], self._tracks[frames.model]
+        self._find_ends(frames.end_s, frames.end_utc - frames.end_s)
+        begin_s, end_s, count = frames.begin_s, frames.end_s, len(frames)
+        lost = frames.skipped + frames.missed
+        before_s = track.reached_s if math.isfinite(track.reached_s) else begin_s
+        period_s = (begin_s - before_s) / (lost + 1)
+        passed = at = 0
+        ends = [one for one in self._ends[len(track.told) :] if one.time_s <= end_s + SAME_S]
+        for end in [*ends, None]:
+            until_s = math.inf if end is None else end.time_s + SAME_S
+            if passed < lost:  # they would have stood before these frames
+                there = lost
+                if until_s < begin_s and period_s:
+                    there = min(lost, max(passed, math.floor((until_s - before_s) / period_s)))
+                readings.skip(there - passed)
+                if there > passed:
+                    self._reach(track, before_s + there * period_s, readings.paused)
+                    track.fault |= int(frames.fault[0])
+                passed = there
+            stop = count
+            if until_s < end_s:
+                stop = int(np.searchsorted(frames.time_s, until_s, side="right"))
+            if stop > at:
+                part = frames if stop - at == count else frames.between(at, stop)
+                readings.take(part)
+                self._reach(track, part.end_s, readings.paused)
+                track.calibrated &= part.calibrated
+                if math.isinf(part.calm_s):
+                    track.fault |= int(np.bitwise_or.reduce(part.fault))
+                at = stop
+            if end is not None:
+                self._close(frames.model)
+
+    def _reach(self, track: _IntervalTrack, end_s: float, paused: bool) -> None:
+        """Time has passed until there, in which something was measured, or might have been."""
+        if paused:
+            after_s = max(track.reached_s, self._from_s)
+            track.paused_s += max(0.0, min(end_s, self._to_s) - after_s)
+        track.reached_s = end_s
+        track.empty = False
+
+    def _find_ends(self, reached_s: float, epoch: float) -> None:
+        """The ends of intervals up to there; `epoch` is UTC of time 0 as these frames have it."""
+        reached_s = min(reached_s, self._to_s)
+        if math.isnan(self._next):
+            self._elapsed |= math.isnan(epoch)
+            self._epoch = 0.0 if self._elapsed else epoch
+            self._begin = _End(self._from_s, self._epoch + self._from_s)
+            self._begin.on_time = self._is_whole(self._begin.utc_s)
+            self._next = self._clock.end(self._begin.utc_s)
+        elif not self._elapsed and math.isfinite(epoch):
+            self._epoch = epoch
+        while self._next - self._epoch <= reached_s + SAME_S:
+            at_s = max(self._next - self._epoch, self._known_s, self._from_s)
+            # Where the clock was set forward, this is past by now.
+            jumped = at_s + self._epoch > self._next + CLOCK_S
+            self._ends.append(_End(at_s, at_s + self._epoch if jumped else self._next, not jumped))
+            self._next = self._clock.end(self._ends[-1].utc_s)
+        self._known_s = max(self._known_s, reached_s)
+
+    @property
+    def _clock(self) -> Interval:
+        return Interval(self.interval.seconds) if self._elapsed else self.interval
+
+    def _is_whole(self, utc_s: float) -> bool:
+        return abs(self._clock.begin(utc_s) - utc_s) < CLOCK_S
+
+    def _close(self, model: str) -> None:
+        """End the interval that this model has counted."""
+        readings, track = self.readings[model], self._tracks[model]
+        told: dict[str, object] = {"calibrated": track.calibrated, "fault": track.fault}
+        if not track.empty:
+            summary = readings.summary()
+            own = [column.name for column in self._columns if column.model == readings.model]
+            told |= {name: summary.get(name) for name in own}
+            if model == self._timed:
+                told |= {**readings.counted_s(), "paused_s": track.paused_s}
+            readings.begin_interval()
+        track.paused_s, track.fault, track.calibrated, track.empty = 0.0, 0, True, True
+        track.told.append(told)
+        while all(one.told for one in self._tracks.values()):
+            self._end_row([one.told.pop(0) for one in self._tracks.values()])
+
+    def _end_row(self, told: Sequence[JsonMap]) -> None:
+        begin, end = self._begin, self._ends.pop(0)
+        self._begin = end
+        if end.time_s - begin.time_s < SAME_S:
+            return
+        long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
+        short = end.time_s - begin.time_s < SHORT * long_s
+        values = {name: value for one in told for name, value in one.items()}
+        # A model hears on after the end of the sound.
+        left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
+        values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))
+        utc_s = None if self._elapsed else begin.utc_s
+        row = {
+            "time_s": round(begin.time_s, 6),
+            "utc": None if utc_s is None else _utc_text(utc_s),
+            "local": None if utc_s is None else local_text(utc_s, self.interval.zone),
+            "end_s": round(end.time_s, 6),
+            **{name: round(values.get(name) or 0.0, 6) for name in COUNTED},
+            "partial": short or not (begin.on_time and end.on_time),
+            **({MICROPHONE: self.microphone} if self.microphone else {}),
+            **self._readings_of(values),
+            "fault": FAULT_TEXTS[int(np.bitwise_or.reduce([one["fault"] for one in told]))],
+            "calibrated": all(one["calibrated"] for one in told),
+        }
+        self._done.append(row)
+
+    def _readings_of(self, values: Mapping[str, object]) -> dict[str, float | None]:
+        names = [column.name for column in self._columns]
+        numbers = in_seven_digits(np.array([values.get(name) for name in names], np.float64))
+        told = zip(names, numbers.tolist(), strict=True)
+        return {name: None if value != value else value for name, value in told}
+
+    def finish(self, end_s: float) -> None:
+        """The sound has ended there: so does the interval under way."""
+        if math.isnan(self._next):
+            return
+        self._find_ends(end_s, math.nan)
+        last_s = self._ends[-1].time_s if self._ends else self._begin.time_s
+        end_s = min(end_s, self._to_s)
+        if end_s > last_s + SAME_S:
+            self._ends.append(_End(end_s, end_s + self._epoch, on_time=False))
+        for name, track in self._tracks.items():
+            for _ in self._ends[len(track.told) :]:
+                self._close(name)
+
+    def ended(self) -> Rows:
+        """The intervals that have ended since this was asked last."""
+        done, self._done = self._done, []
+        return Rows.of(done) if done else Rows.concatenated([], self.names)
+
+    @property
+    def progress(self) -> str:
+        """Where the intervals stand, beside their readings, as JSON."""
+        return json.dumps(
+            {
+                "begin": asdict(self._begin),
+                "ends": [asdict(end) for end in self._ends],
+                "clock": [self._known_s, self._next, self._epoch],
+                "elapsed": self._elapsed,
+                "tracks": {name: asdict(track) for name, track in self._tracks.items()},
+            }
+        )
+
+    @progress.setter
+    def progress(self, given: str) -> None:
+        try:
+            told = json.loads(given)
+            self._begin = _End(**told["begin"])
+            self._ends = [_End(**end) for end in told["ends"]]
+            self._known_s, self._next, self._epoch = map(float, told["clock"])
+            self._elapsed = bool(told["elapsed"])
+            self._tracks = {name: _IntervalTrack(**told["tracks"][name]) for name in self._tracks}
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unfitting(f"the state of intervals is none: {error}") from error
+
+
+def header_of_intervals(header: JsonMap) -> JsonDict:
+    """What goes before a table of intervals, from the header of the rows beside it."""
+    interval = dict(header["interval"])
+    columns = interval.pop("columns")
+    told = {key: value for key, value in header.items() if key != "limits"}
+    return told | {"step_ms": 1000 * interval["seconds"], "interval": interval, "columns": columns}
+
+
+def accumulates(column: Mapping[str, object]) -> bool:
+    """Whether a column counts on through the whole sound, by what a header tells of it."""
+    statistic = str(column["statistic"])
+    return statistic not in ("instantaneous", "forecast") and "last " not in statistic
+
+
+def _utc_text(utc_s: float) -> str:
+    return str(np.datetime_as_string(np.datetime64(round(utc_s * 1000), "ms"), timezone="UTC"))

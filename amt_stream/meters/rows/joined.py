@@ -1,0 +1,613 @@
+"""Rows of several models that hear the same sound, each at its own times."""
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
+from amt_stream.meters.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
+from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
+from amt_stream.meters.rows.block import (
+    AFTER,
+    BEFORE,
+    MICROPHONE,
+    Rows,
+    in_seven_digits,
+    in_utc,
+    names_of,
+)
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
+from amt_stream.meters.rows.readings import Readings, Summary
+
+if TYPE_CHECKING:
+    from amt_stream.meters.rows.intervals import Intervals
+
+# Two models may reckon the same time in floats that differ in the last digit.
+SAME_TIME_S = 1e-6
+
+HELD_S = 0.1
+"""So much of a model's sound at most is kept for its readings, which cost by the call."""
+
+COMMANDED_S = 2.0
+"""An engine takes no longer to carry out what it is told to do."""
+
+INTERVALS = "intervals"
+EQUIVALENT = "equivalent"
+"""The statistic of a column whose parts add up to the whole."""
+
+TOGETHER_MS = 100.0
+"""Rows that nobody waits for are made together, for so much sound."""
+
+FOR_EVER = 2**62
+"""Steps."""
+
+WHOSE = Column(MICROPHONE, "", "which row of several that are heard, each by itself")
+
+ANY_FAULT = np.uint8(sum(Fault))
+UNCALIBRATED = np.uint8(128)
+"""Marks of a frame in one number: the bits of `Fault`, and this one."""
+
+
+class JoinedRows(Resumable):
+    """A row every `step_ms`: of each column the latest value whose time is not after the row's.
+
+    What has no value yet is NaN. A row is given once all models have reached its time, so it waits
+    for the one that lags most. Its marks are those of all frames since the row before. A model that
+    gives cells, as a spectrum does, gives a row for each of them, and runs alone.
+
+    readings: by the names that the models have, as `Frames.model` tells them
+    fs: sampling rate of the input in hertz
+    from_s, to_s: rows and statistics are of this part of the sound
+    microphone: the name of what is heard, where several are, each by itself: a column of all rows
+    intervals: of readings of their own, which these rows feed
+    duration_s: of the sound, where it is known. The last row then waits for the end: what counts
+        until the row is of the whole sound there, with what the models say after it
+    wait_s: how long a row that is complete may wait for others, which cost little together; None
+        for as long as makes TOGETHER_MS of them, its own step included
+    limits: of columns that are there: each has a column of its own, `Limit.state`, in words
+
+    Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
+    in the same rows, for a step that is no whole number of milliseconds, and for a part that is
+    none of the sound.
+    """
+
+    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_monitors")
+    growing = ("_gaps",)
+
+    def __init__(
+        self,
+        readings: Mapping[str, Readings],
+        step_ms: int,
+        fs: float,
+        *,
+        from_s: float = 0.0,
+        to_s: float = math.inf,
+        duration_s: float | None = None,
+        wait_s: float | None = 0.0,
+        microphone: str = "",
+        limits: Sequence[Limit] = (),
+        intervals: "Intervals | None" = None,
+    ) -> None:
+        if len(readings) > 1 and any(one.keys for one in readings.values()):
+            raise ValueError(
+                f"{', '.join(readings)}: a model that gives a row for each cell runs alone"
+            )
+        kinds = int, np.integer
+        if isinstance(step_ms, bool) or not isinstance(step_ms, kinds) or step_ms < 1:
+            raise ValueError(f"step_ms is {step_ms!r}: give whole milliseconds, 1 or more")
+        for name, time_s in (("from_s", from_s), ("to_s", to_s)):
+            if not isinstance(time_s, (*kinds, float, np.floating)) or not time_s >= 0:
+                raise ValueError(f"{name} is {time_s!r}: give seconds of sound, 0 or more")
+        if not from_s < to_s:
+            raise ValueError(f"from {from_s:g} s to {to_s:g} s there is no sound")
+        self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs
+        self.from_s, self.to_s = float(from_s), float(to_s)
+        self.microphone, self._cells = microphone, next(iter(readings.values())).cells
+        self.keys = (*([WHOSE] if microphone else []), *next(iter(readings.values())).keys)
+        self.start_utc: np.datetime64 | None = None
+        self.intervals = intervals
+        for one in readings.values():
+            one.cover(from_s, to_s)
+        if intervals is not None:
+            intervals.cover(from_s, to_s)
+        self._tracks = {name: _ModelTrack(one, intervals) for name, one in readings.items()}
+        self.limits = tuple(limits)
+        self._monitors = [_ColumnMonitor(limit, self.readings, step_ms / 1000) for limit in limits]
+        self._names = [c.name for one in readings.values() for c in one.columns]
+        # The first step that waits for the end of the sound, where that is known and counts.
+        known = duration_s is not None and to_s >= duration_s
+        end_s = math.inf if duration_s is None else duration_s + SAME_TIME_S
+        self._last = self._first_step(end_s) - 1 if known else FOR_EVER
+        # Whether models spoke after the end, when the last row was given already.
+        self._unjudged = False
+        self._next = 0
+        if wait_s is None:
+            wait_s = max(0.0, (TOGETHER_MS - step_ms) / 1000)
+        self._wait_s = wait_s
+        self._gaps = np.zeros((0, 2), np.int64)
+        # What goes on as if there had been no reset, as long as the last of them can be undone.
+        self._unreset: JoinedRows | None = None
+        self._reset_s = -math.inf
+        self._none = Rows.concatenated([], self.names)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The readings, in their order; first what says which cell a row is of."""
+        return (*self.keys, *(c for one in self.readings.values() for c in one.columns))
+
+    @property
+    def gives_cells(self) -> bool:
+        """Whether there is a row for each of several cells of a model at each time."""
+        return len(self._cells[0]) > 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns of a row."""
+        readings = (column.name for column in self.columns)
+        return (*BEFORE, *readings, *(limit.state for limit in self.limits), *AFTER)
+
+    @property
+    def start_ms(self) -> int | None:
+        """`start_utc` in milliseconds since 1970."""
+        return None if self.start_utc is None else int(self.start_utc.astype(np.int64))
+
+    @start_ms.setter
+    def start_ms(self, given: int | None) -> None:
+        self.start_utc = None if given is None else np.datetime64(given, "ms")
+
+    @property
+    def form(self) -> str:
+        """What rows there are, in words."""
+        return f"{' '.join(self.names)} every {self.step_ms} ms at {self.fs:g} Hz"
+
+    def state_dict(self) -> SavedState:
+        self.catch_up()
+        told = {"rows": self.form, **super().state_dict()}
+        if self.intervals is not None:
+            told |= under(INTERVALS, self.intervals.state_dict())
+        return told
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        saved = dict(state)
+        form = saved.pop("rows", None)
+        if form != self.form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
+        of_intervals = state_under(saved, INTERVALS)
+        super().load_state_dict(
+            {k: v for k, v in saved.items() if not k.startswith(f"{INTERVALS}/")}
+        )
+        if self.intervals is not None:  # a screen shows none, and goes on with the same rows
+            self.intervals.load_state_dict(of_intervals)
+
+    def begin(self, time_s: float) -> None:
+        """Give rows from that time on, of a sound that was not followed from its start."""
+        first = math.ceil((time_s - SAME_TIME_S) * 1000 / self.step_ms)
+        self._next = max(self._next, first)
+
+    def __call__(self, frames: Frames) -> Rows:
+        """Take frames of one model; gives the rows that they complete.
+
+        Raises ValueError for those of another that is heard by itself: each has rows of its own.
+        """
+        if frames.microphone != self.microphone:
+            raise ValueError(
+                f"these are rows of {self.microphone!r}, and the frames of {frames.microphone!r}: "
+                "make JoinedRows(microphone=...) for each, and RowsOfEach of them"
+            )
+        if self.start_utc is None and math.isfinite(frames.end_utc):
+            self.start_utc = in_utc(np.array([frames.utc[0] - frames.time_s[0]]))[0]
+        for gap in frames.gaps:
+            self._miss(*gap)
+        self._tracks[frames.model].hear(frames)
+        self._unjudged |= frames.after_end and self._last == FOR_EVER
+        if self._unreset is not None:
+            self._unreset(frames)
+            if frames.begin_s > self._reset_s + UNDO_S + COMMANDED_S:
+                self._unreset = None
+        reached_s = self.reached_s
+        if reached_s < self._next * self.step_ms / 1000 + self._wait_s - SAME_TIME_S:
+            return self._none
+        return self._until(reached_s, self._last)
+
+    def catch_up(self) -> None:
+        """Have the readings take all frames so far; they do by themselves when a row is due."""
+        for track in self._tracks.values():
+            track.catch_up()
+
+    def event(self, event: Event) -> None:
+        """Be told of a gap, of which frames tell only where some come after it, or what to count.
+
+        "paused", "continued", "readings_reset" and "reset_undone" hold from the next frame on.
+        Undone, it is as if there had been no reset, nor one before it that could still be undone
+        then (`undone_with`), with all that came since.
+        """
+        if event.kind == "gap":
+            self._miss(event.sample, event.sample + event.samples)
+            if self._unreset is not None:
+                self._unreset.event(event)
+        elif event.kind in ("paused", "continued"):
+            self._pause(event.kind == "paused", event.time_s)
+        elif event.kind == "readings_reset":
+            self.catch_up()
+            if self._unreset is None or not undone_with(self._reset_s, event.time_s):
+                self._unreset = None
+                # Intervals go on through a reset.
+                self._unreset = deepcopy(self, {id(self.intervals): None})
+            self._reset_s = event.time_s
+            self.reset(event.time_s)
+        elif event.kind == "reset_undone" and self._unreset is not None:
+            self.catch_up()
+            self._unreset.catch_up()
+            intervals = self.intervals
+            self.__dict__.update(self._unreset.__dict__)
+            self.intervals = intervals
+            for track in self._tracks.values():
+                track.intervals = intervals
+
+    def _miss(self, start: int, stop: int) -> None:
+        """No row stands there, were it too short for a frame to be missing."""
+        if not (self._gaps == (start, stop)).all(axis=1).any():
+            self._gaps = np.append(self._gaps, [[start, stop]], axis=0)
+
+    @property
+    def reached_s(self) -> float:
+        """Time of the last frame of the model that lags most."""
+        return min(track.reached_s for track in self._tracks.values())
+
+    @property
+    def covered(self) -> bool:
+        """Whether all frames have come that count here, and more of the sound would tell nothing.
+
+        Never of rows that go on to the end of the sound: what models say after that counts too.
+        """
+        return self._last == FOR_EVER and self.reached_s >= self.to_s
+
+    def rest(self, end_s: float) -> Rows:
+        """The rows until `end_s` that are not given yet, whether or not more frames may come.
+
+        None where no frame has come at all.
+        """
+        found = self._until(end_s, FOR_EVER)
+        if self._unjudged and end_s <= self.to_s:
+            told = self.summary()
+            for monitor in self._monitors:
+                monitor.end(end_s, told, list(self._tracks.values()))
+            self._unjudged = False
+        return found
+
+    def _until(self, end_s: float, stop: int) -> Rows:
+        """The rows until `end_s` that are not given yet, but none from the step `stop` on."""
+        stop = min(stop, self._first_step(min(end_s, self.to_s) + SAME_TIME_S))
+        if stop <= self._next or not any(t.reached_s >= 0 for t in self._tracks.values()):
+            return self._none
+        self.catch_up()
+        steps = self._there(self._next, stop)
+        self._next = stop
+        if not len(steps):
+            return self._none
+        time_s = steps * self.step_ms / 1000
+        tracks = list(self._tracks.values())
+        found = [track.until(time_s + SAME_TIME_S) for track in tracks]
+        marks = [of_model for _, of_model, _ in found]
+        settling = np.concatenate([of_model for *_, of_model in found], axis=1)
+        utc = in_utc(time_s + tracks[0].epoch_s)
+        # The sample whose time is not after the row's, in whole numbers.
+        sample = (steps * self.step_ms * round(self.fs)) // 1000
+        values = np.concatenate([of_model for of_model, *_ in found], axis=1)
+        if steps[-1] == self._last:
+            values[-1] = self._of_whole(values[-1])
+        table = self._table(time_s, utc, sample.astype(np.int64), values, marks, settling)
+        return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
+
+    def intervals_ended(self, end_s: float | None = None) -> Rows:
+        """The intervals that have ended since this was asked last; `end_s` is where the sound ends.
+
+        None where there are no intervals.
+        """
+        if self.intervals is None:
+            return self._none
+        self.catch_up()
+        if end_s is not None:
+            self.intervals.finish(end_s)
+        return self.intervals.ended()
+
+    def _of_whole(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The values of the last row, with those of the whole sound where they count until it."""
+        told = self.summary()
+        at = 0
+        for one in self.readings.values():
+            for column in one.columns * len(one.cells):
+                if one.counts and not column.window_s and column.statistic != "instantaneous":
+                    whole = told.get(column.name, values[at])
+                    values[at] = math.nan if whole is None else whole
+                at += 1
+        return values
+
+    def _first_step(self, time_s: float) -> int:
+        """The first step after a time."""
+        if math.isinf(time_s):
+            return 0 if time_s < 0 else FOR_EVER
+        return max(0, math.floor(time_s * 1000 / self.step_ms) + 1)
+
+    def _there(self, start: int, stop: int) -> NDArray[np.int64]:
+        """The steps from `start` to `stop` at which there was sound, and frames of all models."""
+        tracks = self._tracks.values()
+        if not len(self._gaps) and not any(len(track.holes) for track in tracks):
+            return np.arange(start, stop)
+        holes = [hole for track in tracks for hole in track.holes.tolist()]
+        for first, end in self._gaps.tolist():
+            # Nothing is known of what comes after it until there are frames.
+            before_s = end / self.fs if self.reached_s > end / self.fs - SAME_TIME_S else math.inf
+            holes.append([first / self.fs - 2 * SAME_TIME_S, before_s])
+        parts = []
+        for after_s, before_s in sorted(holes):
+            begin = self._first_step(after_s + SAME_TIME_S)
+            if begin > start:
+                parts.append(np.arange(start, min(begin, stop)))
+            start = max(start, self._first_step(before_s - SAME_TIME_S))
+            if start >= stop:
+                break
+        parts.append(np.arange(start, stop))
+        # What ends before the next row is past.
+        next_s = stop * self.step_ms / 1000 - SAME_TIME_S
+        for track in tracks:
+            track.holes = track.holes[track.holes[:, 1] > next_s]
+        self._gaps = self._gaps[self._gaps[:, 1] > next_s * self.fs]
+        return np.concatenate(parts)
+
+    def _table(
+        self,
+        time_s: NDArray[np.float64],
+        utc: NDArray[np.datetime64],
+        sample: NDArray[np.int64],
+        values: NDArray[np.float64],
+        marks_of: Sequence[NDArray[np.uint8]],
+        settling: NDArray[np.bool_],
+    ) -> Rows:
+        """A row for each time, or for each cell at each time."""
+        cells = self._cells
+        marks = np.bitwise_or.reduce(marks_of)
+        names = self._names
+        marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
+        given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
+        if len(cells) > 1:
+            given = [np.repeat(column, len(cells)) for column in given]
+        found: dict[str, np.ndarray] = dict(zip(BEFORE, given[: len(BEFORE)], strict=True))
+        if self.microphone:
+            found[MICROPHONE] = np.full(len(given[0]), self.microphone, object)
+        keys = self.keys[len(self.keys) - len(cells[0]) :]
+        for key, of_cells in zip(keys, zip(*cells, strict=True), strict=True):
+            found[key.name] = np.tile(np.array(of_cells), len(marks))
+        table = in_seven_digits(values).reshape(len(given[0]), len(names))
+        after = {}
+        for monitor in self._monitors:
+            # What comes before `from_s` is not given, and does not count.
+            told = slice(int(np.searchsorted(time_s, self.from_s)), None)
+            of_limit = table[:, names.index(monitor.limit.column)]
+            after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, told)
+        after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
+        return Rows.around(found, names, table, after)
+
+    def summary(self) -> Summary:
+        """What the models tell of all that was counted, by name."""
+        self.catch_up()
+        told: Summary = {}
+        for one in self.readings.values():
+            told |= one.summary()
+        return told
+
+    def stood(self) -> list[Stood]:
+        """How each limit was kept."""
+        return [replace(monitor.stood, microphone=self.microphone) for monitor in self._monitors]
+
+    def reset(self, time_s: float = -math.inf) -> None:
+        """Forget what was counted, rows up to that time among it; no filter is touched."""
+        self.catch_up()
+        for one in self.readings.values():
+            one.reset()
+        for monitor in self._monitors:
+            monitor.reset(time_s)
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is counted."""
+        return any(one.paused for one in self.readings.values())
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        self._pause(value, -math.inf)
+
+    def _pause(self, value: bool, time_s: float) -> None:
+        """Rows that come later, but stand before that time, count as if it had not come yet."""
+        self.catch_up()
+        for one in self.readings.values():
+            one.paused = value
+        for monitor in self._monitors:
+            monitor.pause(value, time_s)
+        if self.intervals is not None:
+            self.intervals.pause(value)
+        if self._unreset is not None:
+            self._unreset._pause(value, time_s)
+
+
+class _ColumnMonitor(LimitMonitor):
+    """A monitor of one of the columns of these readings."""
+
+    def __init__(self, limit: Limit, readings: Mapping[str, Readings], step_s: float) -> None:
+        found = [
+            (place, column)
+            for place, one in enumerate(readings.values())
+            for column in one.columns
+            if column.name == limit.column and not one.keys
+        ]
+        if not found:
+            raise LimitError(f"{limit.words}: there is no such column in these rows")
+        self._place, column = found[0]
+        adds_up = column.statistic.startswith(EQUIVALENT)
+        super().__init__(limit, step_s, column.window_s, adds_up)
+        # Where full scale is the unit, it is a sound like any other.
+        self._in_pascal = list(readings.values())[self._place].in_pascal
+
+    def states(
+        self,
+        time_s: NDArray[np.float64],
+        values: NDArray[np.float64],
+        marks: Sequence[NDArray[np.uint8]],
+        told: slice,
+    ) -> NDArray[np.object_]:
+        """The state at each row of these, of which those that are told count."""
+        rows = [
+            (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
+            for at_s, value, mark in zip(
+                time_s[told].tolist(),
+                values[told].tolist(),
+                marks[self._place][told].tolist(),
+                strict=True,
+            )
+        ]
+        found = np.full(len(time_s), STATES[UNKNOWN], object)
+        found[told] = self.update(rows)
+        return found
+
+    def end(self, end_s: float, told: Summary, tracks: "Sequence[_ModelTrack]") -> None:
+        """Judge what was told of the whole sound, where more counts than at the last row."""
+        value, track = told.get(self.limit.column), tracks[self._place]
+        if value is not None and not self._window_s:
+            (read,) = in_seven_digits(np.array([value])).tolist()
+            self.update_end(end_s, read, track.calibrated)
+
+
+class _ModelTrack(Resumable):
+    """What one model has given, from the frame of the last row on."""
+
+    kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
+
+    def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
+        self.intervals = intervals
+        self._held: list[Frames] = []
+        # Time of the last frame.
+        self.reached_s = -math.inf
+        self.epoch_s = math.nan
+        self._readings = readings
+        # Of each frame time, marks, values, and which columns settle: one array is sooner made and
+        # cut than four. First stands what the last row had: at the beginning, nothing.
+        self._width, self._count = readings.width, len(readings.columns)
+        self._rows = np.zeros((1, 2 + self._width + self._count))
+        self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
+        self._faulty = False
+        self._hole_s = -math.inf
+        settle_s = [column.settle_s for column in readings.columns]
+        self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
+        self._window_s = np.array([column.window_s for column in readings.columns])
+        # From so long after a fault on no column remembers it, and from so long after a hole on.
+        self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
+        self._whole_s = self._window_s.max(initial=0.0)
+        self._own_times = None not in settle_s
+        # Between which times there are no rows: of frames that are not there, and of gaps.
+        self.holes = np.zeros((0, 2))
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        super().load_state_dict(state)
+        self.refuse_state(len(self._rows) > 0, "_rows")
+        self._faulty = True
+
+    def hear(self, frames: Frames) -> None:
+        """Take frames into account, those that follow one another together."""
+        if frames.after_end:
+            self.catch_up()
+            self._end(frames)
+            return
+        if self._held and not frames.goes_on(self._held[-1]):
+            self.catch_up()
+        self._held.append(frames)
+        self.reached_s = frames.end_s
+        if frames.later is None or self.reached_s - self._held[0].begin_s > HELD_S:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Have the readings take what is held."""
+        held, self._held = self._held, []
+        if held:
+            frames = in_one(held)
+            self._add(frames)
+            if self.intervals is not None:
+                self.intervals.take(frames)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the level of the last frame is known."""
+        return not int(self._rows[-1, 1]) & int(UNCALIBRATED)
+
+    def _end(self, frames: Frames) -> None:
+        """Take frames after the end of the sound: no row is of them."""
+        self._readings.tail(frames)
+        if self.intervals is not None:
+            self.intervals.readings[frames.model].tail(frames)
+        if math.isinf(self.reached_s):  # of a sound that is shorter than a frame
+            self._rows[0, 1] = np.uint8(0) if frames.calibrated else UNCALIBRATED
+            self.epoch_s = frames.end_utc - frames.end_s
+        self.reached_s = max(self.reached_s, frames.ended_s)
+
+    def _add(self, frames: Frames) -> None:
+        if frames.skipped or frames.missed:
+            self._hole_s = frames.begin_s
+            hole = [[float(self._rows[-1, 0]), self._hole_s]]
+            self.holes = np.append(self.holes, hole, axis=0)
+            self._readings.skip(frames.skipped + frames.missed)
+        known = np.uint8(0) if frames.calibrated else UNCALIBRATED
+        if math.isinf(self._rows[-1, 0]):
+            self._rows[0, 1] = known
+        rows = np.empty((len(frames), self._rows.shape[1]))
+        rows[:, 2 : 2 + self._width] = self._readings.take(frames).reshape(len(frames), -1)
+        rows[:, 0] = frames.time_s
+        rows[:, 2 + self._width :] = self._settling_of(frames)
+        if frames.calm_s > -math.inf:
+            rows[:, 1] = known
+        else:
+            rows[:, 1] = frames.fault | known
+            self._faulty = True
+        self._rows = np.concatenate([self._rows, rows])
+        self.epoch_s = frames.end_utc - frames.end_s
+
+    def until(
+        self, time_s: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
+        """Values, marks, and which columns settle, for rows at `time_s`; these are forgotten."""
+        places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
+        last, found = int(places[-1]), self._rows[places]
+        marks = found[:, 1].astype(np.uint8)
+        rest = self._rows[last:]
+        if self._faulty:
+            faults = self._rows[: last + 1, 1].astype(np.uint8) & ANY_FAULT
+            for at in faults.nonzero()[0]:
+                marks[np.searchsorted(places, at)] |= faults[at]
+            rest = rest.copy()
+            # Told by now.
+            rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
+            self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
+        self._rows = rest
+        values, settling = found[:, 2 : 2 + self._width], found[:, 2 + self._width :] > 0
+        return values, marks, settling
+
+    def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
+        """Which columns remember silence or a fault, or have no whole window.
+
+        Of each frame (frame, column), or all or none of them.
+        """
+        if frames.end_s < frames.start_s:
+            return True
+        begin_s, settled = frames.begin_s, frames.settled or self._own_times
+        whole = begin_s >= max(frames.start_s, self._hole_s + self._whole_s)
+        if whole and settled and frames.calm_s >= self._calm_s:
+            return False
+        found = frames.since_s[:, None] < self._settle_s
+        found |= frames.settling[:, None] & np.isnan(self._settle_s)
+        found |= frames.time_s[:, None] < self._hole_s + self._window_s
+        starting: NDArray[np.bool_] = frames.time_s < frames.start_s
+        return found | starting[:, None]

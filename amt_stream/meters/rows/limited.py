@@ -1,0 +1,121 @@
+"""What rows have of limits: the columns that they are of, and events where a state changes."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.frames import Event
+from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, Limit
+from amt_stream.meters.rows.block import MICROPHONE, Rows
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.words import reading_text
+
+LIMIT = "limit"
+"""The kind of these events."""
+
+
+def columns_of(limits: Iterable[Limit]) -> list[str]:
+    """Names of the columns that limits are of, each with its forecasts where it has some."""
+    return [name for limit in limits for name in (limit.column, *_forecasts(limit))]
+
+
+def _forecasts(limit: Limit) -> list[str]:
+    # Its loops are compiled, which is much to load where there are no limits.
+    from amt_stream.meters.accumulators.forecast import FORECAST, LEVEL, forecasts
+
+    found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
+    if found is None or limit.below:
+        return []
+    level, side = found.groups(default="")
+    told = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
+    return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in told)]
+
+
+def states_of(limits: Iterable[Limit]) -> list[Column]:
+    """The columns of the states of limits."""
+    return [Column(limit.state, "", f"state of the limit {limit.words}") for limit in limits]
+
+
+def limit_words(limit: Limit, row: JsonMap) -> str:
+    """What a row tells of a limit beside its state: the value, and what is still allowed."""
+    value = reading_text(limit.column, row.get(limit.column))
+    words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
+    if so_far(limit, row):
+        words += f"; {limit.side} it so far: the window is not whole yet"
+    allowed, until = forecast(limit, row)
+    told = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
+    told += [] if until is None else [f"{_duration(until)} left as it is now"]
+    return f"{words}; forecast: {', '.join(told)}" if told else words
+
+
+def window_words(told: JsonMap) -> str:
+    """What there is of a window that was never whole, as a summary tells it."""
+    words = f"in {_duration(told['heard_s'])} of a window of {_duration(told['window_s'])}"
+    if (least := told.get("projection")) is not None:
+        words += f"; projection: at least {reading_text(told['column'], least)} once it is whole"
+    return words
+
+
+def so_far(limit: Limit, row: JsonMap) -> bool:
+    """Whether a row has a value beyond the limit in a window that is not whole: it is amber then.
+
+    Beyond the limit in a whole window it is red.
+    """
+    return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
+
+
+def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
+    """What a row tells: the level that is still allowed, and seconds that are left as it is now."""
+    names = _forecasts(limit)
+    allowed, until = (row.get(name) for name in names) if names else (None, None)
+    return allowed, until or None
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+
+
+class LimitEvents:
+    """Tells when the state of a limit becomes another, of rows in their order.
+
+    Each begins green; what is not known is no state of its own.
+    """
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        self._limits = tuple(limits)
+        self._before: dict[tuple[str, str], str] = {}
+
+    def __call__(self, rows: Rows) -> list[Event]:
+        """What these rows tell, in the order of time."""
+        found = [event for limit in self._limits for event in self._of(limit, rows)]
+        return sorted(found, key=lambda event: event.sample)
+
+    def _of(self, limit: Limit, rows: Rows) -> Iterator[Event]:
+        whose = rows[MICROPHONE] if MICROPHONE in rows.columns else np.full(len(rows), "", object)
+        states = rows[limit.state]
+        for microphone in dict.fromkeys(whose.tolist()):
+            before = self._before.get((microphone, limit.name), STATES[GREEN])
+            for at in np.flatnonzero((whose == microphone) & (states != before)):
+                state = states[at]
+                if state == before or state not in COLORS:
+                    continue
+                before = self._before[microphone, limit.name] = state
+                value = reading_text(limit.column, rows[limit.column][at])
+                early = state == STATES[AMBER] and limit.is_beyond(rows[limit.column][at])
+                yield Event(
+                    LIMIT,
+                    int(rows["sample"][at]),
+                    float(rows["time_s"][at]),
+                    _seconds(rows["utc"][at]),
+                    text=f"{limit.name} is {state}: {limit.column} is {value}"
+                    f"{' so far' if early else ''}, and is not to be "
+                    f"{limit.side} {limit.threshold:g}",
+                    microphone=microphone,
+                )
+
+
+def _seconds(utc: np.datetime64) -> float:
+    return math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000

@@ -1,0 +1,197 @@
+"""Readings of models of the Moore family: short-term and long-term loudness."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.dsp.scales import sone_to_phon
+from amt_stream.meters.accumulators import LoudnessMeter, Maximum
+from amt_stream.meters.accumulators.loudness import RISE_S
+from amt_stream.meters.accumulators.percentiles import PERCENTS
+from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import QUANTITIES, RENEWED, Column, counting, rising
+from amt_stream.meters.rows.readings import Readings, Summary, all_of
+
+LOUDNESS = ("stl", "ltl")
+EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
+"""Outputs of a model that is told the uncertainty of the level."""
+
+SETTLE_S = {"stl": 0.4, "ltl": 7.5}
+"""Seconds after a fault. From 10 phon on, loudness 50 dB higher is up to 14,000 times 0.05 phon:
+9.6 time constants of a release, of 30 ms and after that of 0.75 s."""
+SETTLE_2002_S = {"stl": 0.6, "ltl": 20.0}
+"""The same with releases of 50 ms and 2 s."""
+
+WORDS = {"stl": "short-term", "ltl": "long-term"}
+BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
+
+
+class LoudnessReadings(Readings):
+    """Short-term and long-term loudness of a model of the Moore family.
+
+    prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
+    band: the model gives their band too, from the uncertainty of the level
+    settle_s: of short-term and long-term loudness, after a fault
+    """
+
+    kept = (*Readings.kept, "_maxima", "_meter")
+
+    rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S}
+
+    def __init__(
+        self,
+        model: str = "moore2016",
+        prefix: str = "",
+        edition: str = "iso532-3",
+        band: bool = False,
+        settle_s: Mapping[str, float] = SETTLE_S,
+    ) -> None:
+        self._prefix, self._edition, self._settle_s = prefix, edition, settle_s
+        self._outputs = (*LOUDNESS, *EDGES) if band else LOUDNESS
+        ordered = [
+            (name, unit)
+            for names in (self._outputs[:2], self._outputs[2:])
+            for unit in QUANTITIES
+            for name in names
+        ]
+        of_the_moment = [
+            Column(
+                f"{prefix}{name}_{unit}",
+                unit,
+                _quantity(name, unit),
+                model,
+                settle_s=settle_s[_base(name)],
+                rise_s=RISE_S,
+            )
+            for name, unit in ordered
+        ]
+        maxima = [
+            Column(
+                f"{prefix}max_{name}_{unit}",
+                unit,
+                _quantity(name, unit),
+                model,
+                "maximum",
+                settle_s=0.0,
+            )
+            for name, unit in ordered
+        ]
+        percentiles = [
+            _percentile(f"{prefix}ltl_n{p}_phon", model, p, settle_s["ltl"]) for p in PERCENTS
+        ]
+        wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
+        self.headlines = tuple(f"{prefix}{name}" for name in wanted)
+        told = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
+        self.of_interval = tuple(f"{prefix}{name}" for name in told)
+        usual = [column.name for column in of_the_moment]
+        usual += [f"{prefix}max_ltl_sone", f"{prefix}ltl_n5_phon"]
+        super().__init__(model, [*of_the_moment, *maxima, *percentiles], usual)
+
+    def named(self, name: str) -> Column | None:
+        pattern = rf"{self._prefix}ltl_n(\d\d?)(?:_({WINDOW}))?_phon"
+        found = re.fullmatch(pattern, name)
+        if found is None:
+            return None
+        return _percentile(name, self.model, int(found[1]), self._settle_s["ltl"], found[2])
+
+    def renew(self) -> None:
+        names = [column.name.removeprefix(self._prefix) for column in self.columns]
+        self._meter = LoudnessMeter(columns=[n for n in names if n.startswith("ltl_n")])
+        self.reset()
+
+    def reset(self) -> None:
+        # Beside the maxima of the meter, which end where the table from sone to phon ends.
+        self._maxima = {name: Maximum() for name in self._outputs}
+        self._meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        sone = {name: getattr(frames.values, name) for name in self._outputs}
+        phon = dict(zip(sone, self._phon(np.stack(list(sone.values()))), strict=True))
+        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+        self._meter.paused = self.paused
+        told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
+        found: dict[str, object] = dict(zip(self._meter.columns, told, strict=True))
+        for name in self._outputs:
+            found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
+            there = counted[_base(name)] & (not self.paused)
+            values = (
+                sone[name] if all_of(there) else np.where(there, sone[name], np.float32(np.nan))
+            )
+            found[f"max_{name}_sone"] = self._maxima[name].add(frames.time_s, values)
+        return self.stacked([self._column(column, found) for column in self.columns], frames)
+
+    def tail(self, frames: Frames) -> None:
+        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+        if self.paused:
+            return
+        for name in self._outputs:
+            sone = getattr(frames.values, name)
+            there = counted[_base(name)]
+            self._maxima[name].add(frames.time_s, np.where(there, sone, np.float32(np.nan)))
+        stl, ltl = (self._phon(getattr(frames.values, name)) for name in LOUDNESS)
+        self._meter.tail(frames.time_s, stl, ltl, counted["ltl"])
+
+    def skip(self, count: int) -> None:
+        self._meter.paused = self.paused
+        self._meter.skip(count)
+
+    def _column(self, column: Column, found: JsonDict) -> Any:
+        """Of what was found (n,), by name; a maximum in phon is that in sone."""
+        name = column.name.removeprefix(self._prefix)
+        if name in found:
+            return found[name]
+        sone = found[name.removesuffix("phon") + "sone"]
+        return np.where(np.isfinite(sone), self._phon(np.maximum(sone, 0.0)), np.nan)
+
+    def summary(self) -> Summary:
+        told: Summary = {}
+        for name, maximum in self._maxima.items():
+            sone = None if maximum.time_s is None else maximum.value
+            told[f"max_{name}_sone"] = sone
+            told[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
+            if name in LOUDNESS:
+                told[f"t_max_{name}_s"] = maximum.time_s
+        own = {*told, "measured_s", "excluded_s"}
+        told |= {name: v for name, v in self._meter.reading().items() if name not in own}
+        return {f"{self._prefix}{name}": value for name, value in told.items()}
+
+    def counted_s(self) -> Summary:
+        reading = self._meter.reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+    def _phon(self, sone: Any) -> Any:
+        return sone_to_phon(sone, self._edition)
+
+
+def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
+    """Of Moore2016, which hears both ears whatever the channels."""
+    return LoudnessReadings(band=band)
+
+
+def gm2002_readings(channels: int) -> LoudnessReadings:
+    """Of Glasberg2002, in sum over both ears."""
+    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", settle_s=SETTLE_2002_S)
+
+
+def _base(name: str) -> str:
+    """Of which loudness a bound is."""
+    return name.partition("_")[0]
+
+
+def _quantity(name: str, unit: str) -> str:
+    output, _, bound = name.partition("_")
+    return f"{WORDS[output]} {QUANTITIES[unit]}{BOUNDS.get(bound, '')}"
+
+
+def _percentile(
+    name: str, model: str, percent: int, settle_s: float, window: str | None = None
+) -> Column:
+    of = "" if window is None else f", last {window}"
+    statistic = f"exceeded {percent} % of the time{of}"
+    column = Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)
+    return rising(counting(column, settle_s, window), RISE_S)

@@ -1,0 +1,130 @@
+"""Readings of programme loudness."""
+
+import math
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators import ProgrammeLoudness
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import RENEWED, Column
+from amt_stream.meters.rows.readings import Readings, Summary
+
+DUAL_MONO = 2.0
+"""Of the energy: a mono programme that is played by two loudspeakers, 3.01 LU more."""
+
+SETTLE_S = 0.1
+"""Seconds after a fault: the high-pass at 38 Hz has then forgotten a sound 50 dB louder."""
+
+COLUMNS = (
+    Column("momentary_lufs", "LUFS", "momentary loudness, 0.4 s", settle_s=SETTLE_S + 0.4),
+    Column("short_term_lufs", "LUFS", "short-term loudness, 3 s", settle_s=SETTLE_S + 3.0),
+    Column("integrated_lufs", "LUFS", "loudness", "", "integrated, gated", RENEWED),
+    Column("lra_lu", "LU", "loudness range", "", "range, gated", RENEWED),
+    Column("max_momentary_lufs", "LUFS", "momentary loudness, 0.4 s", "", "maximum"),
+    Column("max_short_term_lufs", "LUFS", "short-term loudness, 3 s", "", "maximum"),
+    Column("true_peak_dbtp", "dBTP", "true peak", "", "maximum"),
+    Column("sample_peak_dbfs", "dBFS", "sample peak", "", "maximum"),
+)
+USUAL = ("momentary_lufs", "short_term_lufs", "integrated_lufs", "lra_lu", "true_peak_dbtp")
+
+
+class ProgrammeReadings(Readings):
+    """Momentary, short-term and integrated loudness of a programme, its range and its peaks.
+
+    target_lufs: what is 0 LU of the columns that are relative to it, such as `integrated_lu`; there
+        are none without
+    dual_mono: one channel counts as two
+
+    Momentary and short-term loudness are only told once the sound has lasted so long.
+
+    Raises ValueError for dual mono of several channels, and for a target that is no number.
+    """
+
+    kept = (*Readings.kept, "_meter")
+
+    headlines = (
+        "integrated_lufs",
+        "lra_lu",
+        "true_peak_dbtp",
+        "max_momentary_lufs",
+        "max_short_term_lufs",
+    )
+    of_interval = headlines
+
+    def __init__(
+        self, channels: int, target_lufs: float | None = None, dual_mono: bool = False
+    ) -> None:
+        if dual_mono and channels > 1:
+            raise ValueError(
+                f"dual mono is for one channel, and the sound has {channels}: choose one of them"
+            )
+        number = target_lufs is None or isinstance(target_lufs, Real)
+        if not number or not math.isfinite(target_lufs or 0.0):
+            raise ValueError(f"target_lufs is {target_lufs!r}: give a loudness in LUFS")
+        self._gain = DUAL_MONO if dual_mono else 1.0
+        self._zero_lufs = target_lufs or 0.0
+        self._relative: dict[str, str] = {}
+        offered = [
+            replace(column, model="bs1770", settle_s=column.settle_s or 0.0) for column in COLUMNS
+        ]
+        usual = list(USUAL)
+        if target_lufs is not None:
+            for column in tuple(offered):
+                if column.unit == "LUFS":
+                    name = column.name.removesuffix("lufs") + "lu"
+                    self._relative[name] = column.name
+                    quantity = f"{column.quantity}, re {target_lufs:g} LUFS"
+                    offered.append(replace(column, name=name, unit="LU", quantity=quantity))
+                    if column.name in USUAL:
+                        usual.append(name)
+        super().__init__("bs1770", offered, usual)
+
+    def renew(self) -> None:
+        wanted = dict.fromkeys(self._relative.get(c.name, c.name) for c in self.columns)
+        self._meter = ProgrammeLoudness(columns=list(wanted))
+
+    def reset(self) -> None:
+        self._meter.reset()
+
+    def begin_interval(self) -> None:
+        self._meter.begin_part()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        given = frames.values
+        self._meter.paused = self.paused
+        counted = self.counted(frames, SETTLE_S)
+        told = self._meter.update(
+            given.energy * self._gain, given.true_peak, given.sample_peak, counted
+        )
+        found = dict(zip(self._meter.columns, told, strict=True))
+        for name, of in self._relative.items():
+            if of in found:
+                found[name] = found[of] - self._zero_lufs
+        return self.stacked([found[column.name] for column in self.columns], frames)
+
+    def tail(self, frames: Frames) -> None:
+        given = frames.values
+        self._meter.paused = self.paused
+        counted = self.counted(frames, SETTLE_S)
+        energy = given.energy * self._gain
+        self._meter.tail(energy, given.true_peak, given.sample_peak, counted, frames.part)
+
+    def skip(self, count: int) -> None:
+        self._meter.paused = self.paused
+        self._meter.skip(count)
+
+    def summary(self) -> Summary:
+        left_out = ("momentary_lufs", "short_term_lufs", "measured_s", "excluded_s")
+        told = {name: v for name, v in self._meter.reading().items() if name not in left_out}
+        for name, of in self._relative.items():
+            value = told.get(of)
+            if of in told:
+                told[name] = None if value is None else value - self._zero_lufs
+        return told
+
+    def counted_s(self) -> Summary:
+        reading = self._meter.reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}

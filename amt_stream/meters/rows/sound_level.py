@@ -1,0 +1,265 @@
+"""Readings of sound level, of each channel and of the louder one."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.meters.accumulators.dose import DOSE, Dose
+from amt_stream.meters.accumulators.forecast import EXPOSURE, LEVEL
+from amt_stream.meters.accumulators.percentiles import PERCENTS
+from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.sound_level import (
+    DIFFERENCES,
+    FORGOTTEN,
+    FRAME_S,
+    INTERVALS_S,
+    LEVELS,
+    MEMORY_S,
+    RISE_S,
+)
+from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import RENEWED, Column, counting, rising
+from amt_stream.meters.rows.readings import (
+    SIDES,
+    Readings,
+    Summary,
+    all_of,
+    by_side,
+    by_sides,
+    fully_heard,
+    higher,
+    place_of,
+)
+
+NAME = re.compile(
+    rf"(?P<what>(?P<difference>l(?:c|ai|aft[35])eq_minus_laeq)"
+    rf"|l(?:[acz](?:[fsi](?:max|min)?|i?eq|e|peak)|aft[35]eq"
+    rf"|(?P<level>[acz][fsi])?(?P<percent>\d\d?))"
+    rf"(?:_(?P<window>{WINDOW}))?)(?P<side>_left|_right)?_(?P<unit>db)"
+)
+ASKED = re.compile(
+    rf"(?P<what>(?P<day>{EXPOSURE})|(?P<of>{LEVEL})_(?P<ahead>allowed|until)_(?P<limit>\d+(?:p\d+)?)"
+    rf"|(?P<dose>{DOSE.pattern}))(?P<side>_left|_right)?_(?P<unit>db|s|percent)"
+)
+"""What is only there for those who ask for it."""
+
+UNITS = {"dose": "percent", "until": "s"}
+"""Of these; of all others it is dB."""
+
+AHEAD = {
+    "allowed": "highest steady level that keeps {of} within {limit} dB from now on",
+    "until": "time until {of} is above {limit} dB if the level of the last 10 s goes on",
+}
+AHEAD_RENEWED = "renewed every second of sound, held between"
+DOSED = {"dose": "noise dose", "twa": "time-weighted average of eight hours"}
+TIMED = {"f": "fast (F)", "s": "slow (S)", "i": "impulse (I)"}
+USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
+
+
+class SoundLevelReadings(Readings):
+    """Sound levels: the higher of two channels, which stands for both, and each of them.
+
+    A level rises with its time constant, and waits after a fault (`SoundLevelMeter`); equivalent
+    levels, exposure and peak do not.
+    """
+
+    kept = (*Readings.kept, "_meters")
+
+    headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
+    of_interval = ("laeq_db", "lafmax_db", "lafmin_db", "l10_db", "l50_db", "l90_db", "lcpeak_db")
+    rise_s: ClassVar[Mapping[str, float]] = {
+        level[-1].upper(): float(RISE_S[LEVELS.index(level)]) for level in ("laf", "las")
+    }
+
+    def __init__(self, channels: int) -> None:
+        self._channels = channels
+        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        names = [
+            *LEVELS,
+            *("laeq_1s", "laeq", "lceq", "lzeq", "lae", "lcpeak", "lapeak", "lzpeak"),
+            *("laieq", "lcieq", "lzieq", *(f"laft{seconds}eq" for seconds in INTERVALS_S)),
+            *(name.removesuffix("_db") for name in DIFFERENCES),
+            *(f"{level}max" for level in LEVELS),
+            *(f"{level}min" for level in LEVELS),
+            *(f"l{p}" for p in PERCENTS),
+            *(f"{level}{p}" for level in LEVELS[1:] for p in PERCENTS),
+        ]
+        names.insert(names.index("lcpeak"), EXPOSURE)
+        offered = [_column(f"{name}{side}_db", channels) for name in names for side in sides]
+        usual = [f"{name}_db" for name in LEVELS[:7]]
+        usual += [f"laf{side}_db" for side in sides[1:]]
+        usual += [f"{name}_db" for name in USUAL]
+        super().__init__("spl", offered, usual)
+
+    def named(self, name: str) -> Column | None:
+        found = _parsed(name)
+        if found is None or (found["side"] and self._channels < 2):
+            return None
+        if found.re is ASKED:
+            return _column(name, self._channels)
+        rolls = found["window"] and re.fullmatch(rf"l[acz]eq_{WINDOW}", found["what"])
+        return _column(name, self._channels) if found["percent"] or rolls else None
+
+    def renew(self) -> None:
+        parts: list[tuple[int, int]] = []
+        names, columns = list(LEVELS), []
+        for column in self.columns:
+            found = _parsed(column.name)
+            assert found is not None
+            if found["what"] not in names:
+                names.append(found["what"])
+                columns.append(f"{found['what']}_{found['unit']}")
+            parts.append((place_of(found["side"]), names.index(found["what"])))
+        # Where each column stands: on which side, and after which levels of the moment.
+        self._places = np.array(parts, np.int64).reshape(-1, 2).T
+        self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
+        self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames, MEMORY_S)
+        power, there = frames.values.power, fully_heard(frames)
+        now = level_db(power if all_of(there) else np.where(there, power, np.nan))
+        told = []
+        for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
+            meter.paused = self.paused
+            given = *values, counted, frames.since_s, frames.begin_s
+            told.append(np.concatenate([levels, meter.update(*given)]))
+        found = by_sides(told)
+        if len(told) > 1:
+            for place, lower in self._lower:
+                found[0, place] = lower(*(channel[place] for channel in told))
+        return found[*self._places].T
+
+    def tail(self, frames: Frames) -> None:
+        counted = self.counted(frames, MEMORY_S)
+        shares = self.shares(frames, counted)
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            meter.tail(*values, counted, shares, frames.since_s, frames.part)
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
+
+    def summary(self) -> Summary:
+        readings = [meter.reading() for meter in self._meters]
+        told: Summary = {}
+        for name in readings[0]:
+            stem, _, unit = name.rpartition("_")
+            if unit == "s" or stem in LEVELS:
+                continue
+            for side, value in by_side([reading[name] for reading in readings]):
+                told[f"{stem}{side}_{unit}"] = value
+        return told
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
+def _parsed(name: str) -> re.Match[str] | None:
+    """A name in its parts; None for what is none."""
+    found = NAME.fullmatch(name) or ASKED.fullmatch(name)
+    if found is not None and found.re is ASKED:
+        kind = found["ahead"] or found["what"].partition("_")[0]
+        if found["unit"] != UNITS.get(kind, "db"):
+            return None
+    return found
+
+
+def _lower(what: str) -> np.ufunc | None:
+    """What takes the lower one of both channels, where that holds for both; None elsewhere."""
+    if "_allowed_" in what:
+        return np.minimum
+    return np.fmin if "_until_" in what else None
+
+
+def _column(name: str, channels: int) -> Column:
+    found = _parsed(name)
+    assert found is not None
+    asked = found.re is ASKED
+    quantity, statistic, note = _asked(found) if asked else _meaning(found)
+    window = found["of"] or "" if asked else found["window"]
+    if found.re is NAME and window:
+        statistic = f"{statistic}, last {window}"
+    side = found["side"]
+    quantity += f", {side[1:]} channel" if side else higher(channels)
+    unit = "dB" if found["unit"] == "db" else found["unit"]
+    column = Column(name, unit, quantity, "spl", statistic, note)
+    if asked:
+        rolls = window.partition("_")[2] if window != EXPOSURE else ""
+        return counting(column, MEMORY_S, rolls or None)
+    level = "laf" if found["percent"] else found["what"][:3]
+    if level in LEVELS:
+        column = rising(column, float(RISE_S[LEVELS.index(level)]))
+    if found["what"] in LEVELS:
+        return replace(column, settle_s=_forgotten_s(found["what"]))
+    settle_s = _forgotten_s(_level_of(found)) if found["percent"] else MEMORY_S
+    return counting(column, settle_s, found["window"])
+
+
+def _forgotten_s(level: str) -> float:
+    return round(float(FORGOTTEN[LEVELS.index(level)]) * FRAME_S, 2)
+
+
+def _asked(found: re.Match[str]) -> tuple[str, str, str]:
+    """Quantity, statistic and note of what is there for those who ask for it."""
+    if found["ahead"]:
+        words = AHEAD[found["ahead"]].format(of=found["of"], limit=found["limit"].replace("p", "."))
+        return words, "forecast", AHEAD_RENEWED
+    if found["day"]:
+        return "noise exposure level of eight hours (LEX,8h)", "exposure", ""
+    dose = Dose.named(found["dose"])
+    above = f", threshold {dose.threshold_db:g} dB" if dose.threshold_db else ""
+    words = DOSED[found["dose"].partition("_")[0]]
+    rules = f"criterion {dose.criterion_db:g} dB, exchange {dose.exchange_db:g} dB{above}"
+    return f"{words}, {rules}", "exposure", ""
+
+
+def _level_of(found: re.Match[str]) -> str:
+    """The level whose percentile it is: A-weighted F where the name says none."""
+    return f"l{found['level'] or 'af'}"
+
+
+def _meaning(found: re.Match[str]) -> tuple[str, str, str]:
+    """Quantity, statistic and note of a level by its name, as of `laf` or `l10`."""
+    if found["difference"]:
+        one = _written(found["what"].partition("_")[0])
+        return f"{one} less LAeq, a difference of levels", "difference", ""
+    if found["percent"]:
+        level = _level_of(found)
+        what = f"{level[1].upper()}-weighted sound level, {TIMED[level[2]]}"
+        return what, f"exceeded {int(found['percent'])} % of the time", RENEWED
+    name = found["what"].partition("_")[0]
+    weighted = f"{name[1].upper()}-weighted"
+    if name.startswith("laft"):
+        quantity = f"{_written(name)}: the highest {weighted} level F in each {name[4]} s"
+        return quantity, "equivalent", ""
+    if name[2:] == "ieq":
+        return f"{weighted} sound level, {TIMED['i']}", "equivalent", ""
+    if name[2:] == "eq":
+        return f"equivalent continuous {weighted} sound pressure level", "equivalent", ""
+    if name[2:] == "e":
+        return f"{weighted} sound exposure level", "exposure", ""
+    if name[2:] == "peak":
+        return f"{weighted} peak sound pressure level", "maximum", ""
+    statistic = {"max": "maximum", "min": "minimum"}.get(name[3:], "instantaneous")
+    return f"{weighted} sound level, {TIMED[name[2]]}", statistic, ""
+
+
+def _written(name: str) -> str:
+    """As standards write it: LCeq of `lceq`, LAFT5 of `laft5eq`."""
+    if name.startswith("laft"):
+        return name.removesuffix("eq").upper()
+    return name.removesuffix("eq").upper() + "eq"

@@ -1,0 +1,160 @@
+"""Events of sound in rows: where one begins, and where it has ended."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.frames import Event
+from amt_stream.meters.limits import RED, STATE, STATES
+from amt_stream.meters.rows.background import BackgroundLevel
+from amt_stream.meters.rows.block import MICROPHONE, Rows
+from amt_stream.meters.rows.limit_monitor import LimitMonitor
+from amt_stream.meters.rows.words import reading_text
+from amt_stream.meters.triggers import Trigger
+
+SOUND_BEGIN, SOUND_END = "sound_begin", "sound_end"
+"""The kinds of these events."""
+
+FAR = 1e9
+"""How far on the calm side stands what is no number."""
+
+
+@dataclass(frozen=True)
+class Spotted:
+    """The beginning of an event of sound, or its end.
+
+    sample, time_s, utc: where that was, as those of an `Event`
+    samples: how long it was, of an end
+    worst: the value of the column at the beginning; of an end the highest, or the lowest where that
+        is what began it
+    red: names of the limits that were red where it began, of an event of limits
+    """
+
+    trigger: Trigger
+    is_begin: bool
+    sample: int
+    time_s: float
+    utc: float
+    worst: float
+    samples: int = 0
+    microphone: str = ""
+    red: str = ""
+
+    def event(self, fs: float) -> Event:
+        """As it is told."""
+        if self.is_begin:
+            text = f"{self.trigger.name} begins: {self._reading('is')}"
+            text += "" if self.red else f", {self.trigger.words}"
+        else:
+            text = f"{self.trigger.name} has ended after {self.samples / fs:.2f} s: "
+            text += self._reading("was")
+            most = "at least" if self.trigger.limit.below else "at most"
+            text += "" if self.red else f" {most}"
+        kind = SOUND_BEGIN if self.is_begin else SOUND_END
+        return Event(kind, self.sample, self.time_s, self.utc, self.samples, text, self.microphone)
+
+    def _reading(self, verb: str) -> str:
+        if self.red:
+            return f"{self.red} {verb} red"
+        return f"{self.trigger.column} {verb} {reading_text(self.trigger.column, self.worst)}"
+
+
+class Spotter:
+    """Finds events of sound in rows in their order; of several that are heard, of each by itself.
+
+    A column counts whether or not it is calibrated, and what is no number is no event. Where rows
+    end before an event does, it has no end.
+
+    step_s: from row to row
+    fs: sampling rate of the input in hertz
+    """
+
+    def __init__(self, triggers: Sequence[Trigger], step_s: float, fs: float) -> None:
+        self._triggers, self._step_s, self._fs = tuple(triggers), step_s, fs
+        self._watches: dict[tuple[str, str], _Watch] = {}
+
+    def __call__(self, rows: Rows) -> list[Spotted]:
+        """What these rows tell, in the order of time."""
+        if not (self._triggers and len(rows)):
+            return []
+        whose = rows[MICROPHONE] if MICROPHONE in rows.columns else np.full(len(rows), "", object)
+        found: list[Spotted] = []
+        for microphone in dict.fromkeys(whose.tolist()):
+            own = rows.where(whose == microphone)
+            for trigger in self._triggers:
+                key = microphone, trigger.name
+                if key not in self._watches:
+                    self._watches[key] = _Watch(trigger, self._step_s, self._fs, microphone)
+                found += self._watches[key](own)
+        return sorted(found, key=lambda one: one.sample)
+
+
+class _Watch:
+    """One trigger, and one of those that are heard."""
+
+    def __init__(self, trigger: Trigger, step_s: float, fs: float, microphone: str) -> None:
+        self._trigger, self._fs, self._microphone = trigger, fs, microphone
+        self._monitor = LimitMonitor(trigger.limit, step_s)
+        self._background = BackgroundLevel() if trigger.over_background else None
+        self._began: Spotted | None = None
+        self._worst = math.nan
+        self._red_then = ""
+        self._told = False
+
+    def __call__(self, rows: Rows) -> Iterator[Spotted]:
+        limit, time_s = self._trigger.limit, rows["time_s"]
+        values = self._values(rows)
+        seen = values - (0.0 if self._background is None else self._background(time_s, values))
+        seen = np.where(np.isfinite(seen), seen, -limit.sign * FAR)
+        # Whether or not a value is calibrated or clipped, something sounds.
+        states = self._monitor.update(
+            (*row, True, False) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
+        )
+        for at, state in enumerate(states):
+            if state != STATES[RED]:
+                if self._told:
+                    yield self._spotted(rows, at, limit.hold_s, False)
+                self._began, self._told = None, False
+                continue
+            if self._began is None:
+                self._worst = float(values[at])
+                self._red_then = self._red(rows, at) if self._trigger.is_alarm else ""
+                self._began = self._spotted(rows, at, 0.0, True)
+            elif limit.sign * values[at] > limit.sign * self._worst:
+                self._worst = float(values[at])
+            still = limit.sign * (seen[at] - limit.threshold) > -limit.hysteresis
+            lasted_s = time_s[at] - self._began.time_s
+            if still and not self._told and lasted_s >= self._trigger.for_s - 1e-6:
+                self._told = True
+                yield replace(self._began, worst=self._worst)
+
+    def _values(self, rows: Rows) -> NDArray[np.float64]:
+        if not self._trigger.is_alarm:
+            return rows[self._trigger.column]
+        names = [name for name in rows.columns if name.startswith(STATE)]
+        return np.array([rows[name] == STATES[RED] for name in names]).any(axis=0).astype(float)
+
+    def _red(self, rows: Rows, at: int) -> str:
+        """Names of the limits that are red in a row."""
+        names = [name for name in rows.columns if name.startswith(STATE)]
+        red = [name.removeprefix(STATE) for name in names if rows[name][at] == STATES[RED]]
+        return " and ".join(red)
+
+    def _spotted(self, rows: Rows, at: int, ago_s: float, is_begin: bool) -> Spotted:
+        utc = rows["utc"][at]
+        began = 0 if self._began is None else self._began.sample
+        sample = max(began, int(rows["sample"][at]) - round(ago_s * self._fs))
+        return Spotted(
+            self._trigger,
+            is_begin,
+            sample,
+            sample / self._fs,
+            math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000 - ago_s,
+            self._worst,
+            0 if is_begin else sample - began,
+            self._microphone,
+            self._red_then,
+        )

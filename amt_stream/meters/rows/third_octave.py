@@ -1,0 +1,142 @@
+"""Readings of octaves and third octaves, of each channel and of the louder one."""
+
+import re
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.dsp.design import nominal_midband, octave_midbands
+from amt_stream.meters.accumulators import ThirdOctaveMeter
+from amt_stream.meters.accumulators.third_octave import LEVELS, NAME, band_name, forgotten_s
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import Column, counting
+from amt_stream.meters.rows.readings import (
+    SIDES,
+    Readings,
+    Summary,
+    by_side,
+    by_sides,
+    higher,
+    place_of,
+)
+
+SIDED = re.compile(r"(?P<stem>.*?)(?P<side>_left|_right)?_db")
+TIMED = {"f": "fast (F)", "s": "slow (S)"}
+WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
+
+
+class ThirdOctaveReadings(Readings):
+    """Levels in third octaves: the higher of two channels in each band, and each of them.
+
+    model: the `ThirdOctaves` whose bands there are; without it, those from 6.3 Hz to 20 kHz
+    """
+
+    kept = (*Readings.kept, "_meters")
+    of_interval: tuple[str, ...] = ("lzeq_*hz_db",)
+
+    called, fraction = "third octave", 3
+    """What a band is called, and which fraction of an octave it is."""
+
+    before = ""
+    """What stands before the names of columns."""
+
+    range_hz: ClassVar[tuple[float, float]] = (6.3, 20_000.0)
+
+    def __init__(self, channels: int, model: Any = None) -> None:
+        self._channels = channels
+        bands = map(nominal_midband, octave_midbands(*self.range_hz, self.fraction))
+        self._nominal = tuple(bands if model is None else model.nominal)
+        self._hz = {band_name(f): f for f in self._nominal}
+        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        whats = [f"{self.before}{what}" for what in WHATS]
+        names = [f"{what}_{band}{side}_db" for what in whats for band in self._hz for side in sides]
+        offered = [column for column in map(self.named, names) if column is not None]
+        usual = [f"{self.before}lzf_{band}_db" for band in self._hz]
+        super().__init__(self.called.replace(" ", "_"), offered, usual)
+
+    def named(self, name: str) -> Column | None:
+        sided = SIDED.fullmatch(name.removeprefix(self.before))
+        found = sided and NAME.fullmatch(f"{sided['stem']}_db")
+        if not (name.startswith(self.before) and sided and found) or found["band"] not in self._hz:
+            return None
+        if (sided["side"] and self._channels < 2) or (found["window"] and found["what"] != "lzeq"):
+            return None
+        return self._column(name, found, sided["side"])
+
+    def renew(self) -> None:
+        names = [column.name.removeprefix(self.before) for column in self.columns]
+        sided = [SIDED.fullmatch(name) for name in names]
+        parts = [(f"{one['stem']}_db", place_of(one["side"])) for one in sided if one]
+        columns = list(dict.fromkeys(name for name, _ in parts))
+        places = [(side, columns.index(name)) for name, side in parts]
+        # Where each column stands: on which side, and which of the meters' columns it is.
+        self._places = np.array(places, np.int64).reshape(-1, 2).T
+        self._meters = [
+            ThirdOctaveMeter(self._nominal, columns, self.fraction) for _ in range(self._channels)
+        ]
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames, 0.0)
+        told = []
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            told.append(meter.update(*values, counted, frames.since_s))
+        return by_sides(told)[*self._places].T
+
+    def tail(self, frames: Frames) -> None:
+        shares = self.shares(frames, self.counted(frames, 0.0))
+        for meter, *values in zip(self._meters, *frames.values, strict=True):
+            meter.paused = self.paused
+            meter.tail(*values, shares, frames.since_s, frames.part)
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
+
+    def summary(self) -> Summary:
+        readings = [meter.reading() for meter in self._meters]
+        told: Summary = {}
+        for name in readings[0]:
+            if name.endswith("_s") or name.startswith(tuple(f"{level}_" for level in LEVELS)):
+                continue
+            for side, value in by_side([reading[name] for reading in readings]):
+                told[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
+        return told
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+    def _column(self, name: str, found: re.Match[str], side: str | None) -> Column:
+        what, hz = found["what"], self._hz[found["band"]]
+        place = f" in the {self.called} of {hz:g} Hz"
+        place += f", {side[1:]} channel" if side else higher(self._channels)
+        memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz]), self.fraction))
+        model = self.called.replace(" ", "_")
+        if what == "lzeq":
+            statistic = "equivalent" + (f", last {found['window']}" if found["window"] else "")
+            quantity = f"equivalent continuous sound pressure level{place}"
+            column = Column(name, "dB", quantity, model, statistic)
+            return counting(column, float(memory[0]), found["window"])
+        quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
+        statistic = "maximum" if what.endswith("max") else "instantaneous"
+        settle_s = float(timed[LEVELS.index(what[:3]), 0])
+        column = Column(name, "dB", quantity, model, statistic, settle_s=settle_s)
+        return counting(column, settle_s) if what.endswith("max") else column
+
+
+class OctaveReadings(ThirdOctaveReadings):
+    """Levels in octaves: the higher of two channels in each band, and each of them.
+
+    model: the `Octaves` whose bands there are; without it, those from 8 Hz to 16 kHz
+    """
+
+    of_interval = ("octave_lzeq_*hz_db",)
+    called, fraction, before = "octave", 1, "octave_"
+    range_hz = (8.0, 16_000.0)

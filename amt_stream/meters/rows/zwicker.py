@@ -1,0 +1,160 @@
+"""Readings of loudness and sharpness after Zwicker, of each channel and of the higher one."""
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.dsp.scales import zwicker_phon
+from amt_stream.meters.accumulators import ZwickerMeter
+from amt_stream.meters.accumulators.percentiles import PERCENTS
+from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.accumulators.zwicker import RISE_S
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import QUANTITIES, RENEWED, Column, counting, rising
+from amt_stream.meters.rows.readings import (
+    SIDES,
+    Readings,
+    Summary,
+    by_side,
+    by_sides,
+    higher,
+    place_of,
+)
+from amt_stream.meters.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
+
+NAME = re.compile(
+    rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
+    r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
+)
+
+SETTLE_S = 1.5
+"""Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,
+of a tone of 25 Hz, whose filter rings, 1.2 s."""
+
+
+class ZwickerReadings(Readings):
+    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both.
+
+    So is sharpness, which is computed, counted and in the summary only where a column is of it.
+    """
+
+    kept = (*Readings.kept, "_meters", "_sharpness")
+
+    rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S, "sharpness": RISE_S}
+
+    headlines = ("zwicker_nmax_sone", "zwicker_n5_sone", "zwicker_n5_phon", "zwicker_n50_sone")
+    of_interval = (*headlines, "zwicker_n10_sone", "zwicker_n90_sone")
+
+    def __init__(self, channels: int) -> None:
+        self._channels = channels
+        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        statistics = ["", "max", *map(str, PERCENTS)]
+        names = [
+            f"zwicker_n{what}{side}_{unit}"
+            for what in statistics
+            for side in sides
+            for unit in QUANTITIES
+        ]
+        usual = [*names[: 2 * len(sides)], "zwicker_nmax_sone", "zwicker_n5_sone"]
+        names += [f"{s}{what}{side}_acum" for s in STEMS for what in STATISTICS for side in sides]
+        offered = [column for column in map(self.named, names) if column is not None]
+        super().__init__("zwicker", offered, usual)
+
+    def named(self, name: str) -> Column | None:
+        found = NAME.fullmatch(name)
+        if found is None:
+            return sharpness_column(name, self._channels, SETTLE_S)
+        if found["side"] and self._channels < 2:
+            return None
+        return _column(name, self._channels)
+
+    def renew(self) -> None:
+        # First stands loudness itself.
+        names, parts, others = [""], [], {}
+        for place, column in enumerate(self.columns):
+            found = NAME.fullmatch(column.name)
+            if found is None:
+                others[column.name] = place
+                continue
+            statistic = found["statistic"] or ""
+            if statistic not in names:
+                names.append(statistic)
+            parts.append((place, place_of(found["side"]), names.index(statistic)))
+        # Of loudness: which columns, and where each stands: on which side, after which statistics.
+        self._columns_of_n, *self._places = np.array(parts, np.int64).reshape(-1, 3).T
+        self._in_phon = np.array([self.columns[k].unit == "phon" for k, *_ in parts], np.bool_)
+        columns = [f"n{statistic}_sone" for statistic in names[1:]]
+        self._meters = [ZwickerMeter(columns) for _ in range(self._channels)]
+        self._others, self._sharpness = others, Sharpnesses(list(others), self._channels)
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+        self._sharpness.reset()
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames, SETTLE_S)
+        told = []
+        for meter, sone in zip(self._meters, frames.values.n, strict=True):
+            meter.paused = self.paused
+            told.append(np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)]))
+        loudness = by_sides(told)[*self._places]
+        loudness[self._in_phon] = zwicker_phon(loudness[self._in_phon])
+        if not self._others:
+            return loudness.T
+        found = np.empty((len(frames), len(self.columns)))
+        found[:, self._columns_of_n] = loudness.T
+        self._sharpness.pause(self.paused)
+        sharpness = self._sharpness.take(frames.time_s, frames.values.core, counted)
+        for name, place in self._others.items():
+            found[:, place] = sharpness[name]
+        return found
+
+    def tail(self, frames: Frames) -> None:
+        counted = self.counted(frames, SETTLE_S)
+        for meter, sone in zip(self._meters, frames.values.n, strict=True):
+            meter.paused = self.paused
+            meter.tail(frames.time_s, np.where(counted, sone, np.nan))
+        self._sharpness.pause(self.paused)
+        self._sharpness.tail(frames.time_s, frames.values.core, counted)
+
+    def skip(self, count: int) -> None:
+        for meter in self._meters:
+            meter.paused = self.paused
+            meter.skip(count)
+        self._sharpness.pause(self.paused)
+        self._sharpness.skip(count)
+
+    def summary(self) -> Summary:
+        told: Summary = {}
+        readings = [meter.reading() for meter in self._meters]
+        for name in readings[0]:
+            if not name.endswith("_sone"):
+                continue
+            for side, value in by_side([reading[name] for reading in readings]):
+                stem = f"zwicker_{name.removesuffix('_sone')}{side}"
+                told[f"{stem}_sone"] = value
+                told[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
+        return told | self._sharpness.summary()
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
+def _column(name: str, channels: int) -> Column:
+    found = NAME.fullmatch(name)
+    assert found is not None
+    unit, side = found["unit"], found["side"]
+    quantity = QUANTITIES[unit] + (f", {side[1:]} channel" if side else higher(channels))
+    statistic, note = "instantaneous", ""
+    if found["statistic"] == "max":
+        statistic = "maximum"
+    elif found["percent"]:
+        of = f", last {found['window']}" if found["window"] else ""
+        statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
+    column = rising(Column(name, unit, quantity, "zwicker", statistic, note, SETTLE_S), RISE_S)
+    return counting(column, SETTLE_S, found["window"]) if found["statistic"] else column

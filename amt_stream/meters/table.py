@@ -1,0 +1,269 @@
+"""The rows of one sound, with their header and their summary: of a file, of an array, or live."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from amt_stream.core.clock import Interval, local_zone, zone_text
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters import catalog, rows
+from amt_stream.meters.calibration import Calibration, one_each
+from amt_stream.meters.frames import Event
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+
+if TYPE_CHECKING:
+    from amt_stream.dsp.streaming import Stage
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
+
+    `more` is what else a header tells of it, `rows` the names and channels of several that are
+    heard each by itself. `picked` says that the source delivers other channels too. `kept_s` is how
+    much of the sound somebody keeps in memory. `began_utc_s` is when the first sample was, of a
+    recording of which somebody knows it.
+    """
+
+    name: str
+    fs: int
+    channels: tuple[int, ...]
+    calibration: Sequence[Calibration]
+    duration_s: float | None
+    more: JsonMap = field(default_factory=dict)
+    microphones: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    kept_s: float = 0.0
+    picked: bool = False
+    began_utc_s: float = math.nan
+
+    @property
+    def calibration_of_columns(self) -> list[JsonDict]:
+        """The calibration of the source's columns, counted from 1, as a recording of it tells it.
+
+        Of a column that is not measured nothing is known.
+        """
+        count = len(self.channels)
+        columns = self.channels if self.picked or self.microphones else range(1, count + 1)
+        each = one_each(self.calibration, count)
+        return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
+
+    @property
+    def told(self) -> JsonDict:
+        """As a header tells it."""
+        told = {name: [*own] for name, own in self.microphones}
+        return {
+            "name": self.name,
+            "fs": self.fs,
+            "channels": list(self.channels),
+            "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
+            **({"microphones": told} if told else {}),
+            **self.more,
+        }
+
+
+READINGS_TAKE = ("target_lufs", "dual_mono")
+"""What the readings of some models take, by the name of the setting."""
+
+
+def as_data(asked: RowSettings) -> JsonDict:
+    """Which rows, as data for JSON."""
+    told = {one.name: getattr(asked, one.name) for one in fields(RowSettings)}
+    told["columns"] = list(asked.columns) if isinstance(asked.columns, tuple) else asked.columns
+    zone, interval = told.pop("zone"), told.pop("interval")
+    if interval is not None:
+        told["interval"] = {"s": interval, "zone": zone_text(zone or local_zone())}
+    return told
+
+
+def from_data(told: JsonMap) -> RowSettings:
+    """Which rows these were that `as_data` told, without their intervals."""
+    return RowSettings(**{key: value for key, value in told.items() if key != "interval"})
+
+
+class Table:
+    """The rows of a preset's models, with their header and their summary.
+
+    asked: which rows, and of which part; the columns of the preset's limits and events come
+        besides, and by default the step is that of files
+
+    Raises ValueError for a column that there is not, and for an option that no model takes.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        models: "Mapping[str, Stage]",
+        sound: Sound,
+        asked: RowSettings,
+    ) -> None:
+        self.sound = sound
+        self._preset, self._running = preset, models
+        step_ms = preset.row_step_ms if asked.step_ms is None else asked.step_ms
+        self._asked = replace(asked, step_ms=step_ms)
+        interval = None
+        if asked.interval is not None:
+            interval = Interval(asked.interval, asked.zone or local_zone())
+        columns = asked.columns
+        self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
+        self.triggers = preset.triggers
+        """What begins an event of sound in these rows."""
+        self._models = _described(preset, options)
+
+        is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
+
+        def joined(channels: int, microphone: str = "") -> rows.JoinedRows:
+            readings = _readings(preset, models, channels, options)
+            besides = rows.columns_of(preset.limits)
+            besides += [one.column for one in self.triggers if not one.is_alarm]
+            if columns is not None or besides:
+                rows.choose(readings, columns, besides)
+            intervals = None
+            if interval is not None:
+                own = [] if columns is None else [c for r in readings.values() for c in r.columns]
+                again = _readings(preset, models, channels, options)
+                intervals = rows.Intervals(again, interval, own, microphone, elapsed=is_file)
+            made = rows.JoinedRows(
+                readings,
+                step_ms,
+                sound.fs,
+                from_s=0.0 if asked.from_s is None else asked.from_s,
+                to_s=math.inf if asked.to_s is None else asked.to_s,
+                duration_s=sound.duration_s,
+                microphone=microphone,
+                limits=preset.limits,
+                intervals=intervals,
+            )
+            if math.isfinite(sound.began_utc_s):
+                made.start_ms = round(1000 * sound.began_utc_s)
+            return made
+
+        self.rows: rows.AnyRows
+        if sound.microphones:
+            self.rows = rows.RowsOfEach(
+                {name: joined(len(own), name) for name, own in sound.microphones}
+            )
+        else:
+            self.rows = joined(len(sound.channels))
+        for trigger in self.triggers:
+            if trigger.is_alarm:
+                if not self.rows.limits:
+                    raise ValueError("an event of limits needs one: there are none")
+                continue
+            if trigger.column not in self.rows.names or self.rows.gives_cells:
+                raise ValueError(f"{trigger.words}: there is no such column in these rows")
+
+    @property
+    def settings(self) -> JsonDict:
+        """All that makes these rows of a sound, as data for JSON.
+
+        `preset` as a file of settings would have it, `rows` which rows,
+        `calibration` what is known of each, one for all channels or one for each.
+        """
+        return {
+            "preset": self._preset.tables,
+            "rows": as_data(self._asked),
+            "calibration": [asdict(one) for one in self.sound.calibration],
+        }
+
+    @property
+    def ears(self) -> int:
+        """How many channels a model hears."""
+        return max(
+            (len(own) for _, own in self.sound.microphones), default=len(self.sound.channels)
+        )
+
+    def calibrate(self, calibration: Calibration, microphone: str | None = None) -> None:
+        """Tell of another level from here on, of all channels or of those of one microphone.
+
+        Each channel keeps its correction.
+
+        Raises ValueError for a microphone that there is not.
+        """
+        sound = self.sound
+        known = dict(sound.microphones)
+        if microphone is not None and microphone not in known:
+            there = ", ".join(known) or "none"
+            raise ValueError(f"no microphone is called {microphone!r}: there are {there}")
+        own = sound.channels if microphone is None else known[microphone]
+        each = [*sound.calibration]
+        if len(each) == 1 and not set(own).issuperset(sound.channels):
+            each *= len(sound.channels)
+        now = [
+            calibration.with_correction(one.correction) if channel in own else one
+            for channel, one in zip(sound.channels, each, strict=False)  # one may be of all
+        ]
+        self.sound = replace(sound, calibration=now)
+
+    def swap(self, settings: Mapping[str, str], models: "Mapping[str, Stage]") -> None:
+        """Tell of other settings of some of the models from here on: of these, by name."""
+        self._preset = self._preset.with_settings(settings)
+        self._running = {**self._running, **models}
+        self._models = _described(self._preset, self._options)
+
+    def models_with(self, settings: Mapping[str, str]) -> "dict[str, Stage]":
+        """New ones by name of those models that have one of these settings, otherwise as before.
+
+        Raises PresetError for a setting that there is not.
+        """
+        self._preset.with_settings(settings)
+        of_each = {
+            entry.name: {key: word for key, word in settings.items() if key in entry.settings}
+            for entry in self._preset.entries
+        }
+        return {
+            name: self._running[name].with_arguments(**own) for name, own in of_each.items() if own
+        }
+
+    def events_of_rows(self) -> Callable[[rows.Rows], list[Event]]:
+        """Tells what happens in rows in their order: limits change, sounds begin and end."""
+        limits = rows.LimitEvents(self.rows.limits)
+        spot = rows.Spotter(self.triggers, self.rows.step_ms / 1000, self.sound.fs)
+
+        def events(some: rows.Rows) -> list[Event]:
+            found = [*limits(some), *(one.event(self.sound.fs) for one in spot(some))]
+            return sorted(found, key=lambda event: event.sample)
+
+        return events
+
+    def header(self, **more: Any) -> JsonDict:
+        """What goes before the rows, as data for JSON."""
+        from amt_stream.dsp.compute_device import device_words
+
+        given = self._models, self.sound.calibration, self.sound.told
+        devices = dict.fromkeys(device_words(model.device) for model in self._running.values())
+        more |= {"kept_sound_s": self.sound.kept_s} if self.sound.kept_s else {}
+        more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
+        intervals = self.rows.intervals
+        more |= {} if intervals is None else {"interval": intervals.described}
+        return rows.header(self.rows, *given, compute=", ".join(devices), **more)
+
+    def summary(self) -> JsonDict:
+        """What is told of the whole sound, as data for JSON."""
+        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
+
+
+def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:
+    """Of each model its name, its settings and the options of its readings."""
+    found = preset.described
+    for entry, told in zip(preset.entries, found, strict=False):  # a chain has no entry
+        told |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
+    return found
+
+
+def _readings(
+    preset: Preset, models: "Mapping[str, Stage]", channels: int, options: Mapping[str, object]
+) -> dict[str, rows.Readings]:
+    # 0 LUFS is a target, though it equals False.
+    asked = {k: v for k, v in options.items() if v is not None and v is not False}
+    taken = {name for entry in preset.entries for name in entry.readings_take}
+    for name in asked.keys() - taken:
+        takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
+        raise ValueError(
+            f"{name} is for {', '.join(takers)}, and the model is {preset.where}: leave it out"
+        )
+    if preset.stages:
+        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
+    banded = preset.uncertainty_db is not None
+    return rows.readings_of(preset.names, channels, banded, models, **asked)

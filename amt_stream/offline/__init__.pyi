@@ -1,0 +1,6 @@
+from . import analysis as analysis
+from . import benchmark as benchmark
+from . import jobs as jobs
+from . import measure as measure
+from . import selftest as selftest
+from . import split as split

@@ -1,0 +1,310 @@
+"""How fast models and stages run on this machine: thread CPU seconds per second of sound.
+
+Seconds say as much of the machine as of the code, and of how busy it is just now.
+`calibration_loop` times a fixed loop of arithmetic, so that figures of two machines can be compared
+by their ratio.
+"""
+
+import contextlib
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from amt_stream.core.processes import module_command
+from amt_stream.dsp.compose import Chain, Rebuffer
+from amt_stream.dsp.contract import rows_of
+from amt_stream.dsp.functional.threads import flushing_denormals, work_alone
+from amt_stream.dsp.streaming import Shape, Stage, Stream
+from amt_stream.meters import catalog
+
+FS = 48000
+NOISE_S = 0.5
+RMS = 0.02
+"""In Pa 60 dB SPL; of a model that takes fractions of full scale, 31 dB below a full-scale sine."""
+WARM_S = 0.1
+"""The first of it load the kernels and fill the caches."""
+FEWEST = 20
+"""Turns that are timed at least."""
+
+
+def machine() -> str:
+    """Processor, its cores, and the versions that matter."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), model)
+    return (
+        f"{model}, {os.cpu_count()} cores, {platform.system()}, Python "
+        f"{platform.python_version()}, torch {torch.__version__}, numba {numba.__version__}"
+    )
+
+
+_compiled: Any = numba.njit
+
+
+@_compiled
+def _arithmetic(x: NDArray[np.float32], turns: int) -> float:
+    """Products that fill the vector registers, and a chain of divisions, each waiting."""
+    last = 3.0
+    for _ in range(turns):
+        for i in range(x.size):
+            x[i] = x[i] * np.float32(0.999) + np.float32(1e-3)
+        for _ in range(64):
+            last = 0.5 * last + 1 / (1 + last)
+    return last + x[0]
+
+
+def calibration_loop(turns: int = 40_000) -> float:
+    """Thread CPU seconds of a fixed loop of arithmetic: how fast this machine is just now."""
+    x = np.full(4096, 2, np.float32)
+    _arithmetic(x, 1)
+    start = time.thread_time()
+    _arithmetic(x, turns)
+    return time.thread_time() - start
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one core does just now: `calibration_loop`, `products_gflops`, `copies_gb_s`.
+
+    machine: its processor, cores and versions, in words
+    """
+
+    machine: str
+    loop_s: float
+    products_gflops: float
+    copies_gb_s: float
+
+
+def speed() -> Speed:
+    """How fast this machine is."""
+    with _alone():
+        return Speed(machine(), calibration_loop(), products_gflops(), copies_gb_s())
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """The calling thread works as that of an engine does, and then as before."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with flushing_denormals():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def products_gflops(size: int = 512, turns: int = 8) -> float:
+    """Thousand millions of float32 operations a second, in products of matrices, on one core."""
+    a = torch.full((size, size), 0.5)
+    torch.mm(a, a)
+    start = time.thread_time()
+    for _ in range(turns):
+        torch.mm(a, a)
+    return 2 * size**3 * turns / (time.thread_time() - start) / 1e9
+
+
+def copies_gb_s(megabytes: int = 64, turns: int = 4) -> float:
+    """GB a second that one core reads, and writes elsewhere."""
+    source = torch.ones(megabytes * 2**18)
+    target = torch.empty_like(source)
+    target.copy_(source)
+    start = time.thread_time()
+    for _ in range(turns):
+        target.copy_(source)
+    return source.nbytes * turns / (time.thread_time() - start) / 1e9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one stage costs, in one form.
+
+    model, stage: its name in the catalog, and that of the stage in it; "" for the whole
+    block_ms, streams, dtype: of the blocks, and how many listeners one call hears
+    median, p99: thread CPU seconds per second of sound, of all streams together
+    state_bytes: what all streams keep from block to block
+    """
+
+    model: str
+    stage: str
+    block_ms: float
+    streams: int
+    dtype: str
+    median: float
+    p99: float
+    state_bytes: int
+
+
+def figures(
+    name: str,
+    block_ms: float,
+    streams: int = 1,
+    dtype: torch.dtype = torch.float32,
+    seconds: float = 2.0,
+    stages: bool = False,
+) -> Iterator[Figure]:
+    """What a model costs on white noise at 48 kHz; then, of a chain, each stage by itself.
+
+    name: of the catalog
+    block_ms: of the blocks; a model whose own are longer gets as many as they hold
+    seconds: of sound, at most what is timed; but always a few blocks
+
+    Raises CatalogError for another name, ValueError for blocks below a sample.
+    """
+    size = round(block_ms * 1e-3 * FS)
+    if size < 1 or streams < 1:
+        raise ValueError(f"blocks of {block_ms:g} ms for {streams} streams: give 1 of each or more")
+    model = catalog.entry(name).build(FS).to(dtype)
+    shape = streams, rows_of(model, 1)
+    turn = math.lcm(size, model.block_size)
+    kind = str(dtype).removeprefix("torch.")
+    lines = [{"": model}]
+    if stages and isinstance(model, Chain):
+        lines.append(_leaves(model))
+    for line in lines:
+        runs = list(_in_turn(line, shape))
+        with _alone():
+            taken = _timed(runs, size, turn, shape, dtype, seconds)
+        for run, shares in zip(runs, taken, strict=True):
+            middle, slow = float(np.median(shares)), float(np.percentile(shares, 99))
+            yield Figure(name, run.name, block_ms, streams, kind, middle, slow, run.state_bytes)
+
+
+def _leaves(chain: Chain) -> dict[str, Stage]:
+    """The stages of a chain, of chains in it too, in the order in which sound goes through."""
+    found: dict[str, Stage] = {}
+    for name, member in chain.stages().items():
+        inner = _leaves(member) if isinstance(member, Chain) else {}
+        found |= {f"{name}.{own}": leaf for own, leaf in inner.items()} or {name: member}
+    return found
+
+
+class _Run:
+    """One stage on what comes, in its own blocks."""
+
+    def __init__(self, name: str, stage: Stage, shape: Shape) -> None:
+        self.name = name
+        self._live = Stream(stage, shape)
+        self._door = Rebuffer(self._live)
+        self.spent_s = 0.0
+
+    def __call__(self, x: Any) -> Any:
+        if x is None:
+            return None
+        stage = self._live.stage
+        start = time.thread_time()
+        # As the engine does: blocks that are whole need no door.
+        whole = x.shape[stage.time_dim] % stage.block_size == 0
+        y = self._live(x) if whole else self._door.push(x)
+        self.spent_s += time.thread_time() - start
+        return y
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(value.nbytes for value in self._live.state.values())
+
+
+def _in_turn(stages: Mapping[str, Stage], shape: Shape) -> Iterator[_Run]:
+    for name, stage in stages.items():
+        yield _Run(name, stage, shape)
+        shape = stage.out_shape(shape)
+
+
+def _timed(
+    runs: Sequence[_Run],
+    size: int,
+    turn: int,
+    shape: Shape,
+    dtype: torch.dtype,
+    seconds: float,
+) -> list[list[float]]:
+    """Of each stage in a line, its CPU seconds per second of sound, turn by turn.
+
+    A turn is of as many samples as make whole blocks of the model: a block with which nothing was
+    due cost nothing, and is the share of no sound.
+    """
+    generator = torch.Generator().manual_seed(0)
+    length = turn * math.ceil(NOISE_S * FS / turn)
+    noise = RMS * torch.randn(*shape, length, generator=generator, dtype=dtype)
+    warm, turns = (math.ceil(s * FS / turn) for s in (WARM_S, seconds))
+    shares: list[list[float]] = [[] for _ in runs]
+    with torch.inference_mode():
+        for number in range(warm + max(FEWEST, turns)):
+            at = number * turn % length
+            for run in runs:
+                run.spent_s = 0.0
+            for block in noise[..., at : at + turn].split(size, -1):
+                x: object = block
+                for run in runs:
+                    x = run(x)
+            if number >= warm:
+                for own, run in zip(shares, runs, strict=True):
+                    own.append(run.spent_s * FS / turn)
+    return shares
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a new process takes until a model has given its first frames.
+
+    imported_s, built_s, first_s: CPU seconds until it is imported, until it is made, and until
+        100 ms of sound have gone through it
+    resident_mb: memory of the process then, in MiB
+    """
+
+    model: str
+    imported_s: float
+    built_s: float
+    first_s: float
+    resident_mb: float
+
+
+def start(name: str) -> Start:
+    """How a process of its own starts with a model. Raises CatalogError for another name."""
+    catalog.entry(name)
+    command = module_command("amt_stream.offline.benchmark", name)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Start(**json.loads(done.stdout))
+
+
+def _start(name: str) -> None:
+    work_alone()
+    entry = catalog.entry(name)
+    entry.load("model")
+    at = [time.process_time()]
+    model = entry.build(FS)
+    at.append(time.process_time())
+    with torch.inference_mode():
+        Rebuffer(Stream(model, (1, rows_of(model, 1)))).push(
+            RMS * torch.randn(1, rows_of(model, 1), FS // 10)
+        )
+    at.append(time.process_time())
+    told = Start(name, at[0], at[1] - at[0], at[2] - at[1], _most_resident_mb())
+    print(json.dumps(asdict(told)))
+
+
+def _most_resident_mb() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+if __name__ == "__main__":
+    _start(sys.argv[1])

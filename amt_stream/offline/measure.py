@@ -1,0 +1,547 @@
+"""A whole sound in one call: its readings as arrays."""
+
+import difflib
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, tzinfo
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone, zone_named
+from amt_stream.core.importing import uncollected
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import brief
+from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
+from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.sources import SourceError
+from amt_stream.meters import catalog, rows
+from amt_stream.meters.calibration import (
+    UNCALIBRATED,
+    Calibration,
+    uncertainty_of,
+    with_corrections,
+)
+from amt_stream.meters.catalog import Entry, Output
+from amt_stream.meters.correction import Correction, read_correction
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.norms import limits_of
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import COMPUTE_DEVICES, RowSettings, settings_of
+from amt_stream.meters.table import Table
+from amt_stream.offline.jobs import each
+
+if TYPE_CHECKING:
+    import pandas
+    import torch
+    import xarray
+
+    from amt_stream.offline.analysis import CheckedFile
+
+Level = float | Calibration | Literal["pascal"]
+Response = Correction | str | Path
+
+PASCAL = 4096.0
+"""At full scale, of a sound that is given in pascal: a power of two, so that nothing is rounded."""
+
+IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in pascal")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the numbers along an axis of an output stand for.
+
+    name: "erb_number" in Cam, "bark", "hz", "ear" or "channel"
+    center_hz: of auditory filters; None where there is no frequency
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    center_hz: NDArray[np.float64] | None = None
+
+
+class Measured:
+    """The readings of one sound.
+
+    `m["ltl_phon"]` is a column as an array, (row,), NaN where there is no reading, and
+    `m["specific_loudness"]` an output that was asked for, (row, ...), along `m.axes`. `m.columns`
+    are the names of all columns and `m.outputs` those of outputs. `header` tells what the numbers
+    are of and how they were measured, `summary` what is told of the whole sound: the same as of
+    `amt-stream analyze`. `intervals` are the rows of the table of intervals, where that was asked
+    for: `m.intervals["laeq_db"]` is a column of it.
+    """
+
+    def __init__(
+        self,
+        table: rows.Rows,
+        header: JsonDict,
+        summary: JsonDict,
+        outputs: Mapping[str, NDArray[np.float32]],
+        axes: Mapping[str, tuple[Axis, ...]],
+        units: Mapping[str, str],
+        intervals: rows.Rows | None = None,
+    ) -> None:
+        self.intervals = intervals
+        self.rows, self.header, self.summary = table, header, summary
+        self.outputs, self.axes, self._units = dict(outputs), dict(axes), dict(units)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, the time first."""
+        return self.rows.columns
+
+    @property
+    def time_s(self) -> NDArray[np.float64]:
+        """Times of the rows."""
+        return self["time_s"]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.outputs:
+            return self.outputs[name]
+        if name not in self.columns:
+            raise KeyError(f"{name!r}: there are {', '.join([*self.columns, *self.outputs])}")
+        return self.rows[name]
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        source = self.header["source"]
+        names = ", ".join([*(c["name"] for c in self.header["columns"]), *self.outputs])
+        return f"<Measured {source['name']}: {len(self)} rows of {names}>"
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The columns as a data frame, a row each; `attrs` holds the header.
+
+        Needs pandas: pip install "amt_stream[data]".
+        """
+        pandas = _extra("pandas")
+        frame = pandas.DataFrame({name: self.rows[name] for name in self.columns})
+        frame.attrs.update(self.header)
+        return frame
+
+    def to_xarray(self) -> "xarray.Dataset":
+        """Columns and outputs along `time_s`, with their units.
+
+        Rows of which there are several at a time, as of a spectrum, stand along `row`. The header
+        is JSON, as netCDF takes no dicts: json.loads(data.attrs["header"]). Needs xarray: pip
+        install "amt_stream[data]".
+        """
+        xarray = _extra("xarray")
+
+        dimension = "time_s" if len(np.unique(self.time_s)) == len(self) else "row"
+        units = {column["name"]: column["unit"] for column in self.header["columns"]}
+        data: dict[str, object] = {}
+        coordinates: dict[str, object] = {"time_s": (dimension, self.time_s, {"units": "s"})}
+        for name in self.columns[1:]:
+            unit = {"units": units[name]} if name in units else {}
+            data[name] = (dimension, self.rows[name], unit)
+        for name, values in self.outputs.items():
+            dimensions = [dimension, *(axis.name for axis in self.axes[name])]
+            data[name] = (dimensions, values, {"units": self._units[name]})
+            for axis in self.axes[name]:
+                coordinates[axis.name] = axis.values
+                if axis.center_hz is not None:
+                    coordinates["center_hz"] = (axis.name, axis.center_hz, {"units": "Hz"})
+        return xarray.Dataset(data, coordinates, attrs={"header": json.dumps(self.header)})
+
+
+def to_pandas(measured: "Iterable[Measured | Exception]") -> "pandas.DataFrame":
+    """One data frame of many sounds: a row each, with its name and its summary.
+
+    Takes what `measure_files` gives. Of a sound that could not be measured there is
+    the reason alone, in the column `error`. The rows of all sounds in one frame are
+    `pandas.concat({m.header["source"]["name"]: m.to_pandas() for m in measured})`. Needs pandas:
+    pip install "amt_stream[data]".
+    """
+    pandas = _extra("pandas")
+    found = [
+        {"error": str(one)}
+        if isinstance(one, Exception)
+        else {key: v for key, v in one.summary.items() if not isinstance(v, dict | list)}
+        for one in measured
+    ]
+    frame = pandas.DataFrame(found)
+    return frame if "error" in frame else frame.assign(error=None)
+
+
+def _extra(package: str) -> Any:
+    """A package of the extra `data`; raises ModuleNotFoundError, which says how it is installed."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'this needs {package}, which is not installed: pip install "amt_stream[data]"',
+            name=package,
+        ) from error
+
+
+class MeasureSettings(TypedDict, total=False):
+    """What `measure` takes by name; `amt_stream.meters.specification` says what each is and may be.
+
+    Those of `ModelSettings`: of the models that have them, another package's besides.
+    Those of `RowSettings`: which rows, and of which part of the sound.
+    correction: a `Correction`, or the path of a file with a microphone's response, which is taken
+        off the sound first; or one for each channel, None for those that stay as they are
+    outputs: what models of the catalog give besides, such as "specific_loudness", by name. They and
+        the columns are given as the models are
+    channels: one or two numbers (1, 2, ...) of those that the sound has
+    replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
+    limits: norms by name, such as "who-venues", lines such as "laeq_15min_db>100", or `Limit`s; the
+        summary tells how each was kept. Their columns come besides, where a model has them
+    interval: seconds, or text such as "15min" or "24h": `m.intervals` has the statistics of each
+        such interval of the sound, or of the clock with `began`
+    began: when the first sample was, as a datetime or text such as "2026-11-20T22:00:00"; rows then
+        have it in `utc`
+    jobs: so many processes at once, for several files or the parts of a long sound. A script that
+        asks for more than one guards what it does with `if __name__ == "__main__":`
+    """
+
+    field: str | None
+    ear_filter: str
+    accuracy: str
+    constants: str
+    compute: str
+    step_ms: int | None
+    columns: str | Sequence[str] | None
+    from_s: float | None
+    to_s: float | None
+    target_lufs: float | None
+    dual_mono: bool
+    interval: str | int | None
+    zone: str | tzinfo | None
+    correction: Response | Sequence[Response | None] | None
+    outputs: str | Sequence[str]
+    channels: Sequence[int] | None
+    replace_invalid: bool
+    limits: str | Limit | Iterable[Limit | str]
+    began: str | datetime | None
+    jobs: int
+
+
+def measure(
+    x: "str | Path | np.ndarray | torch.Tensor",
+    fs: int | None = None,
+    models: str | Sequence[str] = "moore2016",
+    calibration: Level | Sequence[Level] | None = None,
+    **settings: Unpack[MeasureSettings],
+) -> Measured:
+    """Measure a whole sound; the numbers are those of `amt-stream analyze`.
+
+    x: an array (time,) or (time, channel), a torch tensor, or the path of a sound file: fractions
+        of full scale, or PCM as int16 or int32. One channel goes to both ears
+    fs: sampling rate of an array in whole hertz; a file has its own
+    models: one name of the catalog, several separated by commas, or a sequence of them
+    calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
+        pascal, or one of these for each channel; without it a recording of ours is calibrated as
+        its comment says, and other sound is not
+    settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
+
+    Raises SourceError for what is no sound, and ValueError for what models and rows have not.
+
+    >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
+    >>> m["ltl_sone"].max()
+    np.float64(0.0)
+    """
+    with uncollected():
+        from amt_stream.dsp.functional.threads import flushing_denormals
+
+    wanted = _wanted(models, calibration, settings)
+    with flushing_denormals():
+        return _measured(x, fs, wanted, settings.get("jobs", 1))
+
+
+def measure_files(
+    paths: Iterable[str | Path],
+    models: str | Sequence[str] = "moore2016",
+    calibration: Level | Sequence[Level] | None = None,
+    **settings: Unpack[MeasureSettings],
+) -> list[Measured | Exception]:
+    """Measure several files, each as `measure` does, in their order.
+
+    One that fails has its exception in its place, and the others are measured.
+    """
+    wanted = _wanted(models, calibration, settings)
+    measured = partial(_measured_or_why, wanted=wanted)
+    return list(each(measured, list(paths), settings.get("jobs", 1)))
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is asked for, of each sound."""
+
+    preset: Preset
+    calibration: Level | Sequence[Level] | None
+    rows: RowSettings
+    outputs: tuple[str, ...]
+    began_utc_s: float
+    more: MeasureSettings
+
+
+def _wanted(
+    models: str | Sequence[str],
+    calibration: Level | Sequence[Level] | None,
+    settings: MeasureSettings,
+) -> _Wanted:
+    of_models = settings_of(catalog.names())
+    known = [*MeasureSettings.__annotations__, *of_models]
+    for key in settings:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"measure has no setting {key!r}: {remedy}")
+    given: JsonDict = {**settings}
+    zone, interval, began = (given.get(name) for name in ("zone", "interval", "began"))
+    zone = local_zone() if zone is None else zone_named(zone) if isinstance(zone, str) else zone
+    seconds = interval_s(interval) if isinstance(interval, str) else interval
+    when = Moment("began", when=began) if isinstance(began, datetime) else None
+    if isinstance(began, str):
+        when = date_and_time(began)
+    of_rows = {one.name: given[one.name] for one in fields(RowSettings) if one.name in given}
+    compute = settings.get("compute", COMPUTE_DEVICES[0])
+    if compute != COMPUTE_DEVICES[0]:
+        from amt_stream.dsp.compute_device import compute_device
+
+        note = compute_device(compute).note
+        if note:
+            warnings.warn(note, RuntimeWarning, stacklevel=3)
+    return _Wanted(
+        Preset(
+            _names("models", models),
+            {key: word for key, word in given.items() if key in of_models and word is not None},
+            compute=compute,
+            limits=limits_of(settings.get("limits", ())),
+        ),
+        calibration,
+        RowSettings(**{**of_rows, "interval": seconds, "zone": zone}),
+        _names("outputs", settings.get("outputs", ())),
+        math.nan if when is None else when.time_s(0.0, zone),
+        settings,
+    )
+
+
+def _names(what: str, given: object) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given
+    if not (isinstance(names, Sequence) and all(isinstance(name, str) for name in names)):
+        raise TypeError(f"{what} is {brief(repr(given))}: give a name, or several in a list")
+    return tuple(name.strip() for name in names)
+
+
+def _measured_or_why(path: str | Path, wanted: _Wanted) -> Measured | Exception:
+    try:
+        return _measured(path, None, wanted)
+    except (SourceError, OSError, ValueError) as error:
+        return error
+
+
+def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measured:
+    with uncollected():
+        from amt_stream.offline.split import analyze_split
+
+    recording, calibrations = _recording(x, fs, wanted)
+    preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))
+    asked = {name: _entry_of(name, preset) for name in wanted.outputs}
+    outputs = {name: entry.outputs[name] for name, entry in asked.items()}
+    takes = {one.takes: True for one in outputs.values() if one.takes is not None}
+    heard = len(recording.channels)
+    models = preset.models(recording.fs, heard, **takes)
+    sound = recording.sound(calibrations, wanted.began_utc_s)
+    table = Table(preset, models, sound, wanted.rows)
+    told = table.rows
+    if told.from_s >= recording.duration_s:
+        raise ValueError(
+            f"{recording.name} ends at {recording.duration_s:g} s, and from_s is {told.from_s:g}: "
+            "give less"
+        )
+    tracks = {
+        name: _OutputTrack(entry.name, outputs[name], models[entry.name], told.from_s)
+        for name, entry in asked.items()
+    }
+    parts = []
+    began = wanted.began_utc_s
+    for frames in analyze_split(recording, models, calibrations, began, preset, jobs, takes):
+        for track in tracks.values():
+            track.add(frames)
+        parts.append(told(frames))
+        for track in tracks.values():
+            track.until(parts[-1]["time_s"])
+        if told.covered:
+            break
+    parts.append(told.rest(recording.duration_s))
+    for track in tracks.values():
+        track.until(parts[-1]["time_s"])
+    return Measured(
+        rows.Rows.concatenated(parts, told.names),
+        table.header(),
+        table.summary(),
+        {name: np.concatenate(track.picked) for name, track in tracks.items()},
+        {name: track.axes for name, track in tracks.items()},
+        {name: one.unit for name, one in outputs.items()},
+        None if wanted.rows.interval is None else told.intervals_ended(recording.duration_s),
+    )
+
+
+def _recording(
+    x: object, fs: int | None, wanted: _Wanted
+) -> "tuple[CheckedFile, list[Calibration]]":
+    """The sound, found good, and a calibration for all its channels or for each."""
+    from amt_stream.offline.analysis import ArrayRecording, CheckedFile
+
+    if isinstance(x, (list, tuple)) and any(isinstance(one, (str, os.PathLike)) for one in x):
+        raise TypeError(f"x is a {type(x).__name__} of paths: measure_files takes several files")
+    given = wanted.calibration
+    each_level = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    calibrations = [_calibration(level) for level in each_level]
+    corrections = _corrections(wanted.more.get("correction"))
+    invalid = wanted.more.get("replace_invalid", False)
+    chosen = wanted.more.get("channels"), invalid, wanted.preset.most_channels
+    if isinstance(x, (str, os.PathLike)):
+        if fs is not None:
+            raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")
+        if IN_PASCAL in calibrations:
+            raise ValueError(
+                "a file holds fractions of full scale: give its calibration as a number"
+            )
+        recording = CheckedFile(Path(x), *chosen)
+        if given is None and (told := calibrations_in(recording.path)):
+            calibrations = [told.get(channel, UNCALIBRATED) for channel in recording.channels]
+    elif fs is None:
+        raise ValueError(
+            f"fs is missing: give the sampling rate of the {type(x).__name__} in hertz, or instead "
+            "of it the path of a file, or a list of paths"
+        )
+    else:
+        recording = ArrayRecording(_in_full_scale(x, calibrations, wanted.preset), fs, *chosen)
+    if len(calibrations) not in (1, len(recording.channels)):
+        raise ValueError(
+            f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "
+            "or one for each"
+        )
+    if any(corrections):
+        calibrations = with_corrections(calibrations, corrections)
+        if len(calibrations) not in (1, len(recording.channels)):
+            raise ValueError(
+                f"{len(corrections)} corrections for {len(recording.channels)} channels: give "
+                "one, or one for each"
+            )
+    return recording, calibrations
+
+
+def _corrections(given: Response | Sequence[Response | None] | None) -> list[Correction | None]:
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    each: Any = given if several else [given]
+    for one in each:
+        if not isinstance(one, Correction | str | Path | None):
+            raise TypeError(
+                f"correction is {brief(repr(one))}: give a Correction, the path of a file with the "
+                "microphone's response, or one of these for each channel"
+            )
+    return [read_correction(one) if isinstance(one, str | Path) else one for one in each]
+
+
+def _calibration(level: Level | None) -> Calibration:
+    if level is None:
+        return UNCALIBRATED
+    if isinstance(level, Calibration):
+        return level
+    if isinstance(level, str):
+        if level != "pascal":
+            raise ValueError(f'calibration is {level!r}: give a number of dB SPL, or "pascal"')
+        return IN_PASCAL
+    return Calibration(level)
+
+
+def _in_full_scale(x: object, calibrations: Sequence[Calibration], preset: Preset) -> Any:
+    """An array as fractions of full scale, whatever it is in."""
+    from amt_stream.offline.analysis import as_array
+
+    if IN_PASCAL not in calibrations:
+        return x
+    if any(one != IN_PASCAL for one in calibrations):
+        raise ValueError('calibration is "pascal" of one channel and not of another: give one')
+    full_scale = [entry.name for entry in preset.entries if entry.input_unit == "full scale"]
+    if full_scale:
+        raise ValueError(
+            f"{', '.join(full_scale)} takes fractions of full scale, and calibration is "
+            '"pascal": give the array in full scale, and its level in dB SPL'
+        )
+    array = as_array(x)
+    if array.dtype.kind != "f":
+        raise ValueError(f"an array of {array.dtype} is not in pascal: give floating-point numbers")
+    return array / array.dtype.type(PASCAL)
+
+
+def _entry_of(output: str, preset: Preset) -> Entry:
+    """The model that gives an output of that name."""
+    for entry in preset.entries:
+        if output in entry.outputs:
+            return entry
+    offered = ", ".join(name for entry in preset.entries for name in entry.outputs) or "none"
+    raise ValueError(f"no output of {preset.where} is called {output!r}: there are {offered}")
+
+
+class _OutputTrack:
+    """One output of a model at the times of rows: of the latest frame that is not after a row."""
+
+    def __init__(self, name: str, output: Output, model: Any, from_s: float) -> None:
+        self.picked: list[NDArray[np.float32]] = []
+        self.axes: tuple[Axis, ...] = ()
+        self._name, self._output, self._from_s = name, output, from_s
+        self._frequencies = getattr(model, "frequencies", None)
+        self._time_dim = getattr(model.out_time_dim, output.field)
+        self._time_s = np.array([-math.inf])
+        self._values: NDArray[np.float32] | None = None
+
+    def add(self, frames: Frames) -> None:
+        if frames.model != self._name or frames.after_end:
+            return
+        values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
+        if self._values is None:
+            # Before the first frame there is nothing.
+            self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
+            sizes = zip(self._output.axes, values.shape[1:], strict=True)
+            self.axes = tuple(axis_of(name, size, self._frequencies) for name, size in sizes)
+        self._values = np.concatenate([self._values, values])
+        self._time_s = np.concatenate([self._time_s, frames.time_s])
+        self._forget(self._from_s)
+
+    def until(self, time_s: NDArray[np.float64]) -> None:
+        """Pick for rows at `time_s`; what they pass is forgotten."""
+        if not len(time_s) or self._values is None:
+            return
+        self.picked.append(self._values[self._places(time_s)])
+        self._forget(time_s[-1])
+
+    def _places(self, time_s: Any) -> Any:
+        # Two models may reckon the same time in floats that differ in the last digit.
+        return np.searchsorted(self._time_s, time_s + 1e-6, side="right") - 1
+
+    def _forget(self, time_s: float) -> None:
+        """Keep what a row at `time_s` would have, and all that is later."""
+        place = max(0, self._places(time_s))
+        assert self._values is not None
+        self._values, self._time_s = self._values[place:], self._time_s[place:]
+
+
+def axis_of(name: str, size: int, frequencies: NDArray[np.float64] | None = None) -> Axis:
+    """The axis of an output of so many numbers, by its name in the catalog.
+
+    frequencies: in Hz, of the model, for an axis "hz"
+    """
+    if name == "hz" and frequencies is not None:
+        return Axis(name, frequencies)
+    if name == "erb_number":
+        erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
+        return Axis(name, erb_number, erb_number_to_hz(erb_number))
+    tenths = 10.0 if name == "bark" else 1.0
+    return Axis(name, np.arange(1.0, size + 1.0) / tenths)

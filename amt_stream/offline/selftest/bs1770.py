@@ -1,0 +1,261 @@
+"""Checks of programme loudness and true peak (ITU-R BS.1770-5, EBU Tech 3341 and 3342)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.dsp.streaming import Stage
+from amt_stream.meters.accumulators import ProgrammeLoudness
+from amt_stream.offline.selftest.check import Trial, output_blocks
+from amt_stream.offline.selftest.requirement import Of, Requirement, published
+
+TECH_3341 = "EBU Tech 3341 (2023), Table 1, case {}"
+TECH_3342 = "EBU Tech 3342 (2023), Table 1, case {}"
+ITU = "ITU-R BS.1770-5, Annex 1"
+PLAIN = "independent calculation, tests/data/independent_programme.py"
+PEAKS = "independent calculation from ITU-R BS.1770-5, Annex 2"
+
+
+@dataclass(frozen=True)
+class Sines:
+    """Sines one after another, in all channels or in some: peak level in dBFS, seconds.
+
+    A level of None is silence; `per_second` is by how much it changes along the way.
+    """
+
+    words: str
+    steps: Sequence[tuple[float | None, float]]
+    frequency: float = 1000.0
+    per_second: float = 0.0
+    gains: Sequence[float] = (1.0, 1.0)
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        parts = []
+        for level, seconds in self.steps:
+            t = np.arange(round(seconds * fs)) / fs
+            peak = 0 * t if level is None else 10 ** ((level + self.per_second * t) / 20)
+            parts.append(peak * np.sin(2 * np.pi * self.frequency * t))
+        return np.outer(self.gains, np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class High:
+    """A sine of so many samples per period, faded in and out over 10 ms, in both channels."""
+
+    period: int
+    peak: float
+    phase_deg: float
+
+    @property
+    def words(self) -> str:
+        return f"fs/{self.period}, peak {self.peak:g}, {self.phase_deg:g} deg"
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        n = np.arange(fs // 5)
+        fade = np.minimum(1, np.minimum(n, n[::-1]) / (0.01 * fs))
+        x = self.peak * np.sin(2 * np.pi * n / self.period + np.deg2rad(self.phase_deg))
+        return np.repeat((fade * x)[None], 2, 0)
+
+
+@dataclass(frozen=True)
+class Click:
+    """A few samples, and silence before and after, in both channels."""
+
+    words: str
+    values: Sequence[float]
+
+    def samples(self, fs: int) -> NDArray[np.float64]:
+        x = np.zeros(fs // 50)
+        x[fs // 100 :][: len(self.values)] = self.values
+        return np.repeat(x[None], 2, 0)
+
+
+class ProgrammeTrace(NamedTuple):
+    """Readings of the meter at the end, and its momentary and short-term loudness (frame,)."""
+
+    reading: dict[str, float | None]
+    meter: ProgrammeLoudness
+    momentary: NDArray[np.float64]
+    short_term: NDArray[np.float64]
+
+
+def _metered(model: Stage, sound: object, options: Mapping[str, object]) -> ProgrammeTrace:
+    """The sound on the meter, in blocks of 10 ms."""
+    meter = ProgrammeLoudness()
+    levels = [
+        meter.update(*(v.squeeze(0).numpy() for v in y))
+        for y in output_blocks(model, sound, options)
+    ]
+    momentary, short_term = (np.concatenate(v) for v in zip(*levels, strict=True))
+    return ProgrammeTrace(meter.reading(), meter, momentary, short_term)
+
+
+def _of(name: str) -> Of:
+    """A reading of the meter; not a number where it has none."""
+    return lambda y: float("nan") if y.reading[name] is None else y.reading[name]
+
+
+def furthest(name: str, start: int, expected: float) -> Of:
+    """Of a level that has to be constant from a frame on, the value that is furthest off."""
+
+    def value(y: ProgrammeTrace) -> float:
+        values = getattr(y, name)[start:]
+        return float(values[np.argmax(np.abs(values - expected))])
+
+    return value
+
+
+NOW, ALL = "momentary_lufs", "integrated_lufs"
+MAX_M, MAX_S = "max_momentary_lufs", "max_short_term_lufs"
+WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "max short-term"}
+
+
+def ebu(case: str, name: str, expected: float = -23.0) -> Requirement:
+    return published(WORDS[name], _of(name), expected, "LUFS", 0.1, TECH_3341.format(case), "LU")
+
+
+def lra(case: int, expected: float) -> Requirement:
+    """The document allows 1 LU."""
+    source = TECH_3342.format(case)
+    return published("loudness range", _of("lra_lu"), expected, "LU", 0.05, source)
+
+
+def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Requirement:
+    """A loudness that nobody has printed to so many digits."""
+    return Requirement(WORDS[name], _of(name), expected, "LUFS", tolerance, source, scale="LU")
+
+
+def _trial(sound: object, *readings: Requirement, channels: int = 2, **options: object) -> Trial:
+    return Trial("bs1770", sound, readings, {"fs": 48000, "channels": channels} | options, _metered)
+
+
+def ranged(sound: Sines, expected: float) -> Trial:
+    return _trial(sound, Requirement("loudness range", _of("lra_lu"), expected, "LU", 0.02, PLAIN))
+
+
+def _weighted(f: float, expected: float) -> Trial:
+    """What K-weighting makes of a full-scale sine in one channel."""
+    sound = Sines(f"{f:g} Hz, 0 dBFS, mono", [(0.0, 1.0)], f, gains=(1.0,))
+    return _trial(sound, near(NOW, expected), channels=1)
+
+
+def peak(
+    case: int, period: int, of_full: float, phase_deg: float, dbtp: float, near_to: float
+) -> Trial:
+    """What is printed may be missed by +0.2 and -0.4 dB."""
+    read = _of("true_peak_dbtp")
+    source = TECH_3341.format(case)
+    return _trial(
+        High(period, of_full, phase_deg),
+        published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source, "dB"),
+        Requirement("true peak", read, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
+    )
+
+
+def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> Trial:
+    """Samples of such signs and weights that every tap of a phase adds to its output."""
+    values = [
+        0.5 * weight * (1 if sign == "+" else -1)
+        for sign, weight in zip(signs, weights, strict=True)
+    ]
+    read = _of("true_peak_dbtp")
+    reading = Requirement("true peak", read, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
+    return _trial(Click(words, values[::-1]), reading)
+
+
+def _in_one(channel: int) -> Sines:
+    gains = np.eye(5)[channel].tolist()
+    return Sines(f"997 Hz, 0 dBFS in channel {channel + 1} of 5", [(0.0, 1.0)], 997.0, gains=gains)
+
+
+FIVE = [10 ** (level / 20) for level in (-28, -28, -24, -30, -30)]
+
+CHECKS = (
+    _trial(
+        Sines("-23 dBFS, 20 s", [(-23, 20)]),
+        ebu("1", MAX_M),
+        ebu("1", MAX_S),
+        ebu("1", ALL),
+        published(
+            "integrated, about the target",
+            lambda y: y.meter.relative(y.reading[ALL]),
+            0.0,
+            "LU",
+            0.1,
+            TECH_3341.format(1),
+        ),
+    ),
+    _trial(Sines("-26, -20, -26 dBFS", [(-26, 20), (-20, 20.1), (-26, 20)]), ebu("5", ALL)),
+    _trial(Sines("five channels", [(0, 20)], gains=FIVE), ebu("6", ALL), channels=5),
+    _trial(
+        Sines("-20, -30 dBFS in turn, 3 s", [(-20, 1.34), (-30, 1.66)] * 3),
+        published(
+            "short-term after 3 s",
+            furthest("short_term", 299, -23.0),
+            -23.0,
+            "LUFS",
+            0.1,
+            TECH_3341.format(9),
+            "LU",
+        ),
+    ),
+    _trial(
+        Sines("-20, -30 dBFS in turn, 0.4 s", [(-20, 0.18), (-30, 0.22)] * 6),
+        published(
+            "momentary after 1 s",
+            furthest("momentary", 99, -23.0),
+            -23.0,
+            "LUFS",
+            0.1,
+            TECH_3341.format(12),
+            "LU",
+        ),
+    ),
+    _trial(
+        Sines("-23 dBFS, 3 s after 0.04 s", [(None, 0.04), (-23, 3.0), (None, 0.5)]),
+        ebu("10", MAX_S),
+        near(MAX_S, -22.9933),
+    ),
+    _trial(
+        Sines("-23 dBFS, 0.4 s after 0.04 s", [(None, 0.04), (-23, 0.4), (None, 0.5)]),
+        ebu("13", MAX_M),
+        near(MAX_M, -22.9936),
+    ),
+    _trial(Sines("-20, -30 dBFS, 20 s each", [(-20, 20), (-30, 20)]), lra(1, 10.0)),
+    _trial(Sines("-40, -20 dBFS, 20 s each", [(-40, 20), (-20, 20)]), lra(3, 20.0)),
+    peak(15, 4, 0.5, 0.0, -6.0, -6.021),
+    peak(16, 4, 0.5, 45.0, -6.0, -5.975),
+    peak(17, 6, 0.5, 60.0, -6.0, -6.314),
+    peak(18, 8, 0.5, 67.5, -6.0, -6.028),
+    peak(19, 4, 1.41, 45.0, 3.0, 3.03),
+    made_most(
+        "12 samples for phase 1", "++-+-++-+-+-", 6 * (0.25,) + (1.0,) + 5 * (0.25,), -5.290601
+    ),
+    made_most("12 samples for phase 2", "-+-+-++-+-+-", 12 * (1.0,), 0.0985756),
+    _trial(
+        _in_one(0), published(WORDS[ALL], _of(ALL), -3.01, "LUFS", 0.005, ITU, "LU"), channels=5
+    ),
+    _trial(_in_one(3), published(WORDS[ALL], _of(ALL), -1.52, "LUFS", 0.01, ITU, "LU"), channels=5),
+    _weighted(30.0, -12.0051),
+    _weighted(100.0, -4.8348),
+    _weighted(2000.0, -0.6300),
+    _weighted(10000.0, 0.3406),
+    _trial(
+        Sines("997 Hz, 0 dBFS, mono", [(0.0, 1.0)], 997.0, gains=(1.0,)),
+        published(WORDS[ALL], _of(ALL), -3.01, "LUFS", 0.01, ITU, "LU"),
+        channels=1,
+        fs=44100,
+    ),
+    # About the gates: 2 % of each would count what does not, or not count what does.
+    _trial(Sines("-69, -71 dBFS, 2 s each", [(-69, 2), (-71, 2)]), near(ALL, -69.0570)),
+    _trial(Sines("-20, -32.9 dBFS, 3 s each", [(-20, 3), (-32.9, 3)]), near(ALL, -20.2043)),
+    _trial(Sines("-20, -32.7 dBFS, 3 s each", [(-20, 3), (-32.7, 3)]), near(ALL, -22.7764)),
+    ranged(Sines("-20, -43.1 dBFS, 6 s each", [(-20, 6), (-43.1, 6)]), 6.2508),
+    ranged(Sines("-20, -42.8 dBFS, 6 s each", [(-20, 6), (-42.8, 6)]), 22.8),
+    # 125 and 127 values: 2 % of a percentile move it to the next.
+    ranged(Sines("-20 dBFS, falling by 2 dB/s, 15.4 s", [(-20, 15.4)], per_second=-2.0), 21.2),
+    ranged(Sines("-20 dBFS, falling by 2 dB/s, 15.6 s", [(-20, 15.6)], per_second=-2.0), 21.4),
+)

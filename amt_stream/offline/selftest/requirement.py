@@ -1,0 +1,77 @@
+"""What must be read of a sound, how closely, and who says so."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from amt_stream.dsp.scales import sone_to_phon
+
+Of = Callable[[Any], float]
+"""Takes a number from what a model gave."""
+
+LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A number that a sound must give.
+
+    tolerance: in `scale`: "%" of what is expected, or what differences of the unit are told in,
+        where that is not the unit itself
+    source: the standard or paper, and where in it; or the independent calculation
+    published: whether it stands in the standard or paper itself
+    """
+
+    what: str
+    of: Of
+    expected: float
+    unit: str
+    tolerance: float
+    source: str
+    published: bool = False
+    scale: str = ""
+
+    def deviation(self, got: float) -> float:
+        """How far `got` is off, in `deviates_in`."""
+        off = got - self.expected
+        return 100 * off / self.expected if self.scale == "%" else off
+
+    @property
+    def deviates_in(self) -> str:
+        return self.scale or self.unit
+
+
+def published(
+    what: str, of: Of, expected: float, unit: str, tolerance: float, source: str, scale: str = ""
+) -> Requirement:
+    """A reading that the standard or paper prints."""
+    return Requirement(what, of, expected, unit, tolerance, source, True, scale)
+
+
+def calculated(
+    what: str, of: Of, sone: float, source: str = LOUDNESS, percent: float = 0.03
+) -> Requirement:
+    """A loudness that nobody has printed."""
+    return Requirement(what, of, sone, "sone", percent, source, scale="%")
+
+
+def highest(name: str) -> Of:
+    """The maximum of a field."""
+    return lambda y: np.max(getattr(y, name))
+
+
+def highest_phon(name: str, edition: str = "iso532-3") -> Of:
+    """The maximum of a field as a loudness level."""
+    return lambda y: sone_to_phon(np.max(getattr(y, name)), edition)
+
+
+def falls_in(name: str, start: int, stop: int) -> Of:
+    """Time constant in ms of a field that falls exponentially from one frame to another."""
+
+    def of(y: object) -> float:
+        values = getattr(y, name)
+        return float((stop - start) / np.log(values[start] / values[stop]))
+
+    return of

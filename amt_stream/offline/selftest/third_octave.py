@@ -1,0 +1,168 @@
+"""Checks of third-octave levels (IEC 61260-1:2014)."""
+
+from math import log10, pi, sin
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.scales import P0, pa_to_db_spl
+from amt_stream.meters.accumulators import ThirdOctaveMeter
+from amt_stream.meters.signals import Noise, Tone
+from amt_stream.offline.selftest.check import Trial, output_blocks
+from amt_stream.offline.selftest.requirement import Of, Requirement, published
+from amt_stream.offline.selftest.sounds import ComponentSound
+
+TABLE_1 = "IEC 61260-1:2014, Table 1, class 1 (as transcribed in Acoustics.jl)"
+MIDBAND = "IEC 61260-1:2014, 5.3, base 10"
+DEFINITION = "IEC 61672-1:2013, clause 3"
+DECAY = "IEC 61672-1:2013, 5.8"
+BUTTERWORTH = "Butterworth filter of order 4, formula"
+BANDWIDTH = "effective bandwidth of an ideal filter"
+
+LEVEL_DB = 90.0
+HALF = 10**0.05
+"""From a midband frequency to the upper edge of its band."""
+
+LIMITS = {1.055754: (-0.4, 0.7), 1.087457: (-0.4, 1.4)}
+"""Attenuation in dB from, to; by the frequency over that of the midband."""
+
+
+class BandReadings(NamedTuple):
+    """Readings of the meter at the end, mean squares and F, S (band, frame) in Pa^2; by band."""
+
+    reading: dict[str, float | None]
+    mean_square: dict[float, NDArray[np.float64]]
+    fast: dict[float, NDArray[np.float64]]
+    slow: dict[float, NDArray[np.float64]]
+
+
+def band_readings(model: Any, sound: Any, options: JsonMap) -> BandReadings:
+    """The first channel on the meter, in blocks of 10 ms."""
+    meter, given = ThirdOctaveMeter(model.nominal, fraction=model.fraction), []
+    for y in output_blocks(model, sound, options):
+        frames = [v.squeeze((0, 1)).numpy() for v in y]
+        meter.update(*frames)
+        given.append(np.concatenate([frames[0][None], frames[1]]))
+    by_band = (
+        dict(zip(model.nominal, powers, strict=True)) for powers in np.concatenate(given, -1)
+    )
+    return BandReadings(meter.reading(), *by_band)
+
+
+def above(band: float, last: int = 1) -> Of:
+    """Level of a band over the last frames, above `LEVEL_DB`."""
+    return lambda y: float(10 * log10(y.mean_square[band][-last:].mean() / P0**2) - LEVEL_DB)
+
+
+def read(name: str) -> Of:
+    """A reading of the meter above `LEVEL_DB`."""
+    return lambda y: float(y.reading[name]) - LEVEL_DB
+
+
+def _falls(what: str, band: float, start_s: float, stop_s: float) -> Of:
+    """How fast a time-weighted level falls, in dB/s."""
+
+    def value(y: BandReadings) -> float:
+        powers = getattr(y, what)[band]
+        start, stop = (powers[round(s * 100)] for s in (start_s, stop_s))
+        return float(10 * log10(start / stop) / (stop_s - start_s))
+
+    return value
+
+
+def _trial(sound: ComponentSound, *readings: Requirement, fs: int = 48000) -> Trial:
+    return Trial("third_octave", sound, readings, {"fs": fs}, band_readings)
+
+
+def band_tone(f: float, duration: float = 0.4) -> ComponentSound:
+    on = (Tone(f, level_db=LEVEL_DB, ramp=0.05),)
+    return ComponentSound(f"{f:.5g} Hz, {LEVEL_DB:g} dB SPL", duration, on, 1)
+
+
+def _midband(nominal: float, fs: int = 48000, duration: float = 0.4) -> Trial:
+    """A tone in the middle of a band reads its level there, over the last fourth."""
+    exact = 10 ** (round(10 * log10(nominal)) / 10)
+    of = above(nominal, round(25 * duration))
+    return _trial(
+        band_tone(exact, duration),
+        published(f"level at {nominal:g} Hz", of, 0.0, "dB", 0.4, TABLE_1),
+        Requirement(f"level at {nominal:g} Hz", of, 0.0, "dB", 0.01, MIDBAND),
+        fs=fs,
+    )
+
+
+def _limited(nominal: float, place: float, fs: int = 48000) -> Trial:
+    """A tone within a band, whose attenuation has limits on both sides."""
+    exact = 10 ** (round(10 * log10(nominal)) / 10)
+    least, most = LIMITS[place if place > 1 else round(1 / place, 6)]
+    middle, half = (least + most) / 2, (most - least) / 2
+    of = published(f"level at {nominal:g} Hz", above(nominal), -middle, "dB", half, TABLE_1)
+    return _trial(band_tone(exact * place), of, fs=fs)
+
+
+def _attenuated(nominal: float, place: float) -> Trial:
+    """A tone beside a band far below the sampling rate, as the analog filter attenuates it."""
+    narrowed = HALF ** (sin(pi / 8) / (pi / 8))
+    aside = (place - 1 / place) / (narrowed - 1 / narrowed)
+    expected = -10 * log10(1 + aside**8)
+    of = Requirement(
+        f"level at {nominal:g} Hz", above(nominal, 20), expected, "dB", 0.15, BUTTERWORTH
+    )
+    return _trial(band_tone(nominal * place), of)
+
+
+NOISE = ComponentSound(
+    "white noise from 500 to 2000 Hz", 3.0, (Noise(low=500, high=2000, level_db=LEVEL_DB),), 1
+)
+OF_NOISE = 10 * log10(1000 * (HALF - 1 / HALF) / 1500)
+BURST = ComponentSound(
+    "4000 Hz, 90 dB SPL, 0.2 s",
+    0.5,
+    (Tone(4000, level_db=LEVEL_DB, start=0.1, duration=0.2, ramp=0.0),),
+    1,
+)
+THEN_SILENCE = ComponentSound(
+    "1000 Hz, 90 dB SPL, 1 s, then silence", 2.5, (Tone(1000, level_db=LEVEL_DB, duration=1.0),), 1
+)
+
+PASCAL = ComponentSound("1000 Hz, 1 Pa", 2.2, (Tone(1000, level_db=pa_to_db_spl(1.0)),), 1)
+
+CHECKS = (
+    _trial(
+        PASCAL,
+        published("LZF", lambda y: y.reading["lzf_1000hz_db"], 93.98, "dB", 0.01, DEFINITION),
+    ),
+    _midband(4000),
+    _midband(1000),
+    _midband(31.5, duration=4.0),
+    _midband(20000),
+    _midband(20000, fs=44100),
+    _midband(16000, fs=96000),
+    _limited(4000, 1.055754),
+    _limited(4000, 1.087457),
+    _limited(4000, 1 / 1.087457),
+    _limited(20000, 1.055754, fs=44100),
+    _limited(20000, 1 / 1.087457, fs=44100),
+    _attenuated(1000, HALF),
+    _attenuated(1000, 1.2943741),
+    _attenuated(1000, 1 / 1.2943741),
+    _attenuated(1000, 1.8817277),
+    _trial(
+        BURST,
+        published(
+            "LZFmax", read("lzfmax_4000hz_db"), -1.0, "dB", 0.12, "IEC 61672-1:2013, Table 4"
+        ),
+        published(
+            "LZSmax", read("lzsmax_4000hz_db"), -7.4, "dB", 0.12, "IEC 61672-1:2013, Table 4"
+        ),
+        Requirement("LZeq", read("lzeq_4000hz_db"), 10 * log10(0.4), "dB", 0.02, "definition"),
+    ),
+    _trial(
+        THEN_SILENCE,
+        published("LZF falls by", _falls("fast", 1000, 1.2, 1.7), 34.7, "dB/s", 0.1, DECAY),
+        published("LZS falls by", _falls("slow", 1000, 1.2, 2.2), 4.34, "dB/s", 0.01, DECAY),
+    ),
+    _trial(NOISE, Requirement("LZeq at 1000 Hz", above(1000, 200), OF_NOISE, "dB", 0.2, BANDWIDTH)),
+)

@@ -1,0 +1,232 @@
+"""One long sound through its models in several processes, a part of it in each.
+
+Every part begins earlier than it counts, by so much that the models have forgotten silence by then.
+What they give is put together here, and goes through the same door, marks and meters as that of a
+sound in one piece. Where a model's single-precision state is not to the last bit what the part
+before has left, the part is run again from that. State in double precision has then forgotten the
+start to 1e-8.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.dsp.streaming import Stage, fields, joined, map_fields
+from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.presets import Preset
+from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of
+from amt_stream.offline.jobs import each, refuse_jobs
+
+RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
+"""How long a part runs in: so often the time in which a model forgets, or this."""
+
+WORTH = 5.0
+"""A part is longer than its run-in by this."""
+
+PARTS = 4
+"""For each process, so that all of them are busy to the end."""
+
+MOST_BYTES = 2**27
+"""What a part gives is no more."""
+
+Memory = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Samples [start, stop) of a sound, which is heard from `begin` on."""
+
+    recording: CheckedFile
+    begin: int
+    start: int
+    stop: int
+
+
+@dataclass
+class _Given:
+    """What the models gave of a part, by name, and their state where it starts and stops."""
+
+    outputs: JsonDict = field(default_factory=dict)
+    before: dict[str, Memory] = field(default_factory=dict)
+    after: dict[str, Memory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How the models are made, and the calibration of the sound."""
+
+    preset: Preset
+    takes: Mapping[Any, Any]
+    calibration: Sequence[Calibration]
+
+
+class _Apart(Measurement):
+    """Keeps what the model gives, and makes no frames of it."""
+
+    given: list[Any]
+
+    def _emit(self, y: object) -> None:
+        self.given.append(map_fields(torch.clone, y))
+
+
+_models: dict[str, Mapping[str, Stage]] = {}
+"""The models of this process, for what they were made last."""
+
+
+def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None) -> _Given:
+    """What the models give of a part; from that state on, where one is given."""
+    recording = part.recording
+    key = repr((made.preset, made.takes, recording.fs, recording.channels))
+    if key not in _models:
+        _models.clear()
+        models = made.preset.models(recording.fs, len(recording.channels), **made.takes)
+        _models[key] = models
+    given = _Given()
+    runs = measurements_of(
+        recording, _models[key], made.calibration, lambda f: None, begin=part.begin, kind=_Apart
+    )
+    for run in runs:
+        run.given = []
+    position = part.begin
+    with torch.inference_mode():
+        for block in recording.blocks():
+            cut = min(max(0, part.start - position), len(block))
+            for run in runs:
+                run.take(block[:cut])
+                if position + cut == part.start and run.name not in given.before:
+                    run.given.clear()
+                    if memory is not None:
+                        run.memory = memory[run.name]
+                    given.before[run.name] = run.memory
+                run.take(block[cut:])
+            position += len(block)
+    for run in runs:
+        whole = joined(*run.given, dims=run.ready.model.out_time_dim)
+        given.outputs[run.name] = map_fields(lambda v: v.numpy(), whole)
+        given.after[run.name] = run.memory
+    return given
+
+
+class _Parts:
+    """What comes of the parts, in their order, each found to go on from the one before."""
+
+    def __init__(self, made: _Made, parts: Sequence[_Segment], jobs: int) -> None:
+        self.mended = 0
+        self._made, self._parts = made, deque(parts)
+        self._coming = each(partial(_run, made), parts, jobs, ahead=1)
+        self._after: dict[str, Memory] | None = None
+
+    def __next__(self) -> _Given:
+        given, part = next(self._coming), self._parts.popleft()
+        if self._after is not None and not _goes_on(self._after, given.before):
+            self.mended += 1
+            given = _run(self._made, part, self._after)
+        self._after = given.after
+        return given
+
+    def close(self) -> None:
+        self._coming.close()
+
+
+def _goes_on(after: Mapping[str, Memory], before: Mapping[str, Memory]) -> bool:
+    """Whether all single-precision state is the same, and all that counts."""
+    return all(
+        np.array_equal(value, before[name][key])
+        for name, memory in after.items()
+        for key, value in memory.items()
+        if value.dtype != np.float64
+    )
+
+
+class _Fed(Measurement):
+    """Gives what the model gave elsewhere, up to the sample `until`; then runs it."""
+
+    until: int
+    parts: _Parts
+    all: "list[_Fed]"
+    waiting: deque[Any]
+    memory_then: Memory
+
+    def _run(self, n: int) -> Any:
+        if self.position > self.until:
+            return super()._run(n)
+        if self.wanted != self.ready.block:
+            return None
+        if not self.waiting:
+            given = next(self.parts)
+            for one in self.all:
+                one.hear(given)
+        y = self.waiting.popleft()
+        if self.position == self.until:
+            self.memory = self.memory_then
+        return y
+
+    def hear(self, given: _Given) -> None:
+        """Take what the model gave of a part."""
+        whole = map_fields(torch.from_numpy, given.outputs[self.name])
+        dims, frames = self.ready.model.out_time_dim, self.ready.frames
+        count = fields(whole)[0].shape[dims[0] if isinstance(dims, tuple) else dims]
+        for low in range(0, count, frames):
+            block = map_fields(lambda v, dim, low=low: v.narrow(dim, low, frames), whole, dims)
+            self.waiting.append(block)
+        self.memory_then = given.after[self.name]
+
+
+def analyze_split(
+    recording: CheckedFile,
+    models: Mapping[str, Stage],
+    calibration: Sequence[Calibration],
+    began_utc_s: float,
+    preset: Preset,
+    jobs: int,
+    takes: Mapping[Any, Any] | None = None,
+) -> Iterator[Frames]:
+    """As `analyze` with `tail`, by so many processes at once where the sound is long enough.
+
+    models: what `preset.models` made, with `takes` besides
+    """
+    refuse_jobs(jobs)
+    arrived: list[Frames] = []
+    runs = measurements_of(recording, models, calibration, arrived.append, began_utc_s, kind=_Fed)
+    parts = _parts_of(recording, [run.ready for run in runs], jobs)
+    on_cpu = all(run.ready.place.on_cpu for run in runs)
+    if jobs < 2 or len(parts) < 2 or not on_cpu:
+        yield from analyze(recording, models, calibration, began_utc_s, tail=True)
+        return
+    coming = _Parts(_Made(preset, takes or {}, calibration), parts, jobs)
+    for run in runs:
+        run.until, run.parts, run.all, run.waiting = parts[-1].stop, coming, runs, deque()
+    try:
+        yield from frames_of(recording, runs, arrived, tail=True)
+    finally:
+        coming.close()
+
+
+def _parts_of(recording: CheckedFile, ready: Sequence[ReadyModel], jobs: int) -> list[_Segment]:
+    """Parts of a sound that are worth it; none of one that is too short."""
+    fs = recording.fs
+    unit = math.lcm(*(one.block for one in ready))
+    forgets_s = max(max(one.forget, one.start) / fs for one in ready)
+    run_in = math.ceil(max(RUN_IN * forgets_s, LEAST_RUN_IN_S) * fs / unit) * unit
+    a_block = [sum(v.nbytes for v in fields(one.nothing())) * fs / one.block for one in ready]
+    longest = MOST_BYTES / sum(a_block) * fs
+    length = max(WORTH * run_in, min(longest, recording.samples / (PARTS * jobs)))
+    length = math.ceil(length / unit) * unit
+    stops = range(length, recording.samples // unit * unit + 1, length)
+    return [
+        _Segment(
+            recording.between(max(0, stop - length - run_in), stop), begin, stop - length, stop
+        )
+        for stop in stops
+        for begin in [max(0, stop - length - run_in)]
+    ]

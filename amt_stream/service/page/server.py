@@ -1,0 +1,340 @@
+"""The process of the page: a WebSocket, /health and /metrics on one port.
+
+    python -m amt_stream.service.page.server
+
+It is started by `amt_stream.service.web`, reads what is measured on standard input, and ends with
+it. Neither numpy nor torch is imported here.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import queue
+import signal
+import sys
+import threading
+import time
+from functools import partial
+from http import HTTPStatus
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.core.processes import stand_back
+from amt_stream.core.safe_text import json_object
+from amt_stream.service.page.entrance import Entrance, Right
+from amt_stream.service.page.pipe import parts, pipe_line
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import Server, ServerConnection
+    from websockets.datastructures import Headers
+    from websockets.http11 import Request, Response
+
+PAGES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/amt-meter.js": ("amt-meter.js", "text/javascript"),
+    "/style.css": ("style.css", "text/css"),
+}
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+KINDS = ("header", "row", "event", "state", "summary", "specific")
+USUAL = frozenset(KINDS[:-1])
+
+MOST_CLIENTS = 250
+LONGEST_MESSAGE = 16_384
+BEHIND_BYTES = 1 << 19
+"""So much may wait for one client; it is of a minute or so."""
+
+MESSAGES_A_SECOND = 20.0
+BURST = 40.0
+TOKEN_S = 5.0
+CLOSE_S = 1.0
+ANSWER_S = 30.0
+METRICS_S = 0.2
+MOST_ACCEPTED = 4
+"""Metrics of so many different headers Accept are asked for within METRICS_S; others wait."""
+
+ONCE = ("Host", "Origin", "Authorization")
+"""Headers of which a second one would leave open which of them counts."""
+
+SILENT_S = 5.0
+"""The state comes each second; without it for so long, whoever measures does not answer."""
+
+REFUSED = 1008
+"""Code with which a connection is closed that breaks a rule."""
+
+
+class PageServer:
+    """Serves whoever connects; a client that falls behind is dropped, and can come again.
+
+    answers: where lines for whoever measures are put
+    """
+
+    def __init__(self, entrance: Entrance, answers: "queue.SimpleQueue[bytes]") -> None:
+        self._entrance, self._answers = entrance, answers
+        self._clients: dict[ServerConnection, frozenset[str]] = {}
+        self._dropped = 0
+        self._header, self._state = "", "{}"
+        self._rows: dict[str, str] = {}
+        self._heard_at = time.monotonic()
+        self._keys = itertools.count(1)
+        self._asked: dict[str, asyncio.Future[str]] = {}
+        self._exposed: dict[str, asyncio.Task[tuple[bytes, str]]] = {}
+        self._wanted = False
+
+    async def open(self, host: str, port: int) -> "Server":
+        """Listen; raises OSError where that cannot be."""
+        from websockets.asyncio.server import serve
+
+        return await serve(
+            self._talk,
+            host,
+            port,
+            process_request=self._answer_request,
+            compression=None,
+            max_size=LONGEST_MESSAGE,
+            max_queue=8,
+            close_timeout=CLOSE_S,
+            server_header=None,
+        )
+
+    def take(self, kind: str, key: str, text: str) -> None:
+        """One line of whoever measures."""
+        if kind in ("reply", "metrics"):
+            if (future := self._asked.pop(key, None)) is not None and not future.done():
+                future.set_result(text)
+            return
+        if kind == "header":
+            self._header, self._rows = text, {}
+        elif kind == "row":
+            self._rows[key] = text
+        elif kind == "state":
+            self._state, self._heard_at = text, time.monotonic()
+        self._broadcast(kind, text)
+
+    def _broadcast(self, kind: str, text: str) -> None:
+        """To all who want it: made a frame once, since that takes longer than to send it."""
+        from websockets.frames import Frame, Opcode
+        from websockets.protocol import State
+
+        frame = Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
+        for client, kinds in [*self._clients.items()]:
+            # It would wait without end.
+            if client.transport.get_write_buffer_size() > BEHIND_BYTES:
+                self._dropped += 1
+                self._tell("dropped", "", str(self._dropped))
+                del self._clients[client]
+                client.transport.abort()
+            elif kind in kinds and client.state is State.OPEN:
+                client.transport.write(frame)
+
+    def _tell(self, kind: str, key: object, text: str) -> None:
+        self._answers.put(pipe_line(kind, key, text))
+
+    async def _ask(self, kind: str, text: str) -> str:
+        """What whoever measures answers; raises TimeoutError where it does not."""
+        key = str(next(self._keys))
+        self._asked[key] = asyncio.get_running_loop().create_future()
+        self._tell(kind, key, json.dumps(text))
+        try:
+            return await asyncio.wait_for(self._asked[key], ANSWER_S)
+        finally:
+            self._asked.pop(key, None)
+
+    async def _answer_request(
+        self, connection: "ServerConnection", request: "Request"
+    ) -> "Response | None":
+        """The response to a request that is none for a WebSocket, or not let in."""
+        for name in ONCE:
+            if len(request.headers.get_all(name)) > 1:
+                return _response(HTTPStatus.BAD_REQUEST, f"there is more than one header {name}")
+        origin = request.headers.get("Origin")
+        if not self._entrance.admits(request.headers.get("Host"), origin):
+            return _response(HTTPStatus.FORBIDDEN, "this page may not ask here")
+        response = await self._found(request.path.partition("?")[0], request.headers)
+        if response is not None and origin is not None:
+            # A browser asks whether that page may have it.
+            response.headers["Access-Control-Allow-Origin"] = origin
+        return response
+
+    async def _found(self, path: str, headers: "Headers") -> "Response | None":
+        if path in PAGES:
+            name, kind = PAGES[path]
+            body = resources.files(__package__).joinpath("static", name).read_bytes()
+            return _response(HTTPStatus.OK, body, f"{kind}; charset=utf-8")
+        if path == "/ws":
+            if len(self._clients) >= MOST_CLIENTS:
+                return _response(HTTPStatus.SERVICE_UNAVAILABLE, "too many are connected")
+            return None
+        if path not in ("/health", "/metrics"):
+            return _response(HTTPStatus.NOT_FOUND, "there is /, /ws, /health and /metrics")
+        if not self._entrance.right_of_header(headers.get("Authorization")):
+            refused = _response(HTTPStatus.UNAUTHORIZED, "a token is needed")
+            refused.headers["WWW-Authenticate"] = "Bearer"
+            return refused
+        if path == "/health":
+            return self._health()
+        try:
+            body, kind = await self._metrics(", ".join(headers.get_all("Accept")))
+        except TimeoutError:
+            return _response(HTTPStatus.SERVICE_UNAVAILABLE, "whoever measures does not answer")
+        return _response(HTTPStatus.OK, body, kind)
+
+    async def _metrics(self, accept: str) -> tuple[bytes, str]:
+        """Body and content type, asked for every METRICS_S at most, whoever wants them."""
+        while (asked := self._exposed.get(accept)) is None:
+            if len(self._exposed) < MOST_ACCEPTED:
+                asked = self._exposed[accept] = asyncio.create_task(self._expose(accept))
+                asked.add_done_callback(partial(self._forget_soon, accept))
+                break
+            await asyncio.sleep(METRICS_S)
+        return await asyncio.shield(asked)
+
+    async def _expose(self, accept: str) -> tuple[bytes, str]:
+        body, kind = json.loads(await self._ask("metrics", accept))
+        return body.encode(), kind
+
+    def _forget_soon(self, accept: str, told: "asyncio.Task[tuple[bytes, str]]") -> None:
+        if not told.cancelled():
+            told.exception()  # else it is complained of where nobody waits for it any more
+        asyncio.get_running_loop().call_later(METRICS_S, self._exposed.pop, accept)
+
+    def _health(self) -> "Response":
+        state = json.loads(self._state).get("state", {})
+        why = state.get("why", [])
+        silent_s = time.monotonic() - self._heard_at
+        if silent_s > SILENT_S:
+            why = [*why, f"the measurement has told nothing of itself for {silent_s:.0f} s"]
+        status = HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK
+        body = json.dumps({**state, "well": not why, "why": why}).encode()
+        return _response(status, body, "application/json")
+
+    async def _talk(self, connection: "ServerConnection") -> None:
+        """One client, until it leaves."""
+        from websockets.exceptions import ConnectionClosed
+
+        with contextlib.suppress(ConnectionClosed):
+            if right := await self._let_in(connection):
+                try:
+                    await self._serve(connection, right)
+                finally:
+                    self._clients.pop(connection, None)
+                    self._want()
+
+    async def _let_in(self, connection: "ServerConnection") -> Right:
+        """What it may do by its token, in a header or, as of a page, in its first message."""
+        request = connection.request
+        header = None if request is None else request.headers.get("Authorization")
+        if right := self._entrance.right_of_header(header):
+            return right
+        with contextlib.suppress(TimeoutError):
+            first = json_object(await asyncio.wait_for(connection.recv(), TOKEN_S))
+            if right := self._entrance.right_of(first.get("token")):
+                return right
+        await connection.close(REFUSED, "a token is needed")
+        return Right.NONE
+
+    async def _serve(self, connection: "ServerConnection", right: Right) -> None:
+        from websockets.asyncio.server import broadcast
+
+        # At once, so that nothing comes between.
+        self._clients[connection] = USUAL
+        for text in (self._header, self._state, *self._rows.values()):
+            if text:
+                broadcast([connection], text)
+        allowance, before = BURST, time.monotonic()
+        async for message in connection:
+            now = time.monotonic()
+            allowance = min(BURST, allowance + (now - before) * MESSAGES_A_SECOND) - 1
+            before = now
+            if allowance < 0:
+                await connection.close(REFUSED, "too many messages")
+                return
+            asked = json_object(message)
+            if "subscribe" in asked:
+                self._subscribe(connection, asked["subscribe"])
+            elif "token" not in asked:
+                given = message if isinstance(message, str) else message.decode(errors="replace")
+                with contextlib.suppress(TimeoutError):
+                    kind = "ask" if right == Right.COMMAND else "ask to look"
+                    await connection.send(await self._ask(kind, given))
+
+    def _subscribe(self, connection: "ServerConnection", kinds: object) -> None:
+        """Send it these kinds of messages from here on; what is none of them is passed over."""
+        if isinstance(kinds, list) and connection in self._clients:
+            self._clients[connection] = frozenset(k for k in KINDS if k in kinds)
+            self._want()
+
+    def _want(self) -> None:
+        """Say whether somebody wants what is too much to go to everybody."""
+        wanted = any("specific" in kinds for kinds in self._clients.values())
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._tell("wants", "", json.dumps(wanted))
+
+
+def _response(status: HTTPStatus, body: bytes | str, kind: str = "text/plain") -> "Response":
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+    content = f"{body}\n".encode() if isinstance(body, str) else body
+    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))})
+    headers["Connection"] = "close"
+    return Response(status.value, status.phrase, headers, content)
+
+
+async def _run(settings: JsonMap, answers: "queue.SimpleQueue[bytes]") -> None:
+    """Serve until standard input ends."""
+    host, port = settings["host"], settings["port"]
+    entrance = Entrance(host, settings["token"], settings["origins"], settings["viewers"])
+    page = PageServer(entrance, answers)
+    try:
+        server = await page.open(host, port)
+    except OSError as error:
+        answers.put(pipe_line("error", "", json.dumps(error.strerror or str(error))))
+        return
+    answers.put(pipe_line("open", "", str(server.sockets[0].getsockname()[1])))
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def read() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            for given in sys.stdin.buffer:
+                loop.call_soon_threadsafe(page.take, *parts(given))
+            loop.call_soon_threadsafe(over.set)
+
+    threading.Thread(target=read, daemon=True).start()
+    await over.wait()
+    server.close()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(server.wait_closed(), CLOSE_S)
+
+
+def main() -> None:
+    """[main-thread]"""
+    stand_back()
+    # A terminal and a service manager tell these to all processes; this one ends with its input.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    settings = json.loads(sys.stdin.buffer.readline())
+    answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def write() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sys.stdout.buffer.write(answers.get())
+                if answers.empty():
+                    sys.stdout.buffer.flush()
+
+    threading.Thread(target=write, daemon=True).start()
+    asyncio.run(_run(settings, answers))
+    time.sleep(0.1 if answers.empty() else CLOSE_S)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+// <amt-meter column="ltl_phon"> shows one reading of a running `amt-stream serve`, in any page.
+//   src     WebSocket of the server; by default that of the page itself
+//   column  name of the reading, as the header tells it
+//   microphone   of several that are heard, whose
+//   label   words in place of the column's own
+// A server on another host, or for another page, is started with --allow-origin and a token file.
+
+const STALE_MS = 3000;
+
+// One connection for all that look at the same server; it comes back by itself.
+export class Connection extends EventTarget {
+  static #known = new Map();
+
+  static to(address) {
+    const url = address || `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
+    if (!Connection.#known.has(url)) Connection.#known.set(url, new Connection(url));
+    return Connection.#known.get(url);
+  }
+
+  constructor(url) {
+    super();
+    this.url = url;
+    this.header = null;
+    this.state = null;
+    this.rows = new Map();
+    this.wanted = null;
+    this.pause = 500;
+    this.open();
+  }
+
+  open() {
+    this.socket = new WebSocket(this.url);
+    this.socket.onopen = () => {
+      this.pause = 500;
+      const token = sessionStorage.getItem("amt-token");
+      if (token) this.socket.send(JSON.stringify({ token }));
+      if (this.wanted) this.send({ subscribe: this.wanted });
+      this.tell("open");
+    };
+    this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
+    this.socket.onclose = (event) => {
+      this.tell(event.code === 1008 && event.reason.includes("token") ? "token" : "closed");
+      setTimeout(() => this.open(), this.pause);
+      this.pause = Math.min(10000, 2 * this.pause);
+    };
+  }
+
+  subscribe(kinds) {
+    this.wanted = kinds;
+    this.send({ subscribe: kinds });
+  }
+
+  send(message) {
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+
+  take(message) {
+    if ("time_s" in message) {
+      this.rows.set(message.row || "", { ...message, came: performance.now() });
+      this.tell("row", message);
+    } else {
+      const [kind] = Object.keys(message);
+      if (kind === "header" || kind === "state") this[kind] = message[kind];
+      if (kind === "header") this.rows.clear();
+      this.tell(kind, message[kind]);
+    }
+  }
+
+  tell(kind, detail) {
+    this.dispatchEvent(new CustomEvent(kind, { detail }));
+  }
+
+  column(name) {
+    return this.header && this.header.columns.find((column) => column.name === name);
+  }
+}
+
+// A reading in words: three digits of sone, tenths of anything else; "---" where there is none.
+export function words(column, value) {
+  if (value === null || value === undefined) return "---";
+  if (typeof value === "string") return value;
+  if (column.unit !== "sone") return value.toFixed(1);
+  return Math.abs(value) < 5e-4 ? "0" : String(Number(value.toPrecision(3)));
+}
+
+// Why a reading is not to be trusted as it stands, a word each.
+export function doubts(row, column) {
+  if (!row) return ["no reading yet"];
+  const found = [];
+  if (performance.now() - row.came > STALE_MS) found.push("stale");
+  if (!row.calibrated && column && column.unit !== "LUFS" && column.unit !== "LU") found.push("uncalibrated");
+  if (row.fault) found.push(...row.fault.split(" ").map((word) => word.replace("_", " ")));
+  const settling = row.settling_columns.split(" ");
+  if (row.settling && (settling[0] === "all" || !column || settling.includes(column.name))) found.push("settling");
+  return found;
+}
+
+const STYLE = `
+  :host { display: inline-block; font-family: system-ui, sans-serif; line-height: 1.15; text-align: center; }
+  .value { font-size: 3em; font-variant-numeric: tabular-nums; }
+  .unit { font-size: 1em; opacity: .8; }
+  .label { font-size: 1em; }
+  .doubt { font-size: .8em; min-height: 1.2em; }
+  .doubtful .value { opacity: .55; }
+`;
+
+class AmtMeter extends HTMLElement {
+  static observedAttributes = ["src", "column", "microphone", "label"];
+
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: "open" });
+    const style = document.createElement("style");
+    style.textContent = STYLE;
+    this.parts = {};
+    const box = document.createElement("div");
+    for (const name of ["label", "value", "unit", "doubt"]) {
+      this.parts[name] = document.createElement(name === "value" || name === "unit" ? "span" : "div");
+      this.parts[name].className = name;
+      box.append(this.parts[name], name === "value" ? " " : "");
+    }
+    this.box = box;
+    root.append(style, box);
+    this.draw = this.draw.bind(this);
+  }
+
+  connectedCallback() {
+    this.connection = Connection.to(this.getAttribute("src"));
+    for (const kind of ["row", "header"]) this.connection.addEventListener(kind, this.draw);
+    this.timer = setInterval(this.draw, 1000);
+    this.draw();
+  }
+
+  disconnectedCallback() {
+    clearInterval(this.timer);
+    for (const kind of ["row", "header"]) this.connection.removeEventListener(kind, this.draw);
+  }
+
+  attributeChangedCallback() {
+    if (this.connection) this.draw();
+  }
+
+  draw() {
+    const name = this.getAttribute("column") || "ltl_phon";
+    const row = this.connection.rows.get(this.getAttribute("microphone") || "");
+    const column = this.connection.column(name);
+    const { label, value, unit, doubt } = this.parts;
+    label.textContent = this.getAttribute("label") || (column ? caption(column) : name);
+    value.textContent = column && row ? words(column, row[name]) : "---";
+    unit.textContent = column ? column.unit : "";
+    const found = column || !this.connection.header ? doubts(row, column) : ["there is no such reading"];
+    doubt.textContent = found.join(", ");
+    this.box.className = found.length ? "doubtful" : "";
+  }
+}
+
+// What a column is, in words.
+export function caption(column) {
+  const quantity = column.quantity.replace(/, higher of both channels$/, "");
+  const told = quantity.startsWith("equivalent") ? column.statistic.replace(/^equivalent(, )?/, "") : column.statistic;
+  return told === "" || told === "instantaneous" || told === "forecast" ? quantity : `${quantity}, ${told}`;
+}
+
+customElements.define("amt-meter", AmtMeter);

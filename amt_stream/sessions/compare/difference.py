@@ -1,0 +1,468 @@
+"""Two measurements side by side: how much louder one is, and how sure that is."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.clock import Moment
+from amt_stream.core.errors import Refusal
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows import Rows
+from amt_stream.offline.measure import Measured, measure
+from amt_stream.sessions.compare.repeatability import repeatability
+from amt_stream.sessions.parts import IntervalTable, intervals_of, part_of, results_of_part
+from amt_stream.sessions.reading import ROWS_IN
+from amt_stream.sessions.report.content import integrity, readings
+from amt_stream.sessions.report.curves import is_followed
+from amt_stream.sessions.results import Results, ResultsError, Wanted, read_results
+
+LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
+UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)
+"""Of readings whose difference says something."""
+
+OFTEN = 1000
+"""Readings that are compared, as many as there are."""
+
+Known = tuple[float, float]
+"""By how many dB a level may be off, k = 2: the calibration, and the microphone for this sound."""
+
+SAME_KEYS = (
+    *("full_scale_db_spl", "calibrated", "calibration_uncertainty_db"),
+    *("date", "origin", "correction"),
+)
+"""Of a calibration in a header: where all these are the same, it is one."""
+
+
+class NotComparable(Refusal, ValueError):
+    """Two measurements have nothing in common that could be compared."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One reading of both: `b` - `a`, and how far off that may be (k = 2).
+
+    uncertainty: in `unit`; None where nobody knows it
+    times: b / a of the same loudness in sone, where there is one
+    repeatability: the share of the uncertainty that the spread of parts of both gives; None where
+        it is not in it, as of a maximum or of too few parts. A reading of full scale is of the
+        programme itself, and has none
+    """
+
+    name: str
+    symbol: str
+    words: str
+    unit: str
+    a: float
+    b: float
+    uncertainty: float | None
+    times: float | None = None
+    repeatability: float | None = None
+
+    @property
+    def difference(self) -> float:
+        return self.b - self.a
+
+    @property
+    def sure(self) -> bool | None:
+        """Whether one is higher for sure; None where nobody knows how sure that is."""
+        return None if self.uncertainty is None else abs(self.difference) > self.uncertainty
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the uncertainty includes repeatability, or there is none to include."""
+        return self.unit in FULL_SCALE or self.repeatability is not None
+
+    @property
+    def verdict(self) -> str:
+        """Which one is louder, in words; nothing where nobody knows, or it is no loudness."""
+        if self.sure is None or self.unit not in ("dB", "phon", "LUFS"):
+            return ""
+        if not self.sure:
+            return "no sure difference"
+        louder = f"{'B' if self.difference > 0 else 'A'} is louder"
+        if not self.repeats:
+            return f"{louder} here, repeatability not known"
+        return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
+
+    def to_dict(self) -> JsonDict:
+        """As data for JSON."""
+        keys = ("name", "unit", "a", "b", "difference", "uncertainty", "repeatability", "sure")
+        return {key: getattr(self, key) for key in (*keys, "times")}
+
+
+@dataclass(frozen=True)
+class Course:
+    """The difference of a reading over time, both from their first samples on: arrays (row,).
+
+    low, high: where the difference lies (k = 2), or None where nobody knows
+    """
+
+    name: str
+    unit: str
+    time_s: NDArray[np.float64]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    low: NDArray[np.float64] | None
+    high: NDArray[np.float64] | None
+
+    @property
+    def difference(self) -> NDArray[np.float64]:
+        return self.b - self.a
+
+
+@dataclass(frozen=True)
+class IntervalPair:
+    """An interval of both: its readings, by the names that both have."""
+
+    names: Sequence[str]
+    a: JsonMap
+    b: JsonMap
+
+    def difference(self, name: str) -> float | None:
+        """B - A of a reading, where both have it."""
+        a, b = self.a[name], self.b[name]
+        return None if a is None or b is None else b - a
+
+    def to_dict(self) -> JsonDict:
+        """As data for JSON."""
+        told = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
+        differences = {name: self.difference(name) for name in self.names}
+        a, b = ({key: row[key] for key in told} for row in (self.a, self.b))
+        return {"a": a, "b": b, "difference": differences}
+
+
+def _keys(rows: Rows, clocks: bool) -> list[Any]:
+    """What intervals of both are told by: days since the first and time of day, or elapsed time."""
+    if not clocks:
+        return [*range(len(rows))]
+    when = [datetime.fromisoformat(text) for text in rows["local"]]
+    first = when[0].date()
+    return [((one.date() - first).days, one.time(), one.fold) for one in when]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two measurements, `b` against `a`.
+
+    common: whether the error of the calibration is the same in both; `same_place`, whether that of
+        the microphone is
+    why: what is known of that, in a sentence
+    """
+
+    a: Results
+    b: Results
+    common: bool
+    same_place: bool
+    why: str
+    of_each: tuple[IntervalTable, IntervalTable] | None = None
+
+    @property
+    def intervals(self) -> list[IntervalPair]:
+        """Intervals of one time of day, or since the start where a clock is not known."""
+        if self.of_each is None:
+            return []
+        first, second = (table.rows for table in self.of_each)
+        names = [name for name in self.of_each[0].names if name in self.of_each[1].names]
+        clocks = all(row["local"] for rows in (first, second) for row in rows)
+        theirs = dict(zip(_keys(second, clocks), second, strict=True))
+        pairs = zip(_keys(first, clocks), first, strict=True)
+        return [IntervalPair(names, row, theirs[key]) for key, row in pairs if key in theirs]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else makes them differ, in sentences: settings of a model, a log that was edited."""
+        first, second = (
+            {model["name"]: model for model in results.header["models"]}
+            for results in (self.a, self.b)
+        )
+        found = []
+        for name in first.keys() & second.keys():
+            keys = [key for key in first[name] if first[name][key] != second[name].get(key)]
+            found += [
+                f"{name} has {key} {first[name][key]} in A and {second[name].get(key)} in B"
+                for key in keys
+            ]
+        doubts = [
+            f"{side}: {name} {words}"
+            for side, results in (("A", self.a), ("B", self.b))
+            if results.proof is not None and not results.proof.whole
+            for name, words in integrity(results)
+        ]
+        return [*sorted(found), *doubts]
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Of all readings of the whole sound that both have."""
+        first, second = (
+            {one.name: one for group in readings(results, OFTEN).values() for one in group}
+            for results in (self.a, self.b)
+        )
+        found = []
+        for name, one in first.items():
+            other = second.get(name)
+            if other is None or one.unit not in UNITS or None in (one.number, other.number):
+                continue
+            a, b = float(one.number or 0.0), float(other.number or 0.0)
+            sone = name.replace("_phon", "_sone")
+            loud = [of.get(sone) for of in (first, second)] if sone != name else []
+            times = _ratio(*(None if r is None else r.number for r in loud)) if loud else None
+            unsure = self._uncertainty(name, one.unit, one.in_pascal, np.array(a), np.array(b))
+            doubt = None if unsure is None else float(unsure)
+            spread = self._repeatability(name, one.unit)
+            if doubt is not None and spread is not None:
+                doubt = math.hypot(doubt, spread)
+            about = name, one.symbol, one.words, one.unit
+            found.append(Difference(*about, a, b, doubt, times, spread))
+        return found
+
+    def _repeatability(self, name: str, unit: str) -> float | None:
+        """Of the difference: both measurements are of sounds of their own."""
+        if unit in FULL_SCALE:
+            return None
+        spreads = [repeatability(results, name) for results in (self.a, self.b)]
+        return None if None in spreads else math.hypot(*(s for s in spreads if s is not None))
+
+    @property
+    def repeats(self) -> str:
+        """What the uncertainties say of repeatability, in a sentence."""
+        without = [one.symbol for one in self.differences if not one.repeats]
+        words = "+- includes repeatability, from the spread of parts of each measurement"
+        return f"{words}, but not of {', '.join(without)}" if without else words
+
+    @property
+    def names(self) -> list[str]:
+        """Readings of the moment that both have."""
+        return [
+            name
+            for name, column in self.a.columns.items()
+            if column["statistic"] == "instantaneous"
+            and column["unit"] in UNITS
+            and name in self.a.rows.columns
+            and name in self.b.rows.columns
+        ]
+
+    def course(self, name: str) -> Course:
+        """The difference of one of `names` over time, at the times that both have rows of."""
+        first, second = (_at_times(results, name) for results in (self.a, self.b))
+        times, here, there = np.intersect1d(first[0], second[0], return_indices=True)
+        a, b = first[1][here], second[1][there]
+        column = self.a.columns[name]
+        unsure = self._uncertainty(name, column["unit"], _in_pascal(column), a, b)
+        difference = b - a
+        edges = (None, None) if unsure is None else (difference - unsure, difference + unsure)
+        return Course(name, str(column["unit"]), times / 1000.0, a, b, *edges)
+
+    def _uncertainty(
+        self, name: str, unit: str, in_pascal: bool, a: np.ndarray, b: np.ndarray
+    ) -> np.ndarray | None:
+        """Of b - a, by the law of propagation: parts of each, and what is common to both."""
+        if unit in FULL_SCALE or not in_pascal:
+            return np.zeros_like(a)
+        known = _known(self.a), _known(self.b)
+        if self.common and unit in LEVELS:
+            # It is off by the same in both, whether anybody knows by how much or not.
+            own = [0.0 if self.same_place else _microphone(results) for results in (self.a, self.b)]
+            return np.full_like(a, math.hypot(*own))
+        if known[0] is None or known[1] is None:
+            return None
+        slopes = [_slope(results, name, unit, values) for results, values in self._both(a, b)]
+        if slopes[0] is None or slopes[1] is None:
+            return None
+        parts: list[np.ndarray] = []
+        for place, shared in enumerate((self.common, self.same_place)):
+            mine, theirs = known[0][place] * slopes[0], known[1][place] * slopes[1]
+            parts += [theirs - mine] if shared else [mine, theirs]
+        squares: np.ndarray = np.sum([part**2 for part in parts], axis=0)
+        return np.sqrt(squares)
+
+    def _both(self, a: object, b: object) -> list[tuple[Results, Any]]:
+        return [(self.a, a), (self.b, b)]
+
+    def to_dict(self) -> JsonDict:
+        """As data for JSON."""
+        return {
+            "a": self.a.name,
+            "b": self.b.name,
+            "common_calibration": self.common,
+            "same_place": self.same_place,
+            "why": self.why,
+            "repeatability": self.repeats,
+            "notes": self.notes,
+            "uncertainty_k": 2,
+            "readings": [one.to_dict() for one in self.differences],
+            **({"intervals": [one.to_dict() for one in self.intervals]} if self.of_each else {}),
+        }
+
+
+Given = str | Path | Results | Measured
+
+
+def compare(
+    a: Given,
+    b: Given,
+    *,
+    same_place: bool = False,
+    independent: bool = False,
+    models: str | Sequence[str] = ("moore2016", "spl"),
+    calibration: float | Calibration | None = None,
+    begin: Moment | None = None,
+    end: Moment | None = None,
+    interval: int | None = None,
+    zone: tzinfo | None = None,
+) -> Comparison:
+    """How much louder `b` is than `a`: two logs, files of rows, files of sound, or results.
+
+    What makes both read too high by as much cancels: that part of the uncertainty of a calibration
+    which both share. Of a level in dB it cancels altogether; of loudness in phon as far as both
+    models rise alike with the level, which their bands tell.
+
+    same_place: the same microphone stood at the same place, so that its error is common too. That
+        is true of sounds with spectra alike
+    independent: take the calibrations for two, though all that is told of them is the same
+    models, calibration: of files of sound, as `measure` takes them
+    begin, end: compare this part of each alone
+    interval: compare intervals of so many seconds too
+    zone: whose clock the times are by; by default that of each measurement
+
+    Raises NotComparable for two that have no reading in common, and what reading them raises.
+    """
+    whole = begin is None and end is None
+    wanted = is_followed if whole and interval is None else _every
+    first, second = (_results(one, models, calibration, wanted) for one in (a, b))
+    if not whole:
+        first, second = (
+            results_of_part(one, part_of(one, begin, end, zone)) for one in (first, second)
+        )
+    common, why = _common(first, second, independent)
+    of_each = None
+    if interval is not None:
+        of_each = intervals_of(first, interval, zone), intervals_of(second, interval, zone)
+    made = Comparison(first, second, common, same_place, why, of_each)
+    if not made.names and not made.differences:
+        raise NotComparable(
+            f"{first.name} and {second.name} have no reading in common: measure both with the "
+            "same models"
+        )
+    return made
+
+
+def _every(column: Mapping[str, object]) -> bool:
+    """Of a part, or of intervals, all columns tell something."""
+    return True
+
+
+def _results(
+    given: Given,
+    models: str | Sequence[str],
+    calibration: float | Calibration | None,
+    wanted: Wanted,
+) -> Results:
+    if isinstance(given, Results):
+        return given
+    if isinstance(given, Measured):
+        return Results.of_measured(given)
+    if not isinstance(given, str | Path):
+        raise TypeError(
+            f"{brief(repr(given))} is nothing to compare: give a path, what `measure` gave, or "
+            "Results"
+        )
+    path = Path(given)
+    if path.is_dir() or path.suffix in ROWS_IN:
+        return read_results(path, wanted)
+    if not path.is_file():
+        raise ResultsError(f"{path} is no file: give a log, or a file of rows or of sound")
+    step_ms = 100
+    return Results.of_measured(
+        measure(path, None, models, calibration=calibration, step_ms=step_ms)
+    )
+
+
+def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:
+    """Whether both have one calibration, and why."""
+    first, second = (
+        [{key: one.get(key) for key in SAME_KEYS} for one in results.header["calibration"]]
+        for results in (a, b)
+    )
+    if not all(one["calibrated"] for one in [*first, *second]):
+        if first != second or independent:
+            return False, "not both are calibrated: how sure the difference is, nobody knows"
+        return True, (
+            "neither is calibrated: levels in dB differ as told if the gain was the same, and how "
+            "sure the difference of loudness is, nobody knows"
+        )
+    if independent:
+        return False, "the calibrations are taken for two: nothing cancels"
+    same = [*map(_key, first)] == [*map(_key, second)]
+    if not same:
+        return False, "the calibrations are two: nothing cancels"
+    if all(one["date"] is None for one in first):
+        return (
+            True,
+            "the same level was given for both, taken for one calibration: its error cancels",
+        )
+    return True, "both have the same calibration: its error cancels"
+
+
+def _key(one: Mapping[str, object]) -> tuple[Any, ...]:
+    return tuple(one[key] for key in SAME_KEYS)
+
+
+def _known(results: Results) -> Known | None:
+    """The larger uncertainties of all channels; None where those of one are not known."""
+    found = results.header["calibration"]
+    if any(not c["calibrated"] or c.get("calibration_uncertainty_db") is None for c in found):
+        return None
+    calibration = max(float(c["calibration_uncertainty_db"]) for c in found)
+    return calibration, _microphone(results)
+
+
+def _microphone(results: Results) -> float:
+    return max(float(c["microphone_uncertainty_db"]) for c in results.header["calibration"])
+
+
+def _slope(results: Results, name: str, unit: str, values: np.ndarray) -> np.ndarray | None:
+    """By how much a reading rises with the level, per dB, at these values of it.
+
+    Of loudness that is how wide the model's own band is; None where the model tells none.
+    """
+    if unit in LEVELS:
+        return np.ones_like(values)
+    output = "ltl" if "ltl" in name else "stl"
+    columns = [f"{output}_phon", f"{output}_low_phon", f"{output}_high_phon"]
+    wide_db = results.header["calibration"][0].get("uncertainty_db")
+    if not wide_db or name.startswith("gm2002") or not set(columns) <= set(results.rows.columns):
+        return None
+    phon, low, high = (results.rows[column] for column in columns)
+    there = np.isfinite(phon) & np.isfinite(low) & np.isfinite(high)
+    if not there.any():
+        return None
+    order = np.argsort(phon[there])
+    slopes = (high - low)[there][order] / (2.0 * wide_db)
+    return np.interp(values, phon[there][order], slopes)
+
+
+def _in_pascal(column: Mapping[str, object]) -> bool:
+    return column["unit"] not in FULL_SCALE
+
+
+def _at_times(results: Results, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Times in ms, and the readings at those where nothing settles and nothing is wrong."""
+    rows = results.rows
+    settling = np.array(
+        [text == "all" or name in text.split() for text in rows["settling_columns"]]
+    )
+    there = np.isfinite(rows[name]) & ~settling
+    since_s = rows["time_s"][there] - results.begin_s
+    return np.rint(1000 * since_s).astype(np.int64), rows[name][there]
+
+
+def _ratio(a: float | None, b: float | None) -> float | None:
+    return b / a if a and b is not None else None

@@ -1,0 +1,114 @@
+"""Two measurements side by side, on a page to hand on."""
+
+from amt_stream import __version__
+from amt_stream.meters.calibration import utc_now
+from amt_stream.sessions.compare.difference import Comparison, Course, Difference
+from amt_stream.sessions.report.chart import Chart
+from amt_stream.sessions.report.content import calibration, device, methods, when
+from amt_stream.sessions.report.curves import Curve, Numbers, drawn, summed_up
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.report.page import PARTS, escaped, html
+from amt_stream.sessions.report.times import Clock
+
+HEADS = ("", "A", "B", "B - A", "±", "", "", "")
+BOTH, APART = 150.0, 110.0
+"""Heights of pictures."""
+
+
+def comparison_page(found: Comparison, title: str = "") -> str:
+    """How much louder B is than A, over all and over time; HTML that needs nothing else."""
+    title = title or "Two measurements compared"
+    body = [
+        f"<h1>{escaped(title)}</h1>\n",
+        _whole(found),
+        _differences(found),
+        *(_course(found, name) for name in _drawn(found)),
+        _foot(found),
+    ]
+    return html(f"{title}: {found.a.name}, {found.b.name}", "".join(body))
+
+
+def _whole(found: Comparison) -> str:
+    """What both are."""
+    rows = []
+    for side, results in (("A", found.a), ("B", found.b)):
+        facts = [
+            *when(results, Clock(results.start_utc, results.zone, results.duration_s)),
+            *device(results),
+            *calibration(results),
+        ]
+        words = "<br>".join(f"{escaped(name)}: {escaped(value)}" for name, value in facts)
+        rows.append(
+            f'<td width="50%"><b>{side}: {escaped(results.name)}</b><br>'
+            f'<span class="second">{words}</span></td>'
+        )
+    return f"<table><tr>{''.join(rows)}</tr></table>\n"
+
+
+def _differences(found: Comparison) -> str:
+    head = "".join(f'<th class="number">{name}</th>' if name else "<th></th>" for name in HEADS)
+    rows = "".join(f"<tr>{_cells(one)}</tr>" for one in found.differences)
+    notes = [f"{found.why} (k = 2)"]
+    if found.same_place:
+        notes.append("the microphone stood at one place, with spectra alike: its error cancels")
+    told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
+    return (
+        f'<h2>B against A</h2><table class="lines tight"><tr>{head}</tr>{rows}</table>'
+        f"<p>{told}.</p>\n"
+    )
+
+
+def _cells(one: Difference) -> str:
+    doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
+    numbers = (f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}", doubt)
+    aligned = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    return (
+        f'<td class="name">{escaped(one.symbol)}</td>{aligned}'
+        f'<td class="name">{escaped(one.unit)}</td><td>{escaped(one.verdict)}</td>'
+        f'<td class="second">{escaped(one.words)}</td>'
+    )
+
+
+def _drawn(found: Comparison) -> list[str]:
+    """The reading that matters of each unit that both have."""
+    columns = [found.a.columns[name] for name in found.names]
+    return [names[-1] for names in drawn(columns, ()).values()]
+
+
+def _course(found: Comparison, name: str) -> str:
+    course = found.course(name)
+    if len(course.time_s) < 2:
+        return ""
+    end_s, clock = float(course.time_s[-1]), Clock(None)
+    a = _curve(f"A: {found.a.name}", course.time_s, course.a, True)
+    b = _curve(f"B: {found.b.name}", course.time_s, course.b, True)
+    both = Chart(course.unit, [a, b], clock, 0.0, end_s, height=BOTH, times=False)
+    apart = Chart(
+        course.unit,
+        [_curve("B - A", course.time_s, course.difference, True)],
+        clock,
+        0.0,
+        end_s,
+        band=_band(course),
+        height=APART,
+        zero=True,
+    )
+    title = f"{symbol(name)} since the start of each"
+    return f"<h2>{escaped(title)}</h2>\n{both.svg()}\n{apart.svg()}\n"
+
+
+def _band(course: Course) -> tuple[Curve, Curve] | None:
+    if course.low is None or course.high is None:
+        return None
+    low, high = (_curve("", course.time_s, edge, False) for edge in (course.low, course.high))
+    return low, high
+
+
+def _curve(words: str, time_s: Numbers, values: Numbers, strong: bool) -> Curve:
+    return Curve(words, words, words, *summed_up(time_s, values, PARTS), strong)
+
+
+def _foot(found: Comparison) -> str:
+    told = dict.fromkeys([*methods(found.a), *methods(found.b)])
+    words = f"{' '.join(told)} Compared by amt_stream {__version__}; {utc_now()}."
+    return f'<p class="foot">{escaped(words)}</p>\n'

@@ -1,0 +1,98 @@
+"""How far a reading of a whole measurement would differ, had another part of the sound been heard.
+
+A measurement is cut into parts of equal length, so long that what one part reads tells little of
+the next. The spread of the parts gives the standard uncertainty of their mean (JCGM 100:2008, GUM,
+4.2.3: type A), s / sqrt(n), and Student's t for n - 1 degrees of freedom the factor in place of
+k = 2 (GUM G.3.2, table G.2, 95.45 %). Parts are as long as ten correlation times, so that batch
+means are nearly independent (Law and Carson, Operations Research 27, 1979).
+"""
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.sessions.results import Results
+
+TIMES = 10.0
+"""Of the correlation time, a part is that long."""
+
+SHORTEST_S, FEWEST, MOST = 1.0, 4, 100
+"""Of a part; how many parts there are at least, and at most."""
+
+STUDENT = {1: 13.97, 2: 4.53, 3: 3.31, 4: 2.87, 5: 2.65, 6: 2.52, 7: 2.43, 8: 2.37, 9: 2.32}
+STUDENT |= {10: 2.28, 12: 2.23, 14: 2.20, 16: 2.17, 18: 2.15, 20: 2.13, 30: 2.09, 50: 2.05}
+"""Student's t for 95.45 %, by degrees of freedom (GUM, table G.2)."""
+
+ENERGY = {"laeq_db": "laf_db", "lceq_db": "lcf_db", "lzeq_db": "lzf_db"}
+"""Equivalent levels, and the level whose energy they are the mean of."""
+
+_EXCEEDED = re.compile(r"exceeded (\d+) % of the time")
+
+Values = NDArray[np.float64]
+
+
+def repeatability(results: Results, name: str) -> float | None:
+    """By how much a reading may be off in its own unit (95.45 %), by the spread of its parts.
+
+    None of a reading that is no mean and no percentile of a column of the rows, as a maximum, and
+    where there are fewer than four parts.
+    """
+    columns = results.columns
+    source, percent = ENERGY.get(name, ""), None
+    if not source:
+        found = _EXCEEDED.fullmatch(str(columns.get(name, {}).get("statistic", "")))
+        if found is None:
+            return None
+        percent = float(found[1])
+        source = _of_the_moment(columns, name)
+    if source not in results.rows.columns:
+        return None
+    values = results.rows[source]
+    there = np.isfinite(values)
+    kept = values[there]
+    size = _part(kept, results.step_s)
+    count = min(MOST, len(kept) // size) if size else 0
+    if count < FEWEST:
+        return None
+    parts = kept[: count * (len(kept) // count)].reshape(count, -1)
+    factor = STUDENT[max(freedom for freedom in STUDENT if freedom <= count - 1)]
+    if percent is not None:
+        read = np.percentile(parts, 100.0 - percent, axis=1)
+        return float(factor * read.std(ddof=1) / math.sqrt(count))
+    power = np.mean(10.0 ** (parts / 10.0), axis=1)
+    spread = power.std(ddof=1) / power.mean() / math.sqrt(count)
+    return float(factor * 10.0 / math.log(10.0) * spread)
+
+
+def _of_the_moment(columns: Mapping[str, Mapping[str, object]], name: str) -> str:
+    """The column of the moment that a percentile is of."""
+    own = columns[name]
+    alike = ("quantity", "model", "unit")
+    for other, column in columns.items():
+        if column["statistic"] == "instantaneous" and all(column[k] == own[k] for k in alike):
+            return other
+    return ""
+
+
+def _part(values: Values, step_s: float) -> int:
+    """How many rows a part has; 0 where they are too few to tell."""
+    if len(values) < 2 * FEWEST:
+        return 0
+    return max(round(SHORTEST_S / step_s), math.ceil(TIMES * _correlated(values)), 1)
+
+
+def _correlated(values: Values) -> float:
+    """The correlation time in rows: the sum of the autocorrelation until it is first below 0."""
+    centered = values - values.mean()
+    size = 1 << (2 * len(values) - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(centered, size)) ** 2
+    covariance = np.fft.irfft(spectrum, size)[: len(values)]
+    if covariance[0] <= 0:
+        return 1.0
+    shares = covariance / covariance[0]
+    negative = np.flatnonzero(shares < 0)
+    until = int(negative[0]) if len(negative) else len(shares)
+    return float(2.0 * shares[:until].sum() - 1.0)

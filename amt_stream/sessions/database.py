@@ -1,0 +1,334 @@
+"""Rows, events and intervals in a database, which others may read while it is written."""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows
+from amt_stream.sessions.files import SessionError, new_name
+from amt_stream.sessions.folder import DATABASE, Folder
+from amt_stream.sessions.log_parts import Headers, LoggedEvent, LogHour, MakeHeader
+
+BUSY_S = 1.0
+EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "microphone")
+TABLES = ("rows", "events", "intervals")
+MOST_ROWS = 1 << 62
+BROKEN_WORDS = "what it says of its tables is damaged"
+"""In place of SQLite's message, which quotes that, and which Python then cannot read."""
+
+
+class DatabaseTrouble(OSError):
+    """What SQLite says, where others say what the system says."""
+
+
+@contextlib.contextmanager
+def as_trouble() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise DatabaseTrouble(None, str(error)) from error
+    except UnicodeDecodeError as error:
+        raise DatabaseTrouble(None, BROKEN_WORDS) from sqlite3.DatabaseError(str(error))
+
+
+class Database:
+    """A `Store` in SQLite, with a write-ahead log, synchronized with every write.
+
+    The tables "rows", "events" and "intervals" have a column "run" and their own; "headers"
+    has what goes before the rows of each run, as JSON, from the row "first" on; another one where a
+    calibration or a setting changed. A column that an earlier run did not have is added.
+    """
+
+    def __init__(self, folder: Folder, header: MakeHeader) -> None:
+        self._folder, self._header = folder, header
+        self._headers = Headers()
+        self._hours = LogHour()
+        self._steps: deque[Callable[[], None]] = deque()
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._hour = ""
+        self._began = self._changed = False
+        self._next = dict.fromkeys(TABLES, 1)
+        self._connection: sqlite3.Connection | None = None
+        try:
+            self._open()
+            self._close_what_is_open()
+        except OSError as error:
+            self._let_go()
+            raise SessionError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    @property
+    def path(self) -> Path:
+        return self._folder.path / DATABASE
+
+    @property
+    def there(self) -> bool:
+        return self._connection is not None and same_name(self.path, self._inode)
+
+    def write(
+        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+    ) -> None:
+        if told:  # first: rows with a hole in them are never without what tells of it
+            self._steps.append(partial(self._put_events, [event for event, _ in told]))
+        for header, some in self._headers.pieces(rows, told):
+            if header is not None:
+                self._steps.append(partial(self._change, header))
+            for begins, piece in self._hours.pieces(some):
+                if begins and self._began:
+                    self._steps.append(self._close_parts)
+                self._began = True
+                self._steps.append(partial(self._put_rows, piece, self._hours.name))
+        if intervals is not None:
+            self._steps.append(partial(self._put_intervals, intervals))
+        self.flush()
+
+    def flush(self) -> None:
+        if not self._steps:
+            return
+        if not self.there:
+            raise DatabaseTrouble(None, "it was deleted")
+        with as_trouble():
+            while self._steps:
+                self._steps[0]()
+                self._steps.popleft()
+
+    def reopen(self) -> None:
+        self._let_go()
+        self._open()
+
+    def close(self) -> None:
+        self._steps.append(self._close_parts)
+        self.flush()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _open(self) -> None:
+        try:
+            self._connect()
+        except DatabaseTrouble as error:
+            if not isinstance(error.__cause__, sqlite3.DatabaseError) or isinstance(
+                error.__cause__, sqlite3.OperationalError
+            ):
+                raise
+            # It is damaged, and stays for whoever can mend it.
+            self._let_go()
+            aside = new_name(self._folder.path, DATABASE, ".damaged")
+            for ending in ("", "-wal", "-shm"):
+                beside = self.path.with_name(DATABASE + ending)
+                if beside.exists():
+                    beside.rename(aside.with_name(aside.name + ending))
+            self._folder.repaired.append(f"{DATABASE} was damaged ({error.strerror}): {aside.name}")
+            self._connect()
+
+    def _connect(self) -> None:
+        with as_trouble():
+            self._connection = sqlite3.connect(
+                self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            execute = self._connection.execute
+            execute("PRAGMA trusted_schema = OFF")
+            refuse_other_tables(self._connection)
+            execute("PRAGMA journal_mode = WAL")
+            execute("PRAGMA synchronous = FULL")
+            execute(
+                "CREATE TABLE IF NOT EXISTS headers "
+                "(run INTEGER, first INTEGER, header TEXT, PRIMARY KEY (run, first))"
+            )
+            if "first" not in table_columns(self._connection, "headers"):
+                execute("ALTER TABLE headers ADD COLUMN first INTEGER")
+            given = ", ".join(EVENT)
+            execute(
+                f"CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, run INTEGER, {given})"
+            )
+            if "microphone" not in table_columns(self._connection, "events"):
+                execute("ALTER TABLE events ADD COLUMN microphone")
+            for table in ("rows", "intervals"):
+                execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY, run INTEGER)")
+            for table in TABLES:
+                last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
+                # Of a database that was lost, no number comes again.
+                self._next[table] = max(self._next[table], last + 1)
+        self._inode = self.path.stat()
+        self._columns = {"events": EVENT}
+        self._open_since = dict(self._next)
+        self._digests = {table: hashlib.sha256() for table in TABLES}
+
+    def _close_what_is_open(self) -> None:
+        """Close what a run that came to a sudden end has left open."""
+        last = dict.fromkeys(TABLES, 0)
+        run = self._folder.chain.last_run
+        for entry in self._folder.chain.entries:
+            table, end = entry.get("table"), entry.get("last")
+            # An entry that was edited is for `verify` to tell.
+            if table in TABLES and isinstance(end, int) and 0 <= end < MOST_ROWS:
+                last[table] = max(last[table], end)
+        assert self._connection is not None
+        with as_trouble():
+            for table, end in last.items():
+                if self._next[table] <= end + 1:
+                    self._next[table] = end + 1
+                    continue
+                columns = table_columns(self._connection, table)
+                first, until = end + 1, self._next[table] - 1
+                digest = sha256_of_rows(self._connection, table, columns, first, until)
+                told = {"table": table, "columns": columns, "first": first, "last": until}
+                self._folder.chain.add(max(1, run), DATABASE, digest, **told, recovered=True)
+        self._open_since = dict(self._next)
+
+    def _put_rows(self, rows: Rows, hour: str) -> None:
+        self._hour = hour
+        if self._columns.get("rows") != rows.columns or self._changed:
+            self._add_columns("rows", rows.columns)
+            self._begin_header()
+        self._insert_rows("rows", rows)
+
+    def _put_intervals(self, intervals: Rows) -> None:
+        if self._columns.get("intervals") != intervals.columns:
+            self._add_columns("intervals", intervals.columns)
+        self._insert_rows("intervals", intervals)
+
+    def _insert_rows(self, table: str, rows: Rows) -> None:
+        values = [(self._folder.run, *map(stored, row)) for row in rows.tuples()]
+        self._insert(table, ("run", *rows.columns), values)
+
+    def _change(self, header: MakeHeader) -> None:
+        self._header, self._changed = header, True
+
+    def _put_events(self, events: Sequence[Event]) -> None:
+        run = self._folder.run
+        values = [(run, *(stored(getattr(event, name)) for name in EVENT)) for event in events]
+        self._insert("events", ("run", *EVENT), values)
+
+    def _insert(
+        self, table: str, names: Sequence[str], values: Sequence[tuple[object, ...]]
+    ) -> None:
+        """In one transaction, numbered here, so that it is known what the hash is of."""
+        assert self._connection is not None
+        first = self._next[table]
+        numbered = [(first + at, *row) for at, row in enumerate(values)]
+        digest = self._digests[table].copy()
+        for row in numbered:
+            digest.update(canonical_row(row))
+        listed, places = ", ".join(map(quoted, ("id", *names))), ", ".join("?" * (1 + len(names)))
+        with self._transaction() as connection:
+            connection.executemany(f"INSERT INTO {table} ({listed}) VALUES ({places})", numbered)
+        self._digests[table] = digest
+        self._next[table] += len(numbered)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        assert self._connection is not None
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _add_columns(self, table: str, names: tuple[str, ...]) -> None:
+        with self._transaction() as connection:
+            there = table_columns(connection, table)
+            for name in names:
+                if name not in there:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {quoted(name)}")
+        self._columns[table] = names
+
+    def _begin_header(self) -> None:
+        """The next rows stand under another header."""
+        with self._transaction() as connection:
+            header = self._folder.run, self._next["rows"], json.dumps(self._header())
+            connection.execute(
+                "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)", header
+            )
+        self._changed = False
+
+    def _close_parts(self) -> None:
+        for table in TABLES:
+            first, after = self._open_since[table], self._next[table]
+            if after == first:
+                continue
+            names = self._columns[table]
+            self._folder.chain.add(
+                self._folder.run,
+                DATABASE,
+                self._digests[table].hexdigest(),
+                table=table,
+                hour=self._hour,
+                columns=["id", "run", *names],
+                first=first,
+                last=after - 1,
+            )
+            self._open_since[table] = after
+            self._digests[table] = hashlib.sha256()
+
+
+def stored(value: object) -> Any:
+    """A value as SQLite keeps it and gives it back."""
+    if isinstance(value, bool):
+        return int(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def canonical_row(row: Sequence[object]) -> bytes:
+    """The one text of a row of the database."""
+    return (json.dumps(list(row), separators=(",", ":"), default=repr) + "\n").encode()
+
+
+def quoted(name: str) -> str:
+    """A name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def refuse_other_tables(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError where a table of a log is another thing of that name.
+
+    Rows of a view may never end, a trigger does what somebody else wants.
+    """
+    names = ", ".join(f"'{name}'" for name in ("headers", *TABLES))
+    for kind, name, root in connection.execute(
+        f"SELECT type, name, rootpage FROM sqlite_master WHERE tbl_name COLLATE NOCASE IN ({names})"
+    ):
+        if kind != "index" and not (kind == "table" and root):  # a virtual table has no root
+            what = "virtual table" if kind == "table" else kind
+            raise sqlite3.DatabaseError(f"it holds the {what} {name!r}, and a log has only tables")
+
+
+def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
+
+
+def sha256_of_rows(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], first: int, last: int
+) -> str:
+    """Of the rows of a part, in their order."""
+    # By the table's name, or a column that there is not would be taken for a text.
+    listed = ", ".join(f"{quoted(table)}.{quoted(name)}" for name in columns)
+    digest = hashlib.sha256()
+    for row in connection.execute(
+        f"SELECT {listed} FROM {quoted(table)} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+    ):
+        digest.update(canonical_row(row))
+    return digest.hexdigest()
+
+
+def same_name(path: Path, before: os.stat_result) -> bool:
+    """Whether a name is still that of the same file."""
+    try:
+        return os.path.samestat(path.stat(), before)
+    except OSError:
+        return False

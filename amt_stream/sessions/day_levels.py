@@ -1,0 +1,371 @@
+"""Levels of day, evening and night over days: Lden and Ldn (2002/49/EC, ISO 1996-1)."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.clock import DAY_S, local_zone, offset_s, zone_text
+from amt_stream.core.errors import Refusal
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.sessions import Session
+from amt_stream.sessions.chain import CHAIN
+from amt_stream.sessions.parts import PartsOfRows, Pieces
+from amt_stream.sessions.reading import ROWS_IN
+from amt_stream.sessions.results import Results, read_results
+
+HOURS_OF_DAY = 24
+EVENING_DB, NIGHT_DB = 5.0, 10.0
+SLACK_S = 0.02
+"""A piece of sound may reach so far across the bound of a period: bounds fall between frames."""
+
+LONGEST_CUT_S = 60.0
+"""A piece across a bound is divided in proportion, if it is no longer."""
+
+
+class NoDayLevels(Refusal, ValueError):
+    """Nothing that was given has levels of day and night; the message says why."""
+
+
+@dataclass(frozen=True)
+class DayPeriods:
+    """When day, evening and night begin, in hours; without an evening the level is Ldn.
+
+    source: who says so
+    """
+
+    name: str
+    day: int
+    evening: int | None
+    night: int
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        order = [hour for hour in (self.day, self.evening, self.night) if hour is not None]
+        in_order = sorted(set(order)) == order and order[-1] - order[0] < HOURS_OF_DAY
+        if not in_order or not 0 <= order[0] < order[-1] <= HOURS_OF_DAY:
+            raise NoDayLevels(
+                f"the hours {','.join(map(str, order))} are none: give when day, evening and night "
+                "begin, as 7,19,23, or day and night alone, as 7,22"
+            )
+
+    @property
+    def periods(self) -> dict[str, tuple[int, int]]:
+        """First hour of each period and the one after its last, past 24 where that is tomorrow."""
+        evening = {} if self.evening is None else {"evening": (self.evening, self.night)}
+        end = self.night if self.evening is None else self.evening
+        night = self.night, HOURS_OF_DAY + self.day
+        return {"day": (self.day, end), **evening, "night": night}
+
+    @property
+    def symbol(self) -> str:
+        return "ldn" if self.evening is None else "lden"
+
+    @property
+    def words(self) -> str:
+        told = (
+            f"{name} {begin:02}-{end % HOURS_OF_DAY:02}"
+            for name, (begin, end) in self.periods.items()
+        )
+        return f"{', '.join(told)}{f' ({self.source})' if self.source else ''}"
+
+    def rating(self, levels: Mapping[str, float | None]) -> float | None:
+        """Lden or Ldn of levels of its periods (2002/49/EC, Annex I); None where one is missing."""
+        added = {"day": 0.0, "evening": EVENING_DB, "night": NIGHT_DB}
+        total = 0.0
+        for name, (begin, end) in self.periods.items():
+            level = levels[name]
+            if level is None:
+                return None
+            total += (end - begin) * 10 ** ((level + added[name]) / 10)
+        return 10 * math.log10(total / HOURS_OF_DAY)
+
+
+DIRECTIVE = "2002/49/EC, Annex I"
+HOURS = {
+    one.name: one
+    for one in (
+        DayPeriods("eu", 7, 19, 23, DIRECTIVE),
+        DayPeriods("at", 6, 19, 22, "Austria, Bundes-Umgebungslärmschutzverordnung"),
+        DayPeriods("de", 6, 18, 22, "Germany, 34. BImSchV"),
+        DayPeriods("dk", 7, 19, 22, "Denmark, order on environmental noise"),
+        DayPeriods("fi", 7, 19, 22, "Finland, decree 801/2004"),
+        DayPeriods("fr", 6, 18, 22, "France, Code de l'environnement R572-4"),
+        DayPeriods("it", 6, 20, 22, "Italy, D.Lgs. 194/2005"),
+        DayPeriods("pl", 6, 18, 22, "Poland, Prawo ochrony środowiska, art. 112a"),
+        DayPeriods("pt", 7, 20, 23, "Portugal, Decreto-Lei 146/2006"),
+        DayPeriods("se", 6, 18, 22, "Sweden, SFS 2004:675"),
+        DayPeriods("us", 7, None, 22, "US EPA 550/9-74-004"),
+    )
+}
+"""Hours by the code of a country, those of the directive as eu; Ldn of the United States as us."""
+
+
+def hours_named(text: str) -> DayPeriods:
+    """Hours by a name of HOURS, or as 7,19,22; raises NoDayLevels for others."""
+    if text in HOURS:
+        return HOURS[text]
+    try:
+        given = [int(part) for part in text.split(",")]
+    except ValueError:
+        given = []
+    if len(given) == 2:
+        return DayPeriods(text, given[0], None, given[1])
+    if len(given) == 3:
+        return DayPeriods(text, given[0], given[1], given[2])
+    raise NoDayLevels(
+        f"the hours {text!r} are none: give one of {', '.join(HOURS)}, or when day, evening and "
+        "night begin, as 7,19,22"
+    )
+
+
+@dataclass(frozen=True)
+class Period:
+    """A level of one period of one day, or of all days; what was measured of it, in seconds."""
+
+    level_db: float | None
+    measured_s: float
+    whole_s: float
+
+    @property
+    def coverage(self) -> float:
+        return self.measured_s / self.whole_s if self.whole_s else 0.0
+
+    @property
+    def percent(self) -> str:
+        """The same in words; 100 % is all of it, but for a frame or two."""
+        if self.whole_s - self.measured_s < 1.0:
+            return "100 %"
+        return f"{min(self.coverage, 0.999) * 100:.1f} %"
+
+
+@dataclass(frozen=True)
+class RatingLevels:
+    """Levels of one day, which begins where its day period does, or of all days (`on` is None)."""
+
+    on: date | None
+    periods: Mapping[str, Period]
+    rating_db: float | None
+
+    def to_dict(self, symbol: str) -> JsonDict:
+        """As data for JSON, levels to 0.001 dB."""
+        told: dict[str, object] = {} if self.on is None else {"date": self.on.isoformat()}
+        told[f"{symbol}_db"] = _rounded(self.rating_db)
+        for name, one in self.periods.items():
+            told[f"l{name}_db"] = _rounded(one.level_db)
+            told[f"{name}_measured_s"] = round(one.measured_s, 3)
+            told[f"{name}_coverage"] = round(one.coverage, 4)
+        return told
+
+
+@dataclass(frozen=True)
+class DayLevels:
+    """Day, evening and night of one measurement or of several at one place.
+
+    days: each by itself; whole: of all of them, weighted by the time that was measured
+    how: what the energy is from, in words
+    """
+
+    hours: DayPeriods
+    clock: str
+    calibrated: bool
+    days: Sequence[RatingLevels]
+    whole: RatingLevels
+    how: str
+
+    def to_dict(self) -> JsonDict:
+        """As data for JSON."""
+        symbol = self.hours.symbol
+        periods = {name: [b, e % HOURS_OF_DAY] for name, (b, e) in self.hours.periods.items()}
+        return {
+            "hours": {"name": self.hours.name, "source": self.hours.source, **periods},
+            "clock": self.clock,
+            "calibrated": self.calibrated,
+            "energy": self.how,
+            "whole": self.whole.to_dict(symbol),
+            "days": [one.to_dict(symbol) for one in self.days],
+        }
+
+
+def day_levels(
+    given: Iterable[Results], hours: DayPeriods = HOURS["eu"], zone: tzinfo | None = None
+) -> DayLevels:
+    """Lday, Levening, Lnight and Lden, or Lday, Lnight and Ldn, of measurements at one place.
+
+    The level of a period is the mean of the energy of all that was measured in it, on all days; the
+    rating follows from those levels, with 5 dB more for the evening and 10 dB for the night.
+
+    zone: whose clock; by default that of the first measurement, or else of this computer
+
+    Raises NoDayLevels where there is no A-weighted energy, or nobody knows when it was.
+    """
+    pieces, calibrated, by = [], True, zone
+    for results in given:
+        by = by or results.zone or local_zone()
+        pieces.append(_pieces(results, hours, by))
+        calibrated &= results.calibrated
+    if not pieces:
+        raise NoDayLevels("there is no measurement: give a log, or a folder of logs")
+    end, measured, power = (
+        np.concatenate([getattr(one, name) for one in pieces])
+        for name in ("utc_s", "measured_s", "power")
+    )
+    length = np.concatenate([one.end_s - one.begin_s for one in pieces])
+    first_of, place = _periods(end - length / 2, hours, by)
+    there = measured > 0
+    if not there.any():
+        raise NoDayLevels("there is no level: nothing was measured, or only digital silence")
+    days = [
+        date.fromordinal(day)
+        for day in range(int(first_of[there].min()), int(first_of[there].max()) + 1)
+    ]
+    names = [*hours.periods]
+    of_days = []
+    for on in days:
+        own = there & (first_of == on.toordinal())
+        of_days.append(
+            {
+                name: _period(own & (place == k), measured, power, _whole_s(on, hours, name, by))
+                for k, name in enumerate(names)
+            }
+        )
+    whole = {
+        name: _period(
+            there & (place == k), measured, power, sum(one[name].whole_s for one in of_days)
+        )
+        for k, name in enumerate(names)
+    }
+    told = [
+        RatingLevels(on, one, _rating(hours, one)) for on, one in zip(days, of_days, strict=True)
+    ]
+    how = "; ".join(dict.fromkeys(one.how for one in pieces))
+    of_all = RatingLevels(None, whole, _rating(hours, whole))
+    return DayLevels(hours, zone_text(by), calibrated, told, of_all, how)
+
+
+def _rating(hours: DayPeriods, periods: Mapping[str, Period]) -> float | None:
+    return hours.rating({name: one.level_db for name, one in periods.items()})
+
+
+def _period(own: NDArray[np.bool_], measured: Any, power: Any, whole_s: float) -> Period:
+    weight = measured[own]
+    total = float(weight.sum())
+    mean = float((power[own] * weight).sum()) / total if total else 0.0
+    return Period(10 * math.log10(mean) if mean > 0 else None, total, whole_s)
+
+
+def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
+    """The energy of one measurement, in pieces of which none is of two periods."""
+    parts = PartsOfRows(results)
+    for found in (parts.pieces(), parts.pieces_of_rows()):
+        if found is None:
+            continue
+        if not np.isfinite(found.utc_s).all():
+            raise NoDayLevels(
+                f"{results.name}: when it was measured is not known, so neither is what was day "
+                "and what night: measure the recording with --began"
+            )
+        divided = _divided(found, hours, zone)
+        if divided is not None:
+            return divided
+    raise NoDayLevels(
+        f"{results.name} has no A-weighted equivalent level in steps that end with day, evening "
+        "and night: log with --interval 15min, or with rows of laeq_1s_db"
+    )
+
+
+def _divided(pieces: Pieces, hours: DayPeriods, zone: tzinfo | None) -> Pieces | None:
+    """The same, cut at the bounds of periods; None where a piece is too long for that."""
+    length = pieces.end_s - pieces.begin_s
+    slack = np.minimum(SLACK_S, length / 4)
+    day, place = _periods(pieces.utc_s - length + slack, hours, zone)
+    days, places = _periods(pieces.utc_s - slack, hours, zone)
+    across = np.flatnonzero((day != days) | (place != places))
+    if not len(across):
+        return pieces
+    if length[across].max() > LONGEST_CUT_S:
+        return None
+    first = [begin for begin, _ in hours.periods.values()]
+    bounds = np.array([_instant(date.fromordinal(days[k]), first[places[k]], zone) for k in across])
+    begin_utc_s = (pieces.utc_s - length)[across]
+    before = np.clip((bounds - begin_utc_s) / length[across], 0.0, 1.0)
+    begin_s, measured_s = pieces.begin_s.copy(), pieces.measured_s.copy()
+    middle_s = begin_s[across] + before * length[across]
+    earlier = (
+        *(begin_s[across], middle_s, bounds),
+        *(measured_s[across] * before, pieces.power[across]),
+    )
+    begin_s[across], measured_s[across] = middle_s, measured_s[across] * (1.0 - before)
+    later = begin_s, pieces.end_s, pieces.utc_s, measured_s, pieces.power
+    order = np.argsort(np.concatenate([earlier[1], later[1]]), kind="stable")
+    begin, end, utc, measured, power = (
+        np.concatenate(both)[order] for both in zip(earlier, later, strict=True)
+    )
+    return Pieces(begin, end, utc, measured, power, pieces.how)
+
+
+def _periods(
+    utc_s: Any, hours: DayPeriods, zone: tzinfo | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of moments: the day (`date.toordinal`) that each belongs to, and the place of its period."""
+    quarters, of = np.unique(np.floor(utc_s / 900.0), return_inverse=True)
+    offsets = np.array([offset_s(float(quarter) * 900.0, zone) for quarter in quarters])
+    local_s = utc_s + offsets[of] - 3600.0 * hours.day
+    epoch = date(1970, 1, 1).toordinal()
+    day = epoch + np.floor(local_s / DAY_S).astype(np.int64)
+    bounds = [3600.0 * (begin - hours.day) for begin, _ in hours.periods.values()]
+    place = np.searchsorted(bounds, local_s % DAY_S, side="right") - 1
+    return day, place
+
+
+def _whole_s(on: date, hours: DayPeriods, name: str, zone: tzinfo | None) -> float:
+    """How long a period lasts that day: a night may have an hour more or less."""
+    begin, end = (_instant(on, hour, zone) for hour in hours.periods[name])
+    return end - begin
+
+
+def _instant(on: date, hour: int, zone: tzinfo | None) -> float:
+    """A whole hour of a day, counted on past 24, by the clock; seconds since 1970."""
+    local = datetime(on.year, on.month, on.day) + timedelta(hours=hour)
+    return (local.replace(tzinfo=zone) if zone else local).timestamp()
+
+
+def measurements(path: Path, microphone: str | None = None) -> list[Results]:
+    """All that was measured in a log with all its runs, a folder of logs, or a file of rows.
+
+    Raises NoDayLevels for a folder without any, and what reading them raises.
+    """
+    if path.is_file() or path.suffix in ROWS_IN:
+        return [read_results(path, is_energy, microphone=microphone)]
+    if (path / CHAIN).is_file():
+        return [
+            read_results(path, is_energy, run=run, microphone=microphone)
+            for run in _ends(Session(path))
+        ]
+    logs = sorted(inner.parent for inner in path.glob(f"*/{CHAIN}"))
+    files = sorted(file for file in path.glob("*") if file.suffix in ROWS_IN)
+    if not logs and not files:
+        raise NoDayLevels(f"{path} holds no log: give the folder of one, or a folder of logs")
+    return [one for inner in (*logs, *files) for one in measurements(inner, microphone)]
+
+
+def _ends(session: Session) -> list[int]:
+    """Runs of a log that no other has gone on from: reading one brings those before it."""
+    restored = [one.get("restored") for one in session.descriptions.values()]
+    before = {one.get("run") for one in restored if isinstance(one, dict)}
+    return [run for run in session.runs if run not in before]
+
+
+def is_energy(column: JsonMap) -> bool:
+    """Whether a column tells of A-weighted energy."""
+    name: str = column["name"]
+    return name.startswith("laeq_") or name == "laf_db"
+
+
+def _rounded(level: float | None) -> float | None:
+    return None if level is None else round(level, 3)

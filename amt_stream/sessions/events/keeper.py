@@ -1,0 +1,288 @@
+"""The sink that keeps the last of the sound, and writes files of what is worth it."""
+
+import re
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TooLate
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from amt_stream.core.files import why
+from amt_stream.core.json_types import JsonDict
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Chunk, Event, Frames
+from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows.spotted import Spotted, Spotter
+from amt_stream.meters.table import Table
+from amt_stream.meters.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
+from amt_stream.sessions import SessionLog
+from amt_stream.sessions.events.memory import SampleSpan, SoundMemory
+from amt_stream.sessions.events.recording import write_recording
+from amt_stream.sessions.events.writer import WriterThread
+from amt_stream.sessions.files import SessionError, as_session_error
+from amt_stream.sessions.sound import refuse_sound
+
+LAG_S = 5.0
+"""By so much at most rows come after their sound; memory reaches back so much further."""
+
+GAP_S = 1.0
+"""A gap that is longer ends a file: no file is mostly silence."""
+
+PATIENCE_S = 10.0
+TOLD = 100
+
+REPLAY = "replay"
+SOUND_KEPT = "sound_kept"
+
+
+def keeper_in(sinks: Iterable[object]) -> "SoundKeeper | None":
+    """The one of these sinks that keeps sound, if there is one."""
+    return next((sink for sink in sinks if isinstance(sink, SoundKeeper)), None)
+
+
+def tables_of_files(sinks: Iterable[object]) -> list[Table]:
+    """Of these sinks those of logs and of what keeps sound: their headers stand in files."""
+    return [sink.table for sink in sinks if isinstance(sink, SessionLog | SoundKeeper)]
+
+
+@dataclass
+class _OpenEvent:
+    """An event of sound that is not in files yet, from the sample `start` on; `end` once known."""
+
+    began: Spotted
+    start: int
+    part: int = 1
+    end: Spotted | None = None
+
+
+@thread_checked
+class SoundKeeper:
+    """A sink that keeps the last seconds of sound in memory, and files of events of it.
+
+        keeper = SoundKeeper("sounds", table, fs=48000, channels=2)
+        with Engine(source, models, [keeper]) as engine:
+            path = keeper.replay(10)
+
+    A file is FLAC of 24 bits with all channels of the source as they came, before any calibration.
+    Its comment is JSON: the calibration of each channel, the header of the rows, the rows of that
+    time, gaps (which are silence in it) and the event. What a disk does not take is lost and said,
+    in `note` and on the next occasion as an event; the measurement goes on.
+
+    folder: of the files, made with the first of them
+    table: makes the rows; this keeper's own, since it counts. Events are those of its preset
+    fs, channels: of the source
+    keep_s: how much of the sound is in memory; the longest file too: what goes on for longer is in
+        several
+    before_s, after_s: of an event what is kept before it and after it
+    longest_s: of one event no more is kept
+    tell: is told of each file
+
+    Raises SessionError for a folder that cannot be one, and for what FLAC cannot hold.
+    """
+
+    hears_tail = True
+
+    def __init__(
+        self,
+        folder: str | Path,
+        table: Table,
+        *,
+        fs: int,
+        channels: int,
+        keep_s: float = KEPT_S,
+        before_s: float = BEFORE_S,
+        after_s: float = AFTER_S,
+        longest_s: float = LONGEST_S,
+        tell: Callable[[Event], None] = lambda event: None,
+    ) -> None:
+        refuse_sound("flac", fs, channels)
+        if before_s > keep_s:
+            raise SessionError(
+                f"{before_s:g} s before an event are to be kept, and of the sound {keep_s:g} s: "
+                "keep more of it"
+            )
+        self.folder, self.table, self.keep_s = Path(folder), table, keep_s
+        with as_session_error(self.folder, "written"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.tell = tell
+        self.files = 0
+        """How many were written [any-thread]."""
+        self.told: deque[Event] = deque(maxlen=TOLD)
+        """The last events of files: an engine that is over tells no more of them."""
+        self._fs = fs
+        self._before, self._after, self._longest, self._most = (
+            round(seconds * fs) for seconds in (before_s, after_s, longest_s, keep_s)
+        )
+        # By the time that an event is known to be one, what came before it has to be there.
+        lags = [LAG_S + trigger.for_s for trigger in table.triggers]
+        self._memory = SoundMemory(fs, channels, keep_s + max(lags, default=0.0))
+        self._rows: deque[Rows] = deque()
+        self._spot = Spotter(table.triggers, table.rows.step_ms / 1000, fs)
+        self._running: list[_OpenEvent] = []
+        self._trouble = ""
+        self._host = socket.gethostname()
+        # Of rows and what they tell; a replay may be asked for in any thread.
+        self._lock = threading.Lock()
+        self._writer = WriterThread(f"sounds {folder}")
+
+    @property
+    def words(self) -> str:
+        """That sound is kept, for whoever looks at the meter [any-thread]."""
+        return f"the last {self.keep_s:g} s of sound are kept in memory"
+
+    @property
+    def note(self) -> str:
+        """What troubles it, in one sentence, or "" [any-thread]."""
+        return self._trouble
+
+    def __call__(self, frames: Frames) -> None:
+        """[sink-thread]"""
+        with self._lock:
+            self._take(self.table.rows(frames))
+
+    def sound(self, chunk: Chunk) -> None:
+        """[sink-thread]"""
+        with self._lock:
+            if chunk.sample - self._memory.end > GAP_S * self._fs:
+                self._break(chunk.sample)
+            self._memory.add(chunk)
+
+    def event(self, event: Event) -> None:
+        """[sink-thread]"""
+        with self._lock:
+            self.table.rows.event(event)
+
+    def ended(self, end_s: float | None) -> None:
+        """[sink-thread]"""
+        with self._lock:
+            if end_s is not None:
+                self._take(self.table.rows.rest(end_s))
+            for running in self._running:
+                self._cut(running, self._stop(running))
+            self._running = []
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Write what waits; False where the disk has not taken it in `timeout` seconds."""
+        return self._writer.close(timeout)
+
+    def replay(self, seconds: float | None = None) -> Path:
+        """Write a file of the last seconds, or of all that is kept [any-thread].
+
+        Raises SessionError where there is no sound yet, and where it cannot be written.
+        """
+        with self._lock:
+            end = self._memory.end
+            count = self._most if seconds is None else min(self._most, round(seconds * self._fs))
+            stretch = self._memory.between(end - count, end)
+            if stretch is None:
+                raise SessionError("no sound is kept yet: try again once some was heard")
+            written = self._write(REPLAY, stretch, {"event": None})
+        try:
+            return written.result(PATIENCE_S)
+        except TooLate:
+            raise SessionError(
+                f"{self.folder} has not taken the sound in {PATIENCE_S:g} s; it is written once "
+                "the disk takes it"
+            ) from None
+        except OSError as error:
+            raise SessionError(f"no file in {self.folder}: {why(error)}") from error
+
+    def _take(self, rows: Rows) -> None:
+        if len(rows):
+            self._rows.append(rows)
+            while self._rows[0]["sample"][-1] < self._memory.first:
+                self._rows.popleft()
+        for spotted in self._spot(rows):
+            if spotted.is_begin:
+                self._begin(spotted)
+            else:
+                for running in self._running:
+                    if (running.began.trigger, running.began.microphone) == (
+                        spotted.trigger,
+                        spotted.microphone,
+                    ):
+                        running.end = running.end or spotted
+        reached_s = self.table.rows.reached_s
+        if self._running and np.isfinite(reached_s):
+            self._write_due(min(round(reached_s * self._fs), self._memory.end))
+
+    def _begin(self, spotted: Spotted) -> None:
+        start = max(spotted.sample - self._before, self._memory.first)
+        self._running.append(_OpenEvent(spotted, start))
+
+    def _stop(self, running: _OpenEvent) -> int:
+        """Where the sound of an event ends in files, as far as is known."""
+        stop = running.began.sample + self._longest
+        return stop if running.end is None else min(stop, running.end.sample + self._after)
+
+    def _write_due(self, reached: int) -> None:
+        for running in list(self._running):
+            stop = self._stop(running)
+            while min(stop, reached) - running.start >= self._most:
+                self._cut(running, running.start + self._most)
+            if reached >= stop:
+                self._cut(running, stop)
+            if reached >= stop and running.end is not None:
+                self._running.remove(running)
+
+    def _break(self, sample: int) -> None:
+        """Sound is missing until `sample`: what is there until then is kept."""
+        for running in self._running:
+            self._cut(running, min(self._memory.end, self._stop(running)))
+            running.start = sample
+
+    def _cut(self, running: _OpenEvent, stop: int) -> None:
+        """Write what is not in a file yet, up to there."""
+        stretch = self._memory.between(running.start, stop) if running.start < stop else None
+        running.start = max(running.start, stop)
+        if stretch is None:
+            return
+        began, end = running.began, running.end
+        event: dict[str, object] = {**began.trigger.to_dict(), "part": running.part}
+        event |= {"microphone": began.microphone} if began.microphone else {}
+        event |= {"begin_sample": began.sample, "end_sample": None if end is None else end.sample}
+        event |= {"red": began.red} if began.red else {"value": None if end is None else end.worst}
+        running.part += 1
+        self._write(began.trigger.name, stretch, {"event": event})
+
+    def _write(self, name: str, stretch: SampleSpan, about: JsonDict) -> "Future[Path]":
+        rows = [one for one in self._rows if one["sample"][-1] >= stretch.start]
+        trace = Rows.concatenated(rows, rows[0].columns) if rows else None
+        if trace is not None:
+            there = (trace["sample"] >= stretch.start) & (trace["sample"] < stretch.stop)
+            trace = trace.where(there)
+        about = {**about, "fs": self._fs, "header": self.table.header(host=self._host)}
+        about["calibration"] = self.table.sound.calibration_of_columns
+        write = partial(write_recording, self.folder, _fit(name), stretch, about, trace)
+        written = self._writer.put(write)
+        written.add_done_callback(partial(self._written, stretch))
+        return written
+
+    def _written(self, stretch: SampleSpan, written: "Future[Path]") -> None:
+        """Tell what became of a file [writer-thread, sink-thread]."""
+        error = written.exception()
+        if error is not None:
+            self._trouble = (
+                f"sound of {len(stretch) / self._fs:.1f} s could not be kept in {self.folder}: "
+                f"{why(error) if isinstance(error, Exception) else error}; the measurement goes on"
+            )
+            return
+        self._trouble = ""
+        self.files += 1
+        at_s = stretch.start / self._fs
+        text = f"the sound from {at_s:.2f} s on, {len(stretch) / self._fs:.2f} s, is in "
+        text += str(written.result())
+        event = Event(SOUND_KEPT, stretch.start, at_s, stretch.utc, len(stretch), text)
+        self.told.append(event)
+        self.tell(event)
+
+
+def _fit(name: str) -> str:
+    """What the name of a file may hold everywhere."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -1,0 +1,82 @@
+"""A stretch of sound as a file that says how it was measured: FLAC of 24 bits."""
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows.block import in_utc
+from amt_stream.sessions.events.memory import SampleSpan
+from amt_stream.sessions.files import PRIVATE, drafted, give_name, new_name
+from amt_stream.sessions.flac import In24Bits
+
+MOST_CELLS = 500_000
+"""Of a trace in the comments of a file: those of FLAC end at 16 MiB."""
+
+
+def write_recording(
+    folder: Path, name: str, stretch: SampleSpan, about: Mapping[str, object], trace: Rows | None
+) -> Path:
+    """A new file in the folder, whole or not at all; raises OSError.
+
+    about: what its comment says, as data for JSON, besides what it says of the sound itself: the
+        `sample` and `utc` where it begins, how many there are, its `gaps` (places and lengths,
+        which are silence), and what was `cut` because it was beyond full scale
+    trace: rows of that time
+    """
+    cut = invalid = 0
+    exact = True
+    for block in stretch.blocks():
+        held = In24Bits(block)
+        cut, invalid, exact = cut + held.cut, invalid + held.invalid, exact and held.exact
+    utc = str(np.datetime_as_string(in_utc(np.array([stretch.utc]))[0], unit="ms", timezone="UTC"))
+    comment = {
+        **about,
+        "sample": stretch.start,
+        "samples": len(stretch),
+        "utc": utc,
+        "gaps": [list(gap) for gap in stretch.gaps],
+        "cut": cut,
+        "invalid": invalid,
+        "exact": exact,
+        "trace": _told(trace),
+    }
+    data = _flac(stretch, {"comment": json.dumps(comment), "date": utc, "title": name})
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    # Of 2026-11-22T14:15:02.345Z what a name may hold everywhere.
+    stem = f"{utc.translate({ord(one): None for one in '-:'})}-{name}"
+    path = new_name(folder, stem, ".flac")
+    with drafted(folder / f".{path.name}.{os.getpid()}", data, PRIVATE) as draft:
+        give_name(draft, path)
+    return path
+
+
+def _flac(stretch: SampleSpan, notes: Mapping[str, str]) -> bytes:
+    import soundfile
+
+    stream = io.BytesIO()
+    try:
+        with soundfile.SoundFile(
+            stream, "w", stretch.fs, stretch.channels, subtype="PCM_24", format="FLAC"
+        ) as file:
+            for key, text in {**notes, "software": "amt_stream"}.items():
+                setattr(file, key, text)
+            for block in stretch.blocks():
+                file.write(In24Bits(block).samples << 8)
+    except soundfile.LibsndfileError as error:
+        raise OSError(None, f"no sound can be written: {error}") from error
+    return stream.getvalue()
+
+
+def _told(trace: Rows | None) -> JsonDict:
+    """Rows as a table; of far too many each second one, or fewer."""
+    if trace is None or not len(trace):
+        return {"columns": [], "rows": []}
+    every = 1 + len(trace) * len(trace.columns) // MOST_CELLS
+    some = trace if every == 1 else trace.where(slice(None, None, every))
+    return {"columns": list(some.columns), "rows": [list(row) for row in some.tuples()]}

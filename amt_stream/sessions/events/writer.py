@@ -1,0 +1,51 @@
+"""Writes files in a thread of its own, one after the other."""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+from amt_stream.engine.thread_check import runs_as
+
+Write = Callable[[], Path]
+
+MOST_WAIT = 4
+"""Files that wait where a disk stands still; what holds their sound is in memory meanwhile."""
+
+
+class WriterThread:
+    """`put` hands it what writes a file; the result says where that is, or has its OSError."""
+
+    def __init__(self, name: str) -> None:
+        self._queue: queue.SimpleQueue[tuple[Write, Future[Path]] | None] = queue.SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, write: Write) -> Future[Path]:
+        """[any-thread]"""
+        result: Future[Path] = Future()
+        if self._closed:
+            result.set_exception(OSError(None, "the measurement has ended"))
+        elif self._queue.qsize() >= MOST_WAIT:
+            result.set_exception(OSError(None, "its disk stands still"))
+        else:
+            self._queue.put((write, result))
+        return result
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Write what waits and end; False where the disk has not taken it in that time."""
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    @runs_as("writer-thread")
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            write, result = item
+            try:
+                result.set_result(write())
+            except BaseException as error:
+                result.set_exception(error)

@@ -1,0 +1,269 @@
+"""The folder of a session: what is in it, who may write it, and what a sudden end has left.
+
+    session.json              how the first run measured; session-2.json of the second, ...
+    rows.sqlite               rows, events and intervals; or of each hour in UTC
+    rows-20261122T14Z.csv     its rows (or .jsonl, or .parquet once it is closed),
+    events-20261122T14Z.jsonl what happened meanwhile, if anything did, and
+    intervals-20261122T14Z.csv the intervals that ended meanwhile, if they are asked for
+    sound-20261122T14Z.flac   its sound, if asked for (or .wav), and where that stands
+    sound-20261122T14Z.jsonl  in the count of samples
+    summary.json              what is told of the whole first run, if it has ended in order
+    chain.jsonl               the hash of each part that is closed, chained to the one before
+    snapshot.state            where the last run stands, for another to go on; not in the chain
+
+A second run of the same folder, or a second part of the same hour, gets a number: `-2`.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from amt_stream.core.files import NotThatFile, require_file
+from amt_stream.core.json_types import JsonDict
+from amt_stream.sessions.chain import CHAIN, HashChain
+from amt_stream.sessions.files import (
+    SessionError,
+    as_session_error,
+    new_name,
+    set_aside,
+    sha256_of,
+    write_whole,
+)
+
+SCHEMA = 1
+"""Of a session's folder."""
+
+DESCRIPTION, SUMMARY = "session", "summary"
+PART = re.compile(
+    r"(session|summary|(rows|events|intervals|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|parquet|wav|flac)"
+)
+"""Names of files that are parts."""
+
+DATABASE = "rows.sqlite"
+OURS = {CHAIN, *(DATABASE + ending for ending in ("", "-wal", "-shm", "-journal"))}
+LARGEST_DESCRIPTION = 1 << 24
+
+
+def refuse_no_session(path: Path) -> None:
+    """Raise SessionError for what is there already and is no session."""
+    with as_session_error(path, "written"):
+        if not os.path.lexists(path):
+            return
+        if not path.is_dir():
+            raise SessionError(f"{path} is no folder: give a new one, or one of a session")
+        names = os.listdir(path)  # noqa: PTH208 (names, and there may be many)
+    if names and CHAIN not in names:
+        raise SessionError(
+            f"{path} holds something else than a session ({min(names)}): give a new folder, or one "
+            "of a session"
+        )
+    linked = [name for name in names if is_ours(name) and (path / name).is_symlink()]
+    if linked:
+        raise SessionError(
+            f"{path / min(linked)} is a link, and a session writes no file outside its folder: "
+            "give another folder"
+        )
+    require_files(path)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of this name is read or written as a part of a session."""
+    return name in OURS or PART.fullmatch(name) is not None
+
+
+def require_files(folder: Path) -> None:
+    """Raise SessionError where something else has the name of a file of a session.
+
+    A named pipe, for one, would never come to an end.
+    """
+    with as_session_error(folder, "read"):
+        names = [name for name in os.listdir(folder) if is_ours(name)]  # noqa: PTH208
+    for name in names:
+        try:
+            require_file(folder / name)
+        except NotThatFile as error:
+            raise SessionError(f"{folder / name} {error}: it is no file of a session") from error
+
+
+class Folder:
+    """The folder of a session that is written.
+
+    `run` is the number of this run, counted from 1; `repaired` says in sentences what was not whole
+    at its start, and where it is now.
+
+    private: for its owner alone, where it is made new
+
+    Raises SessionError for what is no session, is written by another process, or cannot be.
+    """
+
+    def __init__(self, path: str | Path, private: bool = False) -> None:
+        self.path = Path(path)
+        self._mode = 0o700 if private else 0o755
+        self.repaired: list[str] = []
+        refuse_no_session(self.path)
+        with as_session_error(self.path, "written"):
+            self.path.mkdir(self._mode, parents=True, exist_ok=True)
+            self._device = self.path.stat().st_dev
+        self.chain = HashChain(self.path)
+        self._description: str | None = None
+        try:
+            self._writable()
+            with as_session_error(self.path, "written"):
+                self._close_what_is_open()
+        except BaseException:
+            self.chain.close()
+            raise
+        self.run = 1 + self.chain.last_run
+
+    def _writable(self) -> None:
+        """Raise SessionError where no file can be made."""
+        with as_session_error(self.path, "written"):
+            probe = self.path / f".probe.{os.getpid()}"
+            with probe.open("xb") as file:
+                file.write(b"?")
+            probe.unlink()
+
+    @property
+    def closed(self) -> set[str]:
+        """Names of the parts in the chain."""
+        return self.chain.closed
+
+    def _close_what_is_open(self) -> None:
+        """Put right and close what a run that came to a sudden end has left open."""
+        if self.chain.repaired is not None:
+            self.repaired.append(f"a torn line of {CHAIN} is now in {self.chain.repaired.name}")
+        names = os.listdir(self.path)  # noqa: PTH208
+        for name in sorted(names, key=_place):
+            path = self.path / name
+            if DRAFT.fullmatch(name):
+                path.unlink()
+            if path.suffix == PARQUET:
+                path.with_suffix(".jsonl").unlink(missing_ok=True)  # what it was made of
+            if name in self.closed or not PART.fullmatch(name) or not path.is_file():
+                continue
+            size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
+            torn = path.stat().st_size - size
+            if torn:
+                aside = set_aside(path, size)
+                self.repaired.append(f"{torn} bytes of a torn last row of {name} in {aside.name}")
+            elif not size:
+                path.unlink()  # made, and nothing written yet
+            if size:
+                last = self.chain.last_run
+                run = last + 1 if DESCRIBED.fullmatch(name) else max(1, last)
+                self.chain.add(run, name, sha256_of(path), bytes=size, recovered=True)
+
+    def describe(self, description: Mapping[str, object]) -> None:
+        """Write down how this run measures; raises SessionError."""
+        told_of = {"session": SCHEMA, "run": self.run, **description}
+        self._description = json.dumps(told_of, indent=1) + "\n"
+        with as_session_error(self.path, "written"):
+            self.add_whole(DESCRIPTION, self._description)
+
+    def add_whole(self, stem: str, text: str) -> None:
+        """A part that is written at once. Raises OSError."""
+        path = new_name(self.path, stem, ".json")
+        data = write_whole(path, text)
+        self.chain.add(self.run, path.name, sha256_of(path), bytes=len(data))
+
+    @property
+    def there(self) -> bool:
+        """Whether the folder still is the one that was opened."""
+        return self.chain.there
+
+    def restore(self) -> None:
+        """Make the folder anew where it was deleted; raises OSError where it cannot be.
+
+        Not where its disk is gone: what is then in its place belongs to another one.
+        """
+        if self.there:
+            return
+        if not self.path.exists():
+            if self.path.parent.stat().st_dev != self._device:
+                raise FileNotFoundError(errno.ENOENT, "its disk is gone", str(self.path))
+            self.path.mkdir(self._mode)
+        elif self.path.stat().st_dev != self._device or (self.path / CHAIN).exists():
+            raise FileNotFoundError(errno.ENOENT, "something else is in its place", str(self.path))
+        self.chain.begin_again()
+        if self._description is not None:
+            self.add_whole(DESCRIPTION, self._description)
+
+    def close(self) -> None:
+        """Let others write it."""
+        self.chain.close()
+
+
+LINES = (".csv", ".jsonl")
+PARQUET = ".parquet"
+DESCRIBED = re.compile(r"session(-\d+)?\.json")
+DRAFT = re.compile(
+    r"\.(probe|(session|summary)(-\d+)?\.json|(rows|intervals)-\d{8}T\d\dZ(-\d+)?\.parquet)\.\d+"
+)
+
+
+def _place(name: str) -> tuple[bool, bool, str]:
+    """Descriptions come first; Parquet before the text that it was made of."""
+    return not DESCRIBED.fullmatch(name), not name.endswith(PARQUET), name
+
+
+def whole_lines(path: Path) -> int:
+    """How many bytes of a part are whole lines of it: up to the first that is torn."""
+    size = 0
+    is_line = _is_json if path.suffix == ".jsonl" else _IsCsv()
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n") or not is_line(line):
+                break
+            size += len(line)
+    return size
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+class _IsCsv:
+    """Whether a line of CSV has as many cells as the names before it; cells hold no commas."""
+
+    def __init__(self) -> None:
+        self._cells: int | None = None
+
+    def __call__(self, line: bytes) -> bool:
+        if b"\0" in line:
+            return False
+        if line.startswith(b"#"):
+            return self._cells is None
+        cells = line.count(b",")
+        if self._cells is None:
+            self._cells = cells
+        return cells == self._cells
+
+
+def read_descriptions(path: Path) -> list[JsonDict]:
+    """How each run of a session measured, in their order; raises SessionError."""
+    found = []
+    with as_session_error(path, "read"):
+        names = [name for name in os.listdir(path) if DESCRIBED.fullmatch(name)]  # noqa: PTH208
+        for name in names:
+            with (path / name).open("rb") as file:
+                data = file.read(LARGEST_DESCRIPTION)
+            description: object = None
+            with contextlib.suppress(ValueError, RecursionError):
+                description = json.loads(data)
+            if (
+                not isinstance(description, dict)
+                or description.get("session") != SCHEMA
+                or not isinstance(description.get("run"), int)
+            ):
+                raise SessionError(f"{path / name} does not describe a session")
+            found.append(description)
+    if not found:
+        raise SessionError(f"{path} is no session: there is no {DESCRIPTION}.json in it")
+    return sorted(found, key=lambda description: int(description["run"]))

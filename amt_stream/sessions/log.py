@@ -1,0 +1,568 @@
+"""A log of a measurement: rows, events and, if asked for, sound in a folder that survives."""
+
+import contextlib
+import json
+import math
+import platform
+import socket
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from amt_stream import __version__
+from amt_stream.core.clock import local_zone_name
+from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.saved_state import SavedState, Unfitting
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.calibration import utc_now
+from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
+from amt_stream.meters.rows import AnyRows, Rows
+from amt_stream.meters.table import Table
+from amt_stream.sessions.database import Database
+from amt_stream.sessions.files import SessionError
+from amt_stream.sessions.folder import SUMMARY, Folder
+from amt_stream.sessions.log_parts import LoggedEvent, MakeHeader, Store, TextParts
+from amt_stream.sessions.marks import forget_marks, marks_in
+from amt_stream.sessions.parquet import ParquetParts
+from amt_stream.sessions.reading import Session
+from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
+from amt_stream.sessions.sound import SoundRecording, refuse_sound
+
+CHANGES = ("calibrated", "swapped")
+"""Kinds of events after which rows are read with something else than their header says."""
+
+FLUSH_S = 1.0
+"""Between two times that what came is brought to the disk."""
+
+RETRY_S = 2.0
+SLOW_S = 5.0
+TOLD_S = 10.0
+WAITING_ROWS = 100_000
+"""Rows and events that wait where the disk takes none; the oldest go first."""
+
+WAITING_BYTES = 1 << 26
+"""Of sound that waits; of 48 kHz in two channels almost three minutes."""
+
+
+@dataclass
+class _Waiting:
+    """What is to be written, in its order; `count` rows and events, and few intervals besides."""
+
+    rows: deque[Rows] = field(default_factory=deque)
+    intervals: list[Rows] = field(default_factory=list)
+    told: deque[LoggedEvent] = field(default_factory=deque)
+    afterwards: Callable[[], None] | None = None
+    count: int = 0
+
+    def add(self, item: Rows | LoggedEvent) -> None:
+        if isinstance(item, LoggedEvent):
+            self.told.append(item)
+            self.count += 1
+        else:
+            self.rows.append(item)
+            self.count += len(item)
+
+    def drop(self) -> int:
+        """Forget the oldest rows, or else the oldest event; gives how many."""
+        if self.rows:
+            gone = len(self.rows.popleft())
+        else:
+            self.told.popleft()
+            gone = 1
+        self.count -= gone
+        return gone
+
+
+@thread_checked
+class SessionLog:
+    """A sink that keeps the rows of a measurement, what happened meanwhile, and its sound.
+
+        with SessionLog("night", table) as log, Engine(source, models, [log]) as engine:
+            engine.wait()
+
+    What came is on the disk within some 2 s, in a thread of the log's own. Where the disk takes
+    nothing (it is full, or the folder is gone) `note` says so, which an engine tells as an event
+    and in its health; the measurement goes on, the last rows wait, and what found no room is
+    counted in `dropped`. A folder that holds a session already is gone on with, as another run.
+
+    path: of the folder, new or a session's
+    table: makes the rows; this log's own, since it counts. `done` is set at the end of the part of
+        the sound that it covers. Its header is that of the files: before the engine is told to
+        calibrate or swap, call `table.calibrate` or `table.swap`
+    format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
+        by the hour; or "parquet": the same, of JSON lines, each made Parquet when it is closed
+    settings: what else is needed to measure the same again, as data for JSON
+    restore: go on where the folder's last snapshot was taken, if it has one: the table counts on
+        from there, and `engine_state` is what `Engine(restore=)` takes. Rows that the folder has
+        from after it stay, and are not written again
+
+    tell: what is called with the marks of other processes (`marks.mark`), such as
+        `Engine.tell_event`, which tells all sinks; by default they are in this log alone
+
+    A snapshot of engine and table replaces the one before about once a second, and at the end,
+    when all that came before it is on the disk. A run without `restore` begins anew, and the
+    snapshot of the one before is gone.
+
+    Raises SessionError for a folder that holds something else, is in use, or cannot be written, and
+    for a snapshot that was taken with other settings.
+    """
+
+    keeps_sound = False
+    hears_tail = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: Table,
+        *,
+        format: LogFormat = "sqlite",
+        settings: Mapping[str, object] | None = None,
+        restore: bool = False,
+    ) -> None:
+        if format not in LOG_FORMATS:
+            raise SessionError(f"the format {format!r} is none of {', '.join(LOG_FORMATS)}")
+        self.table = table
+        self.done = threading.Event()
+        self.dropped = 0
+        self.engine_state: SavedState | None = None
+        self._heard: Frames | None = None
+        self._saved: Saved | None = None
+        self.tell: Callable[[Event], None] = lambda event: self._put(LoggedEvent(event))
+        self._written_to, self._intervals_to_s = -1, -math.inf
+        self._host = socket.gethostname()
+        self.folder = Folder(path, private=self.keeps_sound)
+        forget_marks(self.path)
+        self._store: Store
+        try:
+            if restore:
+                self._go_on()
+            else:
+                forget_snapshot(self.path)
+            if format == "sqlite":
+                self._store = Database(self.folder, self._header_now)
+            elif format == "parquet":
+                self._store = ParquetParts(self.folder, self._header_now)
+            else:
+                self._store = TextParts(self.folder, format, self._header_now)
+            self.folder.describe(self._description(format, settings or {}))
+        except BaseException:
+            self.folder.close()
+            raise
+        self._happened = table.events_of_rows()
+        self._waiting = _Waiting()
+        self._afterwards: Callable[[], None] | None = None
+        self._at_store = 0
+        self._changed = threading.Condition()
+        self._ending = self._closed = False
+        self._trouble = self._news = ""
+        self._failing_since: float | None = None
+        self._news_until = self._writing_since = 0.0
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"log {path}", daemon=True)
+        self._thread.start()
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def run(self) -> int:
+        """The number of this run in its folder, counted from 1."""
+        return self.folder.run
+
+    @property
+    def note(self) -> str:
+        """What troubles it, in one sentence, or "" [any-thread]."""
+        if self._trouble:
+            return self._trouble
+        since = self._writing_since
+        if since and time.monotonic() - since > SLOW_S:
+            return f"the log in {self.path} waits for its disk"
+        if self._news and (self.dropped or time.monotonic() < self._news_until):
+            return self._news
+        return ""
+
+    def __call__(self, frames: Frames) -> None:
+        """Keep the rows, and intervals, that these frames complete [sink-thread]."""
+        self._heard = frames
+        self._keep(self.table.rows(frames))
+        self._keep_intervals()
+        if self.table.rows.covered:
+            self.done.set()
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Keep where the measurement stands, once all before it is on the disk [sink-thread].
+
+        Not behind the part of the sound that rows cover: from what they left out none goes on.
+        """
+        if snapshot.sample > self.table.rows.to_s * self.table.sound.fs:
+            return
+        self._keep_intervals()  # those that end in frames that the rows have yet to take
+        saved = Saved(
+            self.run,
+            snapshot.sample,
+            self._settings,
+            snapshot.state,
+            self.table.rows.state_dict(),
+            self._written_to,
+        )
+        self.afterwards(partial(write_snapshot, self.path, saved))
+
+    def go_on_with(self, rows: AnyRows) -> None:
+        """Let other rows of this measurement begin where the log does [before start].
+
+        Where they are the same rows, as a screen may have them, what they count goes on too.
+        """
+        if self._saved is None:
+            return
+        if self._saved.rows.get("rows") == rows.form:
+            rows.load_state_dict(self._saved.rows)
+        else:
+            rows.begin(self._saved.sample / self.table.sound.fs)
+
+    def event(self, event: Event) -> None:
+        """Keep what happened [sink-thread]."""
+        self.table.rows.event(event)
+        self._put(LoggedEvent(event, self._header_now if event.kind in CHANGES else None))
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """Call `action` in the log's thread once all that came so far is on the disk.
+
+        One that still waits is replaced. An OSError of it is trouble, and it is called again.
+        """
+        with self._changed:
+            self._waiting.afterwards = action
+
+    def ended(self, end_s: float | None) -> None:
+        """Write what is left, and close; told by an engine [sink-thread]."""
+        if not self._closed:
+            if end_s is not None:
+                self._keep(self.table.rows.rest(end_s))
+            self._keep_intervals(self.table.rows.reached_s if end_s is None else end_s)
+        self.close()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Write what waits, sum up, and let the folder go; more than once does no harm.
+
+        False where the disk has not taken it in `timeout` seconds.
+        """
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def _header_now(self) -> MakeHeader:
+        """What makes headers with the calibration and the settings of this moment."""
+        # Its rows are the same, and tell when the sound began.
+        return partial(copy(self.table).header, host=self._host)
+
+    def _description(self, format: str, settings: Mapping[str, object]) -> JsonDict:
+        saved = self._saved
+        return {
+            "format": format,
+            "began_utc": utc_now(),
+            "began_local": local_now(),
+            "zone": local_zone_name(),
+            "restored": None if saved is None else {"run": saved.run, "sample": saved.sample},
+            "header": self._header_now(),
+            **self.table.settings,
+            **settings,
+            "versions": versions(),
+            "repaired": list(self.folder.repaired),
+        }
+
+    @property
+    def _settings(self) -> JsonDict:
+        """What has to be the same for a run to go on where another stopped."""
+        same = {"source": self.table.sound.told, **self.table.settings}
+        # It may go on for longer.
+        same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
+        return same
+
+    def _go_on(self) -> None:
+        """From the last snapshot, if there is one."""
+        saved = read_snapshot(self.path)
+        if saved is None:
+            return
+        saved.refuse_other(self._settings)
+        try:
+            self.table.rows.load_state_dict(saved.rows)
+        except Unfitting as refusal:
+            raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
+        last = Session(self.path).last_sample(saved.run)
+        self._written_to = max(saved.written_to, last)
+        self._intervals_to_s = Session(self.path).last_interval_s(saved.run)
+        self._saved = saved
+        self.engine_state = saved.engine
+
+    def _keep(self, rows: Rows) -> None:
+        """Have rows written that the folder has not yet."""
+        if len(rows) and rows["sample"][0] <= self._written_to:
+            rows = rows.where(rows["sample"] > self._written_to)
+        if len(rows):
+            for event in self._happened(rows):
+                self._put(LoggedEvent(event))
+            self._put(rows)
+
+    def _keep_intervals(self, end_s: float | None = None) -> None:
+        """Have intervals written that have ended, and that the folder has not yet."""
+        if self.table.rows.intervals is None:
+            return
+        found = self.table.rows.intervals_ended(end_s)
+        if len(found) and found["end_s"][0] <= self._intervals_to_s:
+            found = found.where(found["end_s"] > self._intervals_to_s)
+        if len(found):
+            with self._changed:
+                self._waiting.intervals.append(found)
+
+    def _put(self, item: Rows | LoggedEvent) -> None:
+        with self._changed:
+            while self._waiting.count >= WAITING_ROWS and not self._trouble and not self._closed:
+                self._changed.wait(FLUSH_S)
+            if self._error is not None:
+                raise RuntimeError(self.note)
+            if self._closed:
+                return
+            self._waiting.add(item)
+            while self._waiting.count > WAITING_ROWS:
+                self.dropped += self._waiting.drop()
+
+    def _run(self) -> None:
+        """The log's thread: bring what waits to the disk, again and again."""
+        try:
+            ending = False
+            while not ending:
+                with self._changed:
+                    pause = RETRY_S if self._trouble else FLUSH_S
+                    self._changed.wait_for(lambda: self._ending, pause)
+                    ending = self._ending
+                self._try(self._write)
+                if not (ending or self._trouble):
+                    with contextlib.suppress(OSError):
+                        self._take_marks()
+            self._try(self._sum_up)
+            left = self._waiting.count + self._at_store
+            if self._trouble and left:
+                self.dropped += left
+                self._trouble = f"{self._trouble}; {left} rows and events are not in it"
+        except BaseException as error:
+            self._error = error
+            self._trouble = f"the log in {self.path} has failed: {error}"
+            raise
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            self.folder.close()
+
+    def _take_marks(self) -> None:
+        """Tell everybody of the marks that other processes have left in the folder."""
+        if self._heard is None:
+            return
+        for text in marks_in(self.path):
+            self.tell(self._heard.moment("mark", text))
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do something that the disk may refuse, and say so; what is gone is made anew first."""
+        self._writing_since = time.monotonic()
+        try:
+            if self._trouble and not (self.folder.there and self._there):
+                self.folder.restore()
+                self._reopen()
+            act()
+        except OSError as error:
+            if self._failing_since is None:
+                self._failing_since = time.monotonic()
+            self._trouble = (
+                f"the log in {self.path} cannot be written: {error.strerror or error}; the "
+                "measurement goes on"
+            )
+        else:
+            if self._failing_since is not None:
+                self._recovered(time.monotonic() - self._failing_since)
+        finally:
+            self._writing_since = 0.0
+
+    def _recovered(self, after_s: float) -> None:
+        self._failing_since = None
+        lost = f"; {self.dropped} rows and events found no room" if self.dropped else ""
+        self._news = f"the log in {self.path} is written again after {after_s:.0f} s{lost}"
+        self._news_until = time.monotonic() + TOLD_S
+        self._trouble = ""
+
+    @property
+    def _there(self) -> bool:
+        """Whether what is written still has its name."""
+        return self._store.there
+
+    def _reopen(self) -> None:
+        """Begin new parts, because the old ones are gone."""
+        self._store.reopen()
+
+    def _write(self) -> None:
+        self._store.flush()
+        self._at_store = 0
+        with self._changed:
+            given, self._waiting = self._waiting, _Waiting()
+            self._changed.notify_all()
+        self._afterwards = given.afterwards or self._afterwards
+        if given.count or given.intervals:
+            self._at_store = given.count
+            self._store.write(_joined(given.rows), list(given.told), _joined(given.intervals))
+            self._at_store = 0
+        self._write_sound()
+        if self._afterwards is not None:
+            self._afterwards()
+            self._afterwards = None
+
+    def _write_sound(self) -> None:
+        """There is none."""
+
+    def _sum_up(self) -> None:
+        self._store.close()
+        summary = {"run": self.run, "dropped": self.dropped, "summary": self.table.summary()}
+        self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
+
+
+@thread_checked
+class SoundLog(SessionLog):
+    """A `SessionLog` that keeps the sound too, all channels of it as they were let in.
+
+    Its folder, where it is new, and its files of sound are for their owner alone.
+
+    fs, channels: of the source
+    sound: "flac" (24 bits; what it cannot hold is counted and said) or "wav" (32-bit float, exact)
+
+    Samples that find no room because the disk takes none are counted in `unrecorded`.
+    """
+
+    keeps_sound = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: Table,
+        *,
+        fs: int,
+        channels: int,
+        sound: SoundFormat = "flac",
+        format: LogFormat = "sqlite",
+        settings: Mapping[str, object] | None = None,
+        restore: bool = False,
+    ) -> None:
+        self.unrecorded = 0
+        self._chunks: deque[Chunk] = deque()
+        self._fs = fs
+        self._noted: list[tuple[int, dict[str, object]]] = []
+        self._bytes = 0
+        self._recording: SoundRecording | None = None
+        refuse_sound(sound, fs, channels)
+        settings = {**(settings or {}), "sound": sound}
+        super().__init__(path, table, format=format, settings=settings, restore=restore)
+        self._recording = SoundRecording(
+            self.folder, sound, fs, channels, self._notes, table.sound.name
+        )
+
+    @property
+    def _notes(self) -> JsonDict:
+        """What files of sound say of this moment besides."""
+        return {"fs": self._fs, "calibration": self.table.sound.calibration_of_columns}
+
+    def event(self, event: Event) -> None:
+        """Keep what happened [sink-thread]."""
+        super().event(event)
+        if event.kind == "calibrated":
+            with self._changed:
+                self._noted.append((event.sample, self._notes))
+
+    def sound(self, chunk: Chunk) -> None:
+        """Keep what was heard [sink-thread]."""
+        size = chunk.samples.nbytes
+        with self._changed:
+            while self._bytes + size > WAITING_BYTES and not (self._trouble or self._closed):
+                self._changed.wait(FLUSH_S)
+            self._chunks.append(chunk)
+            self._bytes += size
+            while self._bytes > WAITING_BYTES:
+                gone = self._chunks.popleft()
+                self._bytes -= gone.samples.nbytes
+                self.unrecorded += len(gone)
+
+    @property
+    def _there(self) -> bool:
+        return super()._there and (self._recording is None or self._recording.there)
+
+    def _reopen(self) -> None:
+        if self._recording is not None:
+            self._recording.reopen()
+        super()._reopen()
+
+    def _write_sound(self) -> None:
+        if self._recording is None:
+            return
+        self._recording.flush()
+        with self._changed:
+            chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
+            noted, self._noted = self._noted, []
+            self._changed.notify_all()
+        self._recording.write(chunks, noted)
+
+    def _sum_up(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+        super()._sum_up()
+
+    @property
+    def note(self) -> str:
+        told = [super().note] if super().note else []
+        if self.unrecorded:
+            told.append(f"some of the sound is missing in {self.path}: its disk did not take it")
+        if self._recording is not None and self._recording.cut:
+            told.append(
+                "FLAC does not hold all of this sound, which goes beyond full scale or has samples "
+                "that are no numbers: wav would"
+            )
+        return "; ".join(told)
+
+
+def _joined(blocks: Sequence[Rows]) -> Rows | None:
+    return Rows.concatenated(blocks, blocks[0].columns) if blocks else None
+
+
+def local_now() -> str:
+    """This second by the clock on the wall, with its zone."""
+    return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+
+
+def versions() -> dict[str, str]:
+    """Of all that may make a difference to numbers."""
+    found = {"amt_stream": __version__, "python": platform.python_version()}
+    for name in ("torch", "numba", "numpy", "soundfile"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found | {"sqlite": sqlite3.sqlite_version, "platform": platform.platform()}

@@ -1,0 +1,252 @@
+"""Rows, events and intervals in text files by the hour."""
+
+import io
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows, header_of_intervals
+from amt_stream.sessions.files import GrowingFile, new_name
+from amt_stream.sessions.folder import Folder
+from amt_stream.sessions.outputs import FORMATS, LiveWriter
+
+LONGEST_PART_S = 5400.0
+"""Of sound in one part, whatever UTC says: a wrong clock must not make one without end."""
+
+
+MakeHeader = Callable[[], JsonMap]
+
+
+class LoggedEvent(NamedTuple):
+    """An event, and what makes the header of the rows after it where that is another one."""
+
+    event: Event
+    header: MakeHeader | None = None
+
+
+class Store(Protocol):
+    """Where rows, events and intervals of a session go; all of it raises OSError.
+
+    What was given to `write` is kept until it is on the disk: after an error `flush` goes on.
+    """
+
+    @property
+    def there(self) -> bool:
+        """Whether what it writes still has its name."""
+        ...
+
+    def write(
+        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+    ) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def reopen(self) -> None:
+        """Begin new parts, because the old ones are gone."""
+
+    def close(self) -> None:
+        """Close the parts that are open."""
+
+
+class Headers:
+    """Under which header rows stand: another one begins with the first row after its event.
+
+    That may come much later, since rows lag behind what is told.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, MakeHeader]] = deque()
+
+    def pieces(
+        self, rows: Rows | None, told: Sequence[LoggedEvent]
+    ) -> Iterator[tuple[MakeHeader | None, Rows]]:
+        """Rows under one header each, and that one where it begins with them, else None."""
+        self._waiting += [(event.sample, made) for event, made in told if made is not None]
+        if rows is None:
+            return
+        header: MakeHeader | None = None
+        while self._waiting and len(rows):
+            sample, following = self._waiting[0]
+            sooner = rows["sample"] <= sample
+            if sooner.any():
+                yield header, rows.where(sooner)
+                header, rows = None, rows.where(~sooner)
+            if len(rows):
+                header = following
+                self._waiting.popleft()
+        if len(rows):
+            yield header, rows
+
+
+def hour_of(utc: np.datetime64) -> str:
+    """The hour of a time in UTC, as in the names of parts."""
+    hour = np.datetime64("now", "h") if np.isnat(utc) else utc.astype("datetime64[h]")
+    return str(hour).replace("-", "") + "Z"
+
+
+class LogHour:
+    """Which hour is written. It never goes back, so that no row is before one already written."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._since_s = 0.0
+
+    def pieces(self, rows: Rows | None) -> Iterator[tuple[bool, Rows]]:
+        """Rows by the hour, and whether a new one begins with them."""
+        if rows is None or not len(rows):
+            return
+        hours = rows["utc"].astype("datetime64[h]")
+        cuts = np.flatnonzero(hours[1:] != hours[:-1]) + 1
+        for places in np.split(np.arange(len(rows)), cuts):
+            piece = rows.where(slice(places[0], places[-1] + 1))
+            yield self.turns(piece["utc"][0], float(piece["time_s"][0])), piece
+
+    def turns(self, utc: np.datetime64, time_s: float) -> bool:
+        """Whether another hour begins with what stands there."""
+        name = hour_of(utc)
+        if name <= self.name and time_s - self._since_s < LONGEST_PART_S:
+            return False
+        self.name, self._since_s = max(name, self.name), time_s
+        return True
+
+    def end(self) -> None:
+        """Another part begins with the next rows, of the same hour if it has not turned."""
+        self._since_s = -math.inf
+
+
+def event_line(event: Event) -> str:
+    """An event as a line of JSON."""
+    return json.dumps(asdict(event)) + "\n"
+
+
+class TextParts:
+    """A `Store` of CSV or JSON lines; every part has its own header.
+
+    header: gives what goes before the rows; asked when a part begins
+    """
+
+    def __init__(self, folder: Folder, format: str, header: MakeHeader) -> None:
+        self._folder, self._format, self._header = folder, format, header
+        self._headers = Headers()
+        self._hours = LogHour()
+        self._steps: deque[Callable[[], None]] = deque()
+        self._text = io.StringIO()
+        self._writer: LiveWriter | None = None
+        self._rows: GrowingFile | None = None
+        self._events: GrowingFile | None = None
+        self._intervals: GrowingFile | None = None
+        self._head, self._hour = b"", ""
+
+    @property
+    def there(self) -> bool:
+        return all(file.there for file in self._files)
+
+    @property
+    def _files(self) -> list[GrowingFile]:
+        """Those that are open."""
+        files = self._rows, self._events, self._intervals
+        return [file for file in files if file is not None]
+
+    def write(
+        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+    ) -> None:
+        if told:  # first: rows with a hole in them are never without what tells of it
+            lines = "".join(event_line(event) for event, _ in told).encode()
+            self._steps.append(partial(self._put_events, lines))
+        for header, some in self._headers.pieces(rows, told):
+            if header is not None:
+                self._header = header
+                self._hours.end()
+            self._take(some)
+        if intervals is not None:
+            text = io.StringIO()
+            writer = FORMATS[self._format](text, header_of_intervals(self._header()))
+            writer.write(intervals.where(slice(0)))
+            head = text.tell()
+            writer.write(intervals)
+            data = text.getvalue()
+            self._steps.append(partial(self._put_intervals, data[:head], data[head:]))
+        self.flush()
+
+    def _take(self, rows: Rows) -> None:
+        for begins, piece in self._hours.pieces(rows):
+            if begins:
+                if self._writer is not None:
+                    self._steps.append(self._close_parts)
+                self._writer = FORMATS[self._format](self._text, self._header())
+                self._writer.write(piece.where(slice(0)))
+                self._steps.append(partial(self._begin, self._hours.name, self._taken()))
+            assert self._writer is not None
+            self._writer.write(piece)
+            self._steps.append(partial(self._put_rows, self._taken()))
+
+    def flush(self) -> None:
+        while self._steps:
+            self._steps[0]()
+            self._steps.popleft()
+
+    def reopen(self) -> None:
+        for file in self._files:
+            file.close()
+        self._rows = self._events = self._intervals = None
+
+    def close(self) -> None:
+        self._steps.append(self._close_parts)
+        self.flush()
+
+    def _taken(self) -> bytes:
+        data = self._text.getvalue().encode()
+        self._text.seek(0)
+        self._text.truncate()
+        return data
+
+    def _begin(self, hour: str, head: bytes) -> None:
+        self._hour, self._head = hour, head
+
+    def _put_rows(self, data: bytes) -> None:
+        if self._rows is None:
+            self._rows = self._new("rows", f".{self._format}")
+        if not self._rows.size:
+            self._rows.write(self._head)
+        self._rows.write(data)
+
+    def _put_events(self, data: bytes) -> None:
+        if self._events is None:
+            self._events = self._new("events", ".jsonl")
+        self._events.write(data)
+
+    def _put_intervals(self, head: str, data: str) -> None:
+        if self._intervals is None:
+            self._intervals = self._new("intervals", f".{self._format}")
+        if not self._intervals.size:
+            self._intervals.write(head.encode())
+        self._intervals.write(data.encode())
+
+    def _new(self, what: str, *endings: str) -> GrowingFile:
+        self._hour = self._hour or hour_of(np.datetime64("NaT"))
+        return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", *endings))
+
+    def _close_parts(self) -> None:
+        if self._rows is not None:
+            self._close_part(self._rows)
+            self._rows = None
+        if self._events is not None:
+            self._close_part(self._events)
+            self._events = None
+        if self._intervals is not None:
+            self._close_part(self._intervals)
+            self._intervals = None
+
+    def _close_part(self, file: GrowingFile) -> None:
+        if file.size:
+            run, name = self._folder.run, file.path.name
+            self._folder.chain.add(run, name, file.digest.hexdigest(), bytes=file.size)
+        file.close()

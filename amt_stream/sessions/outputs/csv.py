@@ -1,0 +1,73 @@
+"""Rows as comma-separated values, with what says what they are before or beside them."""
+
+import json
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import TextIO
+
+import numpy as np
+
+from amt_stream.core.clock import local_time
+from amt_stream.meters.rows import Rows
+
+LOCAL_TIME = "local_time"
+"""The column after `utc` with the same time by a clock, as a spreadsheet reads a date."""
+
+
+class CsvWriter:
+    """Lines "# key: JSON value", the names of the columns, then a line a row.
+
+    Decimal points always; what has no value is empty. `pandas.read_csv(comment="#")` reads it.
+
+    beside: takes the header, as one line {"header": {...}}, so that the names of the columns come
+        first
+    local: add `local_time`, by the clock of `zone`; None is that of this computer
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        header: Mapping[str, object],
+        *,
+        beside: TextIO | None = None,
+        local: bool = False,
+        zone: tzinfo | None = None,
+    ) -> None:
+        self._stream, self._local, self._zone = stream, local, zone
+        self._header: Mapping[str, object] | None = header
+        if beside is not None:
+            beside.write(json.dumps({"header": header}) + "\n")
+            beside.flush()
+            self._header = {}
+
+    def write(self, rows: Rows) -> None:
+        if self._local:
+            rows = self._with_local_time(rows)
+        if self._header is not None:
+            for key, value in self._header.items():
+                self._stream.write(f"# {key}: {json.dumps(value)}\n")
+            self._stream.write(",".join(rows.columns) + "\n")
+            self._header = None
+        self._stream.writelines(",".join(map(_cell, row)) + "\n" for row in rows.tuples())
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """The end; a table has no place for a summary."""
+
+    def _with_local_time(self, rows: Rows) -> Rows:
+        texts = np.array([self._clock_of(time) for time in rows["utc"]], dtype=object)
+        columns = {name: rows[name] for name in rows.columns}
+        place = rows.columns.index("utc") + 1
+        ordered = [*columns.items()]
+        return Rows(dict([*ordered[:place], (LOCAL_TIME, texts), *ordered[place:]]))
+
+    def _clock_of(self, utc: np.datetime64) -> str | None:
+        if np.isnat(utc):
+            return None
+        when = local_time(int(utc.astype(np.int64)) / 1000, self._zone).replace(tzinfo=None)
+        return when.isoformat(" ", "milliseconds")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

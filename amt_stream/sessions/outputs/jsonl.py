@@ -1,0 +1,29 @@
+"""Rows as JSON lines, between one that says what they are and one that sums them up."""
+
+import json
+from collections.abc import Mapping
+from typing import TextIO
+
+from amt_stream.meters.rows import Rows
+
+
+class JsonLinesWriter:
+    """A line {"header": {...}}, an object a row, a last line {"summary": {...}}.
+
+    `pandas.read_json(lines=True)` reads it; the rows are those that have a `time_s`.
+    """
+
+    def __init__(self, stream: TextIO, header: Mapping[str, object]) -> None:
+        self._stream = stream
+        self._write({"header": header})
+
+    def write(self, rows: Rows) -> None:
+        for row in rows:
+            self._write(row)
+
+    def finish(self, summary: Mapping[str, object]) -> None:
+        """The last line."""
+        self._write({"summary": summary})
+
+    def _write(self, value: Mapping[str, object]) -> None:
+        self._stream.write(json.dumps(value) + "\n")

@@ -1,0 +1,265 @@
+"""Rows of a stream as transitions, for torchrl to learn from."""
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Fault, Frames, scalar_field
+
+if TYPE_CHECKING:
+    from tensordict import TensorDict
+
+Observe = Callable[[Frames], Mapping[str, ArrayLike]]
+"""Gives what is observed of n frames: name to array (n, ...), the frames first."""
+
+Act = Callable[[dict[str, np.ndarray]], ArrayLike]
+"""Answers one observation with an action, and carries it out."""
+
+Reward = Callable[["TensorDict"], Any]
+"""Gives the rewards, a tensor (T,) or (T, 1), of transitions that have all keys but this one."""
+
+UNHEARD = Fault.GAP | Fault.NON_FINITE | Fault.OFF
+MARKS = ("time_s", "fault", "settling")
+TAKEN = {*MARKS, "action", "collector", "next", "reward", "done", "terminated", "truncated"}
+
+
+@thread_checked
+class TransitionRecorder:
+    """A sink that keeps rows of a stream, and gives them as transitions for torchrl.
+
+        recorder = TransitionRecorder(["ltl"], lambda t: -t["next", "ltl"], act=rider)
+        with Engine(source, model, [recorder]) as engine:
+            engine.wait()
+        data = MultiStep(gamma=0.95, n_steps=5)(recorder.take(ended=True))
+
+    A transition goes from one kept row to the next. An episode ends, truncated, where the stream
+    ends, where rows are missing, and with a reset or swap of the model or another calibration, so
+    that no n-step return reaches across. Rows that heard lost or non-finite samples show no sound
+    that was there: they are in no episode. Nor are those that would have stood within a gap.
+    Never is an episode `terminated`: the sound goes on where the recording does not.
+
+    observe: a function of `Frames`, or names of outputs with one number per frame, or "level_db"
+    reward: computed once for all transitions that are taken
+    act: called for each kept row, as soon as it is there, in the sink's thread; the rows of a block
+        come together, so `every` should span a block at least
+    every: keep one row in so many
+    rows: memory, allocated with the first row; then the oldest go and are counted in `dropped`
+
+    Raises ModuleNotFoundError without tensordict, ValueError for no rows or names.
+    """
+
+    def __init__(
+        self,
+        observe: Observe | Sequence[str],
+        reward: Reward,
+        *,
+        act: Act | None = None,
+        every: int = 1,
+        rows: int = 100_000,
+    ) -> None:
+        try:
+            import tensordict  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "TransitionRecorder needs tensordict and torchrl, which are not installed: "
+                "pip install 'amt_stream[rl]'"
+            ) from error
+        if every < 1 or rows < 3:
+            raise ValueError(f"every is {every}, rows is {rows}: give at least 1, and 3 rows")
+        if not callable(observe):
+            observe = _by_name(tuple(observe))
+        self._observe, self._reward, self._act = observe, reward, act
+        self.every, self.rows = every, rows
+        self.dropped = 0
+        self.left_out = 0
+        self._microphone: str | None = None
+        self._lock = threading.Lock()
+        self._columns: dict[str, np.ndarray] = {}
+        self._held: dict[str, np.ndarray] = {}
+        self._first = self._count = self._episode = 0
+        self._hole = self._cut = False
+        self._at = 0
+        self._time_s, self._step_s, self._stretch = math.nan, math.nan, 0
+
+    def __len__(self) -> int:
+        """Rows that wait to be taken [any-thread]."""
+        return self._count - self._first
+
+    def __call__(self, frames: Frames) -> None:
+        """Keep rows, and act on them [sink-thread].
+
+        Raises ValueError for frames of several that are heard, each by itself.
+        """
+        self._microphone = frames.microphone if self._microphone is None else self._microphone
+        if frames.microphone != self._microphone:
+            raise ValueError(
+                f"a TransitionRecorder of {self._microphone!r} hears {frames.microphone!r} too: "
+                "give it the frames of one microphone"
+            )
+        self.left_out += frames.skipped
+        chosen, begins = self._choose(frames)
+        seen = {name: _rows(name, value, frames) for name, value in self._observe(frames).items()}
+        columns = {name: value[chosen] for name, value in seen.items()}
+        for name in MARKS:
+            columns[name] = getattr(frames, name)[chosen, None]
+        if self._act is not None:
+            rows = [{name: value[i] for name, value in seen.items()} for i in chosen]
+            columns["action"] = _actions([self._act(row) for row in rows])
+        columns["begins"] = np.array(begins, np.bool_)
+        if chosen:
+            with self._lock:
+                self._append(columns, len(chosen))
+        self._time_s = float(frames.time_s[-1])
+
+    def take(self, ended: bool = False) -> "TensorDict":
+        """Give the transitions so far, once, as a TensorDict of batch size [T] [any-thread].
+
+        Keys: the observations, `action`, the marks `time_s`, `fault` and `settling`; all but the
+        action again under "next", with `reward`, `done`, `terminated` and `truncated` (T, 1); and
+        ("collector", "traj_ids") (T,), the number of the episode.
+
+        ended: the stream is over, and so is its last episode. Otherwise the newest transition waits
+            until it is known whether another follows on from it.
+
+        Raises RuntimeError before the first row.
+        """
+        import torch
+        from tensordict import TensorDict
+
+        rows, episode, given = self._take_rows(ended)
+        begins = rows.pop("begins")
+        start = np.flatnonzero(~begins[1:][:given])
+        done = torch.from_numpy(np.append(begins[2:], True)[start, None])
+        columns = {name: torch.from_numpy(value) for name, value in rows.items()}
+        after = {name: value[start + 1] for name, value in columns.items() if name != "action"}
+        after |= {"done": done, "terminated": torch.zeros_like(done), "truncated": done.clone()}
+        transitions = TensorDict(
+            {
+                **{name: value[start] for name, value in columns.items()},
+                "collector": {"traj_ids": torch.from_numpy(episode[start])},
+                "next": after,
+            },
+            batch_size=[len(start)],
+        )
+        reward = torch.as_tensor(self._reward(transitions), dtype=torch.float32)
+        if reward.numel() != len(start):
+            raise ValueError(
+                f"the reward of {len(start)} transitions has the shape {tuple(reward.shape)}: "
+                "give one number for each"
+            )
+        transitions["next", "reward"] = reward.reshape(-1, 1)
+        return transitions
+
+    def _choose(self, frames: Frames) -> tuple[list[int], list[bool]]:
+        """Which rows to keep, and which of them begin an episode."""
+        at = self._at if self._follows(frames) else 0
+        chosen, begins = [], []
+        for i, fault in enumerate(frames.fault.tolist()):
+            if fault & UNHEARD:
+                self.left_out += 1
+                at = 0
+            else:
+                if at % self.every == 0:
+                    chosen.append(i)
+                    begins.append(at == 0)
+                at += 1
+        self._at = at
+        return chosen, begins
+
+    def _follows(self, frames: Frames) -> bool:
+        """Whether these rows come right after the last ones; until they are kept, none do."""
+        gap_s, self._time_s = float(frames.time_s[0]) - self._time_s, math.nan
+        known_s = gap_s if math.isnan(self._step_s) else self._step_s
+        step_s = float(frames.time_s[1] - frames.time_s[0]) if len(frames) > 1 else known_s
+        self._step_s = step_s
+        steady = all(abs(s - step_s) < 0.01 * step_s for s in (gap_s, known_s))
+        anew, self._stretch = frames.stretch != self._stretch, frames.stretch
+        return steady and not anew and not frames.missed
+
+    def _append(self, columns: dict[str, np.ndarray], count: int) -> None:
+        if not self._columns:
+            self._columns = {
+                name: np.zeros((self.rows, *value.shape[1:]), value.dtype)
+                for name, value in columns.items()
+            }
+        _same_layout(self._columns, columns)
+        columns["begins"][0] |= self._cut
+        self._cut = False
+        places = np.arange(self._count, self._count + count)[-self.rows :] % self.rows
+        for name, column in self._columns.items():
+            column[places] = columns[name][-self.rows :]
+        self._count += count
+        excess = len(self) - self.rows
+        if excess > 0:
+            self._first += excess
+            self.dropped += excess
+            self._hole = True
+
+    def _take_rows(self, ended: bool) -> tuple[dict[str, np.ndarray], NDArray[np.int64], int]:
+        """The rows that wait, the episode of each, and how many transitions may be given."""
+        with self._lock:
+            if not self._columns:
+                raise RuntimeError("nothing was recorded yet: let the engine run first")
+            places = np.arange(self._first, self._count) % self.rows
+            rows = {name: column[places] for name, column in self._columns.items()}
+            if self._hole and self._held:
+                # What was given before ends at the last row held back, and not across the hole.
+                rows["begins"][0] = True
+                rows = {name: np.concatenate([self._held[name], rows[name]]) for name in rows}
+            begins = rows["begins"]
+            episode = self._episode + np.cumsum(begins) - begins[:1]
+            kept = 0 if ended else min(2, len(self))
+            self._held = {name: value[len(value) - kept :].copy() for name, value in rows.items()}
+            if len(begins):
+                self._episode = int(episode[-kept] if kept else episode[-1] + 1)
+            self._first = self._count - kept
+            self._hole, self._cut = False, self._cut or ended
+        return rows, episode, max(0, len(begins) - (1 if ended else 2))
+
+
+def _by_name(names: tuple[str, ...]) -> Observe:
+    def observe(frames: Frames) -> dict[str, ArrayLike]:
+        return {
+            name: frames.level_db.T if name == "level_db" else scalar_field(frames.values, name)
+            for name in names
+        }
+
+    return observe
+
+
+def _rows(name: str, value: ArrayLike, frames: Frames) -> np.ndarray:
+    """An observation as (n, ...), at least one number wide, in single precision."""
+    rows = np.asarray(value)
+    if name in TAKEN or rows.shape[:1] != (len(frames),):
+        raise ValueError(
+            f"the observation {name!r} has the shape {rows.shape} for {len(frames)} frames: give "
+            f"(frame, ...), and a name that is not one of {', '.join(sorted(TAKEN))}"
+        )
+    return _single(rows)
+
+
+def _actions(given: list[ArrayLike]) -> np.ndarray:
+    return (
+        _single(np.stack([np.asarray(action) for action in given])) if given else np.zeros((0, 1))
+    )
+
+
+def _single(rows: np.ndarray) -> np.ndarray:
+    if np.issubdtype(rows.dtype, np.floating):
+        rows = rows.astype(np.float32)
+    return rows[:, None] if rows.ndim == 1 else rows
+
+
+def _same_layout(have: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
+    was = {name: value.shape[1:] for name, value in have.items()}
+    now = {name: value.shape[1:] for name, value in given.items()}
+    if was != now:
+        raise ValueError(
+            f"the recorder began with rows of {was} and is given {now}: make a new recorder for "
+            "another model"
+        )

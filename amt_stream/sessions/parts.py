@@ -1,0 +1,433 @@
+"""What the rows of a measurement tell of a part of it: levels, maxima, percentiles, energy."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_text, zone_text
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters import catalog
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.rows import Rows, readings_of
+from amt_stream.meters.rows.block import FAULT_TEXTS
+from amt_stream.sessions.results import Results, ResultsError, window_s_of
+
+UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
+EQUIVALENT = "equivalent"
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Mean powers, re 20 uPa squared, of stretches of sound, in their order (n,).
+
+    begin_s, end_s: of each, in seconds of sound; measured_s: how much of it was measured
+    utc_s: when each ends, NaN where that is not known
+    how: what they are from, in words
+    """
+
+    begin_s: Numbers
+    end_s: Numbers
+    utc_s: Numbers
+    measured_s: Numbers
+    power: Numbers
+    how: str
+
+    def level_db(self, begin_s: float, end_s: float) -> float | None:
+        """The equivalent level from one time to another; of a piece across one, its part."""
+        overlap = np.minimum(self.end_s, end_s) - np.maximum(self.begin_s, begin_s)
+        share = np.clip(overlap, 0.0, None) / np.maximum(self.end_s - self.begin_s, SAME_S)
+        weight = share * self.measured_s
+        if not weight.sum() > 0:
+            return None
+        mean = float((self.power * weight).sum() / weight.sum())
+        return 10 * math.log10(mean) if mean > 0 else None
+
+
+class PartsOfRows:
+    """Statistics of parts of a measurement, as far as its rows tell them.
+
+    A row tells of the time since the row before it. `how` says of each statistic that was asked for
+    what it was made from, in words.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.results, self.rows = results, results.rows
+        self.time_s: Numbers = results.rows["time_s"]
+        self.how: dict[str, str] = {}
+        self._counted = ((self.rows["fault"] & UNHEARD) == 0) & (self.time_s > 0)
+        for begin_s, end_s in self.pauses:
+            self._counted &= (self.time_s <= begin_s) | (self.time_s > end_s)
+
+    @cached_property
+    def pauses(self) -> list[tuple[float, float]]:
+        """From when to when nothing was counted."""
+        found: list[tuple[float, float]] = []
+        since: float | None = None
+        for event in sorted(self.results.events, key=lambda event: event.time_s):
+            if event.kind == "paused" and since is None:
+                since = event.time_s
+            elif event.kind == "continued" and since is not None:
+                found.append((since, event.time_s))
+                since = None
+        return found if since is None else [*found, (since, math.inf)]
+
+    @cached_property
+    def gaps(self) -> list[tuple[float, float]]:
+        """From when to when sound is missing."""
+        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault == "gap"]
+
+    @cached_property
+    def known(self) -> dict[str, JsonMap]:
+        """Columns by name: those of the rows, and others that their models have."""
+        models = [str(one["name"]) for one in self.results.header["models"]]
+        made = readings_of(
+            [name for name in models if name in catalog.entries()],
+            len(self.results.header["source"]["channels"]),
+        )
+        offered = {c.name: c.to_dict() for one in made.values() for c in one.offered}
+        return {**offered, **self.results.columns}
+
+    def measured_s(self, begin_s: float, end_s: float) -> float:
+        """How long the sound was there and counted, up to the last row."""
+        spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
+        return float(self._heard(*spans)[0])
+
+    def paused_s(self, begin_s: float, end_s: float) -> float:
+        """How long nothing was counted."""
+        return sum(max(0.0, min(end_s, b) - max(begin_s, a)) for a, b in self.pauses)
+
+    def _heard(self, begin_s: Numbers, end_s: Numbers) -> Numbers:
+        """How much of stretches of sound was there and counted, in seconds."""
+        found = end_s - begin_s
+        for left_out in (self.gaps, self.pauses):
+            for a, b in left_out:
+                found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
+        return np.clip(found, 0.0, None)
+
+    def fault(self, begin_s: float, end_s: float) -> int:
+        """What was wrong with the sound, bits of `Fault`."""
+        there = (self.time_s > begin_s + SAME_S) & (self.time_s <= end_s + SAME_S)
+        return int(np.bitwise_or.reduce(self.rows["fault"][there], initial=0))
+
+    def _within(self, begin_s: float, end_s: float) -> NDArray[np.bool_]:
+        inside = (self.time_s > begin_s + SAME_S) & (self.time_s <= end_s + SAME_S)
+        return inside & self._counted
+
+    def values(self, names: Iterable[str], begin_s: float, end_s: float) -> dict[str, float | None]:
+        """Statistics by name, None for what the rows do not tell."""
+        return {name: self._value(name, begin_s, end_s) for name in names if name in self.known}
+
+    def _value(self, name: str, begin_s: float, end_s: float) -> float | None:
+        statistic = str(self.known[name]["statistic"])
+        if statistic == EQUIVALENT:
+            pieces = self._pieces_of(name)
+            if pieces is not None:
+                self.how[name] = pieces.how
+            return None if pieces is None else pieces.level_db(begin_s, end_s)
+        if statistic in ("maximum", "minimum"):
+            return self._extreme(name, statistic == "maximum", begin_s, end_s)
+        if statistic.startswith("exceeded ") and statistic.endswith(" % of the time"):
+            now = self._now(name, begin_s, end_s)
+            percent = float(statistic.split()[1])
+            return None if now is None else float(np.percentile(now, 100.0 - percent))
+        return None
+
+    def _now(self, name: str, begin_s: float, end_s: float) -> Numbers | None:
+        """The values of the moment that a statistic is of, settled ones; None for none."""
+        quantity = self.known[name]["quantity"], self.known[name]["unit"]
+        for other, column in self.results.columns.items():
+            if column["statistic"] != "instantaneous" or other not in self.rows.columns:
+                continue
+            if (column["quantity"], column["unit"]) == quantity:
+                self.how[name] = f"{other} each {1000 * self.results.step_s:g} ms"
+                settling = self._settling(other)
+                values = self.rows[other][self._within(begin_s, end_s) & ~settling]
+                values = values[np.isfinite(values)]
+                return values if len(values) else None
+        return None
+
+    def _settling(self, name: str) -> NDArray[np.bool_]:
+        texts = self.rows["settling_columns"]
+        of_this = {text: text == "all" or name in text.split() for text in set(texts)}
+        return np.array([of_this[text] for text in texts], np.bool_)
+
+    def _extreme(self, name: str, highest: bool, begin_s: float, end_s: float) -> float | None:
+        """Of the values of the moment; where the one that counts on has changed, exactly that."""
+        inside = self._within(begin_s, end_s)
+        if name in self.rows.columns and inside.any():
+            places = np.flatnonzero(inside)
+            so_far = self.rows[name]
+            last = float(so_far[places[-1]])
+            before = float(so_far[places[0] - 1]) if places[0] else math.nan
+            # What has changed meanwhile, has done so here.
+            changed = math.isnan(before) or (last > before if highest else last < before)
+            if math.isfinite(last) and changed:
+                self.how[name] = name
+                return last
+        now = self._now(name, begin_s, end_s)
+        return None if now is None else float(now.max() if highest else now.min())
+
+    def pieces(self) -> Pieces | None:
+        """A-weighted mean powers, from the best that there is; None where nothing tells them."""
+        return self._of_intervals() or self.pieces_of_rows()
+
+    def pieces_of_rows(self) -> Pieces | None:
+        """The same from the rows, whether or not there is a table of intervals."""
+        return self._pieces_of("laeq_db") if "laeq_db" in self.known else None
+
+    def _of_intervals(self) -> Pieces | None:
+        table = self.results.intervals
+        if table is None or not len(table) or "laeq_db" not in table.columns:
+            return None
+        seconds = self.results.header["interval"]["seconds"]
+        utc_s = _in_s(table["utc"]) + table["end_s"] - table["time_s"]
+        power = _power(table["laeq_db"])
+        spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
+        return Pieces(*spans, f"the log's own intervals of {seconds} s")
+
+    def _pieces_of(self, name: str) -> Pieces | None:
+        """Of an equivalent level by the name of the one that counts on."""
+        if name not in self._made:
+            self._made[name] = self._make_pieces(name)
+        return self._made[name]
+
+    @cached_property
+    def _made(self) -> dict[str, Pieces | None]:
+        return {}
+
+    def _make_pieces(self, name: str) -> Pieces | None:
+        quantity, step_s = self.known[name]["quantity"], self.results.step_s
+        windows = {
+            window_s_of(column): other
+            for other, column in self.results.columns.items()
+            if column["quantity"] == quantity and str(column["statistic"]).startswith(EQUIVALENT)
+            if other in self.rows.columns
+        }
+        counting = windows.pop(0.0, None)
+        whole = [w for w in windows if w >= step_s and math.isclose(w / step_s, round(w / step_s))]
+        if whole:
+            window = min(whole)
+            each = round(window / step_s)
+            steps = np.rint(self.time_s / step_s).astype(np.int64)
+            places = np.flatnonzero((steps % each == 0) & (steps > 0))
+            return self._windows(windows[window], places, window, windows[window])
+        if counting is not None:
+            return self._differences(counting)
+        if windows:
+            window = max(windows)
+            how = f"{windows[window]}, of {window:g} s each {step_s:g} s"
+            return self._windows(windows[window], np.flatnonzero(self.time_s > 0), step_s, how)
+        now = next(
+            (
+                other
+                for other, column in self.results.columns.items()
+                if name == "laeq_db" and other == "laf_db" and other in self.rows.columns
+            ),
+            None,
+        )
+        if now is None:
+            return None
+        how = f"{now} each {1000 * step_s:g} ms"
+        return self._windows(now, np.flatnonzero(self.time_s > 0), step_s, how)
+
+    def _windows(self, name: str, places: NDArray[np.int64], window_s: float, how: str) -> Pieces:
+        values = self.rows[name][places]
+        places, values = places[np.isfinite(values)], values[np.isfinite(values)]
+        end_s = self.time_s[places]
+        begin_s = np.maximum(end_s - window_s, 0.0)
+        utc_s = _in_s(self.rows["utc"][places])
+        return Pieces(begin_s, end_s, utc_s, self._heard(begin_s, end_s), _power(values), how)
+
+    def _differences(self, name: str) -> Pieces:
+        """Of a level that counts on: the energy that came since the row before."""
+        values = self.rows[name]
+        places = np.flatnonzero(np.isfinite(values) & (self.time_s > 0))
+        end_s, utc_s = self.time_s[places], _in_s(self.rows["utc"][places])
+        begin_s = np.concatenate(
+            [[min(one["from_s"] for one in self.results.header["statistics"].values())], end_s[:-1]]
+        )[: len(end_s)]
+        heard_s = self._heard(begin_s, end_s)
+        total_s = np.concatenate([[0.0], np.cumsum(heard_s)])
+        # Since when it counts: from the start, or from the last reset.
+        resets = np.array(
+            [0.0, *(e.time_s for e in self.results.events if e.kind == "readings_reset")]
+        )
+        since = np.searchsorted(resets, end_s, side="left") - 1
+        counted_s = total_s[1:] - total_s[np.searchsorted(end_s, resets)[since]]
+        energy = _power(values[places]) * counted_s
+        begins = np.diff(since, prepend=-1) > 0
+        came = np.where(begins, energy, np.diff(energy, prepend=0.0))
+        power = np.clip(came, 0.0, None) / np.maximum(heard_s, SAME_S)
+        how = f"{name}, as it changes from row to row"
+        return Pieces(begin_s, end_s, utc_s, heard_s, np.where(heard_s > 0, power, 0.0), how)
+
+
+def _power(level_db: NDArray[np.floating]) -> Numbers:
+    return np.where(np.isfinite(level_db), 10.0 ** (np.nan_to_num(level_db) / 10.0), 0.0)
+
+
+def _in_s(utc: NDArray[np.datetime64]) -> Numbers:
+    """Seconds since 1970, NaN where they are not known."""
+    found = utc.astype("datetime64[ms]").astype(np.int64) / 1000.0
+    return np.where(np.isnat(utc), np.nan, found)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a measurement, in seconds of sound."""
+
+    begin_s: float
+    end_s: float
+
+
+def part_of(
+    results: Results, begin: Moment | None, end: Moment | None, zone: tzinfo | None = None
+) -> Part:
+    """The part between two moments; by the clock of `zone`, or else that of the measurement.
+
+    Raises ResultsError for one that is not in the measurement.
+    """
+    start = results.start_utc
+    start_s = None if start is None else float(_in_s(np.array([start]))[0])
+    by = zone or results.zone
+    first_s, last_s = float(results.rows["time_s"][0]), results.duration_s
+    try:
+        begin_s = first_s if begin is None else begin.time_s(start_s, by, first_s)
+        end_s = last_s if end is None else end.time_s(start_s, by, begin_s)
+    except NoSuchTime as refusal:
+        raise ResultsError(f"{results.name}: {refusal}") from refusal
+    for name, given, time_s in (("--from", begin, begin_s), ("--to", end, end_s)):
+        if given is not None and not first_s - SAME_S <= time_s <= last_s + SAME_S:
+            span = _span(first_s, last_s, start_s, by)
+            raise ResultsError(f"{results.name} goes {span}: {name} {given.text} is not in it")
+    if not end_s > begin_s:
+        raise ResultsError(f"{results.name}: --to is not after --from, so there is nothing between")
+    return Part(begin_s, end_s)
+
+
+def _span(begin_s: float, end_s: float, start_s: float | None, zone: tzinfo | None) -> str:
+    if start_s is None:
+        return f"from {begin_s:g} s to {end_s:g} s"
+    begin, end = (local_text(round(start_s + t), zone) for t in (begin_s, end_s))
+    return f"from {begin} to {end}"
+
+
+def results_of_part(results: Results, part: Part) -> Results:
+    """The results of a part: its rows, and a summary as far as the rows tell one."""
+    parts = PartsOfRows(results)
+    values = parts.values(parts.known, part.begin_s, part.end_s)
+    inside = (results.rows["time_s"] > part.begin_s - SAME_S) & (
+        results.rows["time_s"] <= part.end_s + SAME_S
+    )
+    rows = results.rows.where(inside)
+    if not len(rows):
+        raise ResultsError(f"{results.name} has no row from {part.begin_s:g} s to {part.end_s:g} s")
+    (last,) = rows.where(slice(-1, None))
+    events = [e for e in results.events if part.begin_s <= e.time_s <= part.end_s]
+    statistics = {
+        name: told | {"from_s": part.begin_s, "to_s": part.end_s}
+        for name, told in results.header["statistics"].items()
+    }
+    return replace(
+        results,
+        rows=rows,
+        last=last,
+        header={**results.header, "statistics": statistics},
+        summary={name: value for name, value in values.items() if value is not None},
+        events=events,
+        intervals=None,
+        part=(part.begin_s, part.end_s),
+    )
+
+
+@dataclass(frozen=True)
+class IntervalTable:
+    """Statistics of each interval of a measurement.
+
+    rows: as a table of intervals has them; names: of the readings in it
+    how: what they were made of, in words
+    """
+
+    rows: Rows
+    names: tuple[str, ...]
+    how: str
+
+
+def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> IntervalTable:
+    """The table of intervals of a measurement: that which its log keeps, or made from its rows.
+
+    zone: whose clock; by default that of the measurement. Where its clock is not known, intervals
+        are of elapsed time
+
+    Raises ResultsError where the rows tell nothing of any reading.
+    """
+    kept = _kept(results, seconds, zone)
+    if kept is not None:
+        return kept
+    parts, start = PartsOfRows(results), results.start_utc
+    models = [str(one["name"]) for one in results.header["models"]]
+    made = readings_of(
+        [name for name in models if name in catalog.entries()],
+        len(results.header["source"]["channels"]),
+    )
+    wanted = [c.name for one in made.values() for n in one.of_interval for c in one.matching(n)]
+    by = zone or results.zone
+    epoch = 0.0 if start is None else float(_in_s(np.array([start]))[0])
+    clock = Interval(seconds) if start is None else Interval(seconds, by)
+    time_s, utc_s = results.rows["time_s"], _in_s(results.rows["utc"])
+    found = []
+    begin_s, end_s = results.begin_s, results.duration_s
+    while begin_s < end_s - SAME_S:
+        utc = epoch + begin_s
+        if start is not None:  # the clock and the count of samples drift apart
+            utc = float(utc_s[place := np.searchsorted(time_s, begin_s - SAME_S)])
+            utc += begin_s - float(time_s[place])
+        until_s = begin_s + clock.end(utc) - utc
+        whole = abs(clock.begin(utc) - utc) < 0.002 and until_s <= end_s + SAME_S
+        until_s = min(until_s, end_s)
+        row: JsonDict = {
+            "time_s": round(begin_s, 6),
+            "utc": None if start is None else _utc_text(utc),
+            "local": None if start is None else local_text(utc, by),
+            "end_s": round(until_s, 6),
+            "measured_s": round(parts.measured_s(begin_s, until_s), 6),
+            "paused_s": round(parts.paused_s(begin_s, until_s), 6),
+            "partial": not whole,
+            **parts.values(wanted, begin_s, until_s),
+            "fault": FAULT_TEXTS[parts.fault(begin_s, until_s)],
+        }
+        row["excluded_s"] = max(0.0, until_s - begin_s - row["measured_s"] - row["paused_s"])
+        found.append(row)
+        begin_s = until_s
+    names = tuple(n for n in wanted if any(row.get(n) is not None for row in found))
+    if not names:
+        raise ResultsError(
+            f"{results.name} tells of no interval: there is no level or loudness in its rows"
+        )
+    rows = Rows.of(
+        [{k: v for k, v in row.items() if k not in wanted or k in names} for row in found]
+    )
+    sources = dict.fromkeys(parts.how[name] for name in names if name in parts.how)
+    return IntervalTable(rows, names, f"from rows: {', '.join(sources)}")
+
+
+def _kept(results: Results, seconds: int, zone: tzinfo | None) -> IntervalTable | None:
+    told = results.header.get("interval")
+    if results.intervals is None or not isinstance(told, dict) or told.get("seconds") != seconds:
+        return None
+    if zone is not None and zone_text(zone) != told.get("clock"):
+        return None
+    columns = told.get("columns", ())
+    names = tuple(str(one["name"]) for one in columns if one["model"])
+    words = "counted while it was measured, by every frame"
+    return IntervalTable(results.intervals, names, words)
+
+
+def _utc_text(utc_s: float) -> str:
+    return str(np.datetime_as_string(np.datetime64(round(utc_s * 1000), "ms"), timezone="UTC"))

@@ -1,0 +1,314 @@
+"""A session measured again, from its sound, its settings and its gaps."""
+
+import hashlib
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from amt_stream import __version__
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief, sentence
+from amt_stream.dsp.compute_device import compute_device, device_words
+from amt_stream.engine.engine import Engine
+from amt_stream.engine.microphones import named_microphones
+from amt_stream.engine.sources import Deliver, Source, SourceError
+from amt_stream.meters.calibration import Calibration, uncertainty_of
+from amt_stream.meters.frames import Chunk, Frames
+from amt_stream.meters.presets import preset_of
+from amt_stream.meters.rows import Rows
+from amt_stream.meters.table import Sound, Table, from_data
+from amt_stream.sessions.chain import canonical
+from amt_stream.sessions.files import SessionError
+from amt_stream.sessions.reading import Session
+
+CLOCK = "utc"
+"""The column that no sound tells."""
+
+UNMADE = LookupError, TypeError, AttributeError, ValueError, OverflowError, SourceError
+"""What making an engine raises of a description that was edited."""
+
+VALUES = (str, int, float, type(None))
+MOST = (1 << 63) - 1
+"""What a value of a row may be."""
+
+CHANGES = (
+    *("overload", "recovered", "swapped", "calibrated", "filters_reset"),
+    *("paused", "continued", "readings_reset"),
+)
+"""Kinds of events with which a measurement became another one."""
+
+
+@dataclass
+class Replayed:
+    """What a replay has found.
+
+    run: of the session; rows: how many were compared; absent: how many more were measured again
+        between the first of these and the last
+    differs: the first row that is another one, in a sentence; "" where all are the same
+    notes: what else has to be known, in sentences, such as why not all could be measured again
+    logged, again: SHA-256 of the rows compared, as they were logged and as they were measured
+    """
+
+    run: int
+    rows: int
+    absent: int
+    differs: str
+    notes: tuple[str, ...]
+    logged: str
+    again: str
+
+    @property
+    def same(self) -> bool:
+        return self.rows > 0 and not self.differs
+
+
+def replay_session(path: str | Path, run: int | None = None) -> Replayed:
+    """Measure a run of a session again, by default the last, and compare all its rows.
+
+    What was measured before by runs that it went on from counts too. Nothing is written.
+
+    Raises SessionError for a session without sound, and for what is none.
+    """
+    session = Session(path)
+    run = max(session.runs) if run is None else run
+    if run not in session.runs:
+        told = ", ".join(map(str, session.runs))
+        raise SessionError(f"{session.path} has no run {run}: there are {told}")
+    sound = _Heard(session, run)
+    with closing(session.rows(run)) as logged:
+        comparison = _Comparison(_whole(logged, session.path))
+        for rows in _measured(session, run, sound):
+            comparison.add(rows)
+    otherwise = _otherwise(session.path, session.descriptions[run])
+    return comparison.result(run, (*sound.notes, *otherwise))
+
+
+class _Heard:
+    """The sound of a run, that of the runs that it went on from before it, as far as it is there.
+
+    notes: why it ends before the run
+    """
+
+    def __init__(self, session: Session, run: int) -> None:
+        self.notes: list[str] = []
+        self._session, self._run = session, run
+
+    def __iter__(self) -> Iterator[Chunk]:
+        position = 0
+        for chunk in self._until(self._run, math.inf):
+            begin = chunk.sample - chunk.lost
+            if chunk.missed or begin != position:
+                self.notes.append(f"sound is missing in the recording from sample {position} on")
+                return
+            yield chunk
+            position = chunk.sample + len(chunk)
+
+    def _until(self, run: int, end: float) -> Iterator[Chunk]:
+        """What begins before sample `end`."""
+        restored = self._session.descriptions[run].get("restored")
+        if restored is not None:
+            before, sample = self._came_from(run, restored)
+            yield from self._until(before, min(end, sample))
+        changes = [one for one in self._session.events(run) if one.kind in CHANGES]
+        changed = next((one for one in changes if one.sample < end), None)
+        if changed is not None:
+            end = changed.sample
+        for chunk in self._session.sound(run):
+            if chunk.sample - chunk.lost >= end:
+                break
+            over = chunk.sample + len(chunk) - end
+            whole = over <= 0
+            yield chunk if whole else replace(chunk, samples=chunk.samples[: -int(over)])
+        if changed is not None:
+            self.notes.append(
+                f"only what was heard before sample {changed.sample} is measured again: "
+                f"{changed.kind}, {changed.text}"
+            )
+
+    def _came_from(self, run: int, told: object) -> tuple[int, int]:
+        """The run that this one goes on from, and at which sample."""
+        found = [told.get(name) for name in ("run", "sample")] if isinstance(told, dict) else []
+        before, sample = found if len(found) == 2 else (0, 0)
+        if not (isinstance(before, int) and isinstance(sample, int) and 0 < before < run):
+            raise SessionError(f"{self._session.path}: run {run} goes on from no run before it")
+        if before not in self._session.runs:
+            raise SessionError(f"{self._session.path}: run {before} is missing")
+        return before, sample
+
+
+class _Recorded(Source):
+    """Sound out of a session, which whoever reads it hands to the models itself."""
+
+    live = False
+    deliver: Deliver
+
+    def __init__(self, name: str, fs: int, channels: int) -> None:
+        self.name, self.fs, self.channels = name, fs, channels
+
+    def start(self, deliver: Deliver) -> None:
+        self.deliver = deliver
+
+    def stop(self) -> None:
+        """It never delivers by itself."""
+
+
+class _Maker:
+    """A sink that makes rows."""
+
+    hears_tail = True
+
+    def __init__(self, table: Table) -> None:
+        self.rows: deque[Rows] = deque()
+        self._table = table.rows
+
+    def __call__(self, frames: Frames) -> None:
+        self.rows.append(self._table(frames))
+
+    def ended(self, end_s: float | None) -> None:
+        if end_s is not None:
+            self.rows.append(self._table.rest(end_s))
+
+
+def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
+    """All rows of that sound."""
+    chunks = iter(sound)
+    first = next(chunks, None)
+    if first is None:
+        raise SessionError(_why_none(session, run, sound.notes))
+    try:
+        engine, source, maker = _made(session.path, session.descriptions[run], first)
+    except UNMADE as error:
+        raise SessionError(
+            f"{session.path} does not say how run {run} was measured ({sentence(error)})"
+        ) from error
+    with engine:
+        chunk: Chunk | None = first
+        while chunk is not None:
+            source.deliver(chunk.samples, chunk.lost, chunk.flags)
+            while maker.rows:
+                yield maker.rows.popleft()
+            chunk = next(chunks, None)
+        source.deliver(None)
+        if not engine.wait() or engine.health.sink_errors:
+            raise engine.error or RuntimeError(f"run {run} of {session.path} came to no end")
+    yield from maker.rows
+
+
+def _why_none(session: Session, run: int, notes: list[str]) -> str:
+    """Why there is nothing to begin with."""
+    if next(session.sound(run), None) is None:
+        return f"{session.path} has no sound of run {run}: it was not recorded"
+    return f"run {run} of {session.path} cannot be measured again: {'; '.join(notes)}"
+
+
+def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Recorded, _Maker]:
+    """An engine that measures as is described, and what makes rows."""
+    told, settings = description["header"]["source"], description["engine"]
+    heard = tuple(told["channels"])
+    calibration = [Calibration.from_dict(one) for one in description["calibration"]]
+    preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
+    named = tuple((str(name), tuple(own)) for name, own in told.get("microphones", {}).items())
+    models = preset.models(told["fs"], max((len(own) for _, own in named), default=len(heard)))
+    name, duration_s = str(told["name"]), told["duration_s"]
+    picked = description["source"]["picked"]
+    sound = Sound(
+        name,
+        told["fs"],
+        heard,
+        calibration,
+        duration_s,
+        microphones=named,
+        picked=picked is not None,
+    )
+    table = Table(preset, models, sound, from_data(description["rows"]))
+    source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
+    engine = Engine(
+        source,
+        models,
+        [maker],
+        microphones=named_microphones(named, heard, calibration) if named else None,
+        calibration=None if named else calibration,
+        channels=picked,
+        block_ms=settings["block_ms"],
+        device=preset.compute,
+        run_in="callback",
+    )
+    return engine, source, maker
+
+
+def _otherwise(path: Path, description: JsonMap) -> Iterator[str]:
+    """What is not as it was, though the settings are the same."""
+    versions = description.get("versions")
+    was = versions.get("amt_stream") if isinstance(versions, dict) else None
+    if was != __version__:
+        yield f"it was measured with amt_stream {was!r:.40}, and this is {__version__}"
+    here = device_words(compute_device(preset_of(description["preset"], path).compute).device)
+    there = description["header"].get("compute", here)
+    if there != here:
+        yield f"it was measured on {there!r:.60}, and this is {here}: last digits may differ"
+
+
+def _whole(rows: Iterator[JsonDict], path: Path) -> Iterator[JsonDict]:
+    """Rows that can be compared; raises SessionError for one that is none."""
+    for number, row in enumerate(rows, 1):
+        for name, value in row.items():
+            kinds = (int, float) if name in ("sample", "time_s") else VALUES
+            if not isinstance(value, kinds) or (isinstance(value, int) and abs(value) > MOST):
+                raise SessionError(
+                    f"{path} has a row that is none: {name} is {brief(repr(value))} in row {number}"
+                )
+        if "sample" not in row:
+            raise SessionError(f"{path} has a row that is none: row {number} tells no sample")
+        yield row
+
+
+class _Comparison:
+    """Rows as they were logged, against those that are measured again in the same order."""
+
+    def __init__(self, logged: Iterator[JsonDict]) -> None:
+        self._logged = logged
+        self._next = next(logged, None)
+        self._rows = self._absent = self._between = 0
+        self._differs = ""
+        self._digests = hashlib.sha256(), hashlib.sha256()
+
+    def add(self, rows: Rows) -> None:
+        """Compare those that the log has, in their order."""
+        for again in rows:
+            was = self._next
+            if was is None:
+                return
+            if again["sample"] < was["sample"]:
+                self._between += self._rows > 0
+                continue
+            self._next = next(self._logged, None)
+            self._absent, self._between = self._absent + self._between, 0
+            self._rows += 1
+            found = [_comparable(row) for row in (was, again)]
+            for digest, row in zip(self._digests, found, strict=True):
+                digest.update(canonical(row).encode())
+            if found[0] != found[1] and not self._differs:
+                self._differs = _difference(*found)
+
+    def result(self, run: int, notes: tuple[str, ...]) -> Replayed:
+        logged, again = (digest.hexdigest() for digest in self._digests)
+        return Replayed(run, self._rows, self._absent, self._differs, notes, logged, again)
+
+
+def _comparable(row: Mapping[str, object]) -> JsonDict:
+    """A row without its clock, every number in one form."""
+    return {
+        name: float(value) if isinstance(value, int | float) else value
+        for name, value in row.items()
+        if name != CLOCK
+    }
+
+
+def _difference(was: Mapping[str, object], now: Mapping[str, object]) -> str:
+    every = dict.fromkeys([*was, *now])
+    name = next(n for n in every if n not in was or n not in now or was[n] != now[n])
+    where = f"the row at {was.get('time_s')} s, sample {was.get('sample', 0):.0f}"
+    return f"{where}: {name} was {was.get(name)!r:.40} and is {now.get(name)!r:.40}"

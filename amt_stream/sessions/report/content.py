@@ -1,0 +1,383 @@
+"""What stands in a report: facts, readings, limits and events, in words."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.core.safe_text import brief, sentence
+from amt_stream.meters import catalog
+from amt_stream.meters.calibration import COVERAGE
+from amt_stream.meters.rows import Column, reading_text, readings_of
+from amt_stream.meters.rows.limited import window_words
+from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
+from amt_stream.sessions.report.curves import words_of
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
+from amt_stream.sessions.results import Results
+
+FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
+THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
+"""What a person looks for first: one of each model, then these."""
+
+MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
+"""So many as one page has room for."""
+
+SIDES = ("_left_", "_right_")
+TOLD: tuple[str, ...] = (
+    "lost",
+    "back",
+    "overload",
+    "recovered",
+    "calibrated",
+    "swapped",
+    "filters_reset",
+)
+TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
+"""Kinds of events that whoever reads a report wants to know of."""
+
+RISE = (
+    "percentiles, means and minima leave out what is lower in the rise from silence than all that "
+    "comes after it"
+)
+
+Facts = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class About:
+    """What only people know of a measurement."""
+
+    title: str = ""
+    place: str = ""
+    client: str = ""
+    engineer: str = ""
+    note: str = ""
+
+    @property
+    def facts(self) -> Facts:
+        """What is given, but for the title."""
+        names = [one.name for one in fields(self) if one.name != "title"]
+        return [(name.capitalize(), value) for name in names if (value := getattr(self, name))]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A reading of the whole sound.
+
+    symbol: short, as LAeq; words: what it is
+    value, unit: as they are written, and the `number` itself
+    band: from the lowest to the highest that it may be, or ""
+    in_pascal: whether it needs a calibration
+    """
+
+    name: str
+    symbol: str
+    words: str
+    value: str
+    unit: str
+    number: float | None = None
+    band: str = ""
+    in_pascal: bool = True
+
+
+def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
+    """The readings that a person looks for, by the title of their model, so many in all."""
+    names = tuple(str(one["name"]) for one in results.header["models"])
+    known = _columns_of(names, len(results.header["source"]["channels"]))
+    values = _values(results)
+    limited = {one["column"] for one in results.header.get("limits", ())}
+    found: dict[str, list[Reading]] = {}
+    for model in results.header["models"]:
+        name = model["name"]
+        offered, headlines = known.get(name, ({}, ()))
+        own = {n: c for n, c in results.columns.items() if c["model"] == name} | {
+            n: offered[n] for n in headlines if n in offered
+        }
+        kept = [n for n in own if _stands(n, own[n], headlines, limited) and n in values]
+        entry = catalog.entries().get(name)
+        pascal = entry is None or entry.input_unit == "pascal"
+        made = [_reading(n, own[n], values, pascal) for n in (*headlines, *kept) if n in own]
+        title = name if entry is None else entry.title
+        found[title] = [one for one in {r.name: r for r in made}.values() if one.value != "---"]
+    each = max(2, most // max(1, len(found)))
+    return {
+        title: sorted(made, key=lambda one: one.name not in (*FIRST, *THEN))[:each]
+        for title, made in found.items()
+        if made
+    }
+
+
+def _stands(name: str, column: JsonMap, headlines: Sequence[str], limited: Iterable[str]) -> bool:
+    """Whether a column is told of the whole sound: what has accumulated, of both sides in one."""
+    statistic = column["statistic"]
+    accumulated = statistic not in ("instantaneous", "forecast") and "last " not in statistic
+    usual = name in headlines or name in limited
+    plain = not any(side in name for side in SIDES) and not re.search(r"_(low|high)_", name)
+    many = column["model"] in ("third_octave", "octave")
+    return usual or (accumulated and plain and not many)
+
+
+@cache
+def _columns_of(
+    chosen: tuple[str, ...], channels: int
+) -> dict[str, tuple[dict[str, JsonMap], Sequence[str]]]:
+    """Of each model of the catalog all its columns, and the names of its headlines."""
+    names = [name for name in chosen if name in catalog.entries()]
+    made = readings_of(names, channels, band=True)
+    return {
+        name: (
+            {c.name: c.to_dict() for c in _all(one.offered, one.headlines, one)},
+            one.headlines,
+        )
+        for name, one in made.items()
+    }
+
+
+def _all(offered: Iterable[Column], headlines: Iterable[str], readings: Any) -> list[Column]:
+    return [*offered, *(c for name in headlines for c in readings.matching(name))]
+
+
+def _values(results: Results) -> dict[str, float | None]:
+    """Of the whole sound by name: as its summary has them, else as they stood at the end."""
+    told = results.summary or results.last
+    return {n: v for n, v in told.items() if isinstance(v, (int, float)) and type(v) is not bool}
+
+
+def _reading(
+    name: str, column: Mapping[str, object], values: Mapping[str, float | None], pascal: bool
+) -> Reading:
+    number, band = values.get(name), _band(name, values)
+    value, unit = reading_text(name, number), str(column["unit"])
+    return Reading(name, symbol(name), words_of(column), value, unit, number, band, pascal)
+
+
+def _band(name: str, values: Mapping[str, float | None]) -> str:
+    """From the lower to the upper bound of a loudness, where there are some."""
+    edges = [re.sub(r"(stl|ltl)_(?=sone|phon)", rf"\1_{edge}_", name) for edge in ("low", "high")]
+    if name in edges or any(values.get(edge) is None for edge in edges):
+        return ""
+    return " to ".join(reading_text(edge, values[edge]) for edge in edges)
+
+
+def large(results: Results) -> list[Reading]:
+    """The few readings that stand large."""
+    every = {one.name: one for group in readings(results, 1000).values() for one in group}
+    order = [name for name in (*FIRST, *THEN) if name in every]
+    return [every[name] for name in [*dict.fromkeys([*order, *every])][:MOST_LARGE]]
+
+
+def when(results: Results, clock: Clock) -> Facts:
+    """When it was, and how long."""
+    begin, end = clock.at(results.begin_s), clock.at(results.duration_s)
+    long = duration(results.duration_s - results.begin_s)
+    part = [] if results.part is None else [("Part", _part(results))]
+    if begin is None or end is None:
+        return [("Measured", long), ("Began", "not known: sound of a file"), *part]
+    same = begin.date() == end.date()
+    utc = f"{begin.astimezone(_utc()):%Y-%m-%d %H:%M:%S} UTC"
+    local = f"{begin:%d %B %Y, %H:%M:%S}".lstrip("0")
+    until = f"{end:%H:%M:%S}" if same else f"{end:%d %B %Y, %H:%M:%S}".lstrip("0")
+    zone = zone_words(begin)
+    if zone_words(end) != zone:
+        until = f"{until} ({zone_words(end)})"
+    return [
+        ("Began", f"{local} ({zone})" if zone == "UTC" else f"{local} ({zone}; {utc})"),
+        ("Ended", f"{until}, after {long}{_open(results)}"),
+        *part,
+    ]
+
+
+def _part(results: Results) -> str:
+    """From when to when it was cut out, and what its readings are."""
+    return (
+        f"{elapsed(results.begin_s)} to {elapsed(results.duration_s)} of a longer measurement; its "
+        f"readings are made from rows every {results.header['step_ms']:g} ms"
+    )
+
+
+def _open(results: Results) -> str:
+    """Words for a log without a summary."""
+    if results.summary or not results.settings:
+        return ""
+    return "; as far as it is written: it was broken off, or still runs"
+
+
+def _utc() -> Any:
+    from datetime import UTC
+
+    return UTC
+
+
+def integrity(results: Results) -> Facts:
+    """Whether a log is as it was written; nothing of what no log holds."""
+    proof = results.proof
+    if proof is None:
+        return []
+    told = [*proof.edited, *proof.missing]
+    hashed = f"{proof.parts} closed part{'s' if proof.parts != 1 else ''}"
+    head = f", last hash {proof.head}" if proof.head else ""
+    words = f"intact: {hashed} as written{head}"
+    if told:
+        kind = "edited" if proof.edited else "incomplete"
+        more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+        words = f"{kind}: {'; '.join(map(brief, told[:MOST_TOLD]))}{more}{head}"
+    if proof.open:
+        why = "a meter writes it" if proof.running else "the log was not ended in order"
+        words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
+    return [("Log", words)]
+
+
+def device(results: Results) -> Facts:
+    """What was heard, and by what."""
+    source = results.header["source"]
+    kind = str(results.settings.get("source", {}).get("kind", ""))
+    what = "File" if kind == "FileSource" or not results.settings else "Input"
+    channels = source["channels"]
+    told = ", ".join(map(str, channels))
+    many = f"channel{'s' if len(channels) > 1 else ''} {told}, {source['fs'] / 1000:g} kHz"
+    host = f" (computer {results.header['host']})" if "host" in results.header else ""
+    return [(what, f"{source['name']}, {many}{host}")]
+
+
+def calibration(results: Results) -> Facts:
+    """Of each channel what full scale means, how sure that is, since when and by what."""
+    told: dict[str, list[int]] = {}
+    for one in results.header["calibration"]:
+        told.setdefault(_calibration(one), []).append(one["channel"])
+    several = len(told) > 1
+    words = [
+        f"channel {', '.join(map(str, of))}: {text}" if several else text
+        for text, of in told.items()
+    ]
+    return [("Calibration", "; ".join(words))]
+
+
+def _calibration(one: JsonMap) -> str:
+    level = f"{one['full_scale_db_spl']:.2f} dB SPL"
+    if not one["calibrated"]:
+        return f"NONE. All levels and loudness assume that a full-scale sine has {level}"
+    doubt, own = one["uncertainty_db"], one["calibration_uncertainty_db"]
+    sure = "uncertainty not known"
+    if doubt is not None and own is not None:
+        sure = (
+            f"uncertainty {doubt:.1f} dB (k = {COVERAGE}: calibration {own:g} dB, microphone "
+            f"{one['microphone_uncertainty_db']:g} dB)"
+        )
+    date = one.get("date")
+    of = f"{one.get('origin') or 'origin not known'}{f', {date}' if date else ', no date'}"
+    response = one.get("correction")
+    off = "" if not response else f"; response of the microphone taken off: {response['name']}"
+    return f"full-scale sine = {level}, {sure}; {of}{off}"
+
+
+def uncertainty(results: Results) -> str:
+    """How sure a level is, in a few words; nothing where nobody knows."""
+    known = [one["uncertainty_db"] for one in results.header["calibration"]]
+    if not known or None in known:
+        return ""
+    return f"± {max(known):.1f} dB (k = {COVERAGE})"
+
+
+def methods(results: Results) -> list[str]:
+    """What each model implements, a sentence each."""
+    return [_method(one["name"]) for one in results.header["models"]]
+
+
+def _method(name: str) -> str:
+    entry = catalog.entries().get(name)
+    if entry is None:
+        return f"{name}: a model that this program has no description of."
+    what, _, source = entry.method.partition(": ")
+    source = source.replace(", the method of ", ", ").partition("; ")[0]
+    return f"{entry.title} ({what}) implements the method of {source}."
+
+
+def settings(results: Results) -> Facts:
+    """With what it was measured."""
+    found: Facts = []
+    for model in results.header["models"]:
+        given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
+        found.append((model["name"], ", ".join(given) or "as shipped"))
+    counted = results.header["statistics"].values()
+    from_s = min(told["from_s"] for told in counted)
+    found.append(("rows", f"every {results.header['step_ms']:g} ms"))
+    covered = f"from {from_s:g} s on"
+    if any("rise_s" in told for told in counted):
+        covered += f"; {RISE}"
+    found.append(("statistics", covered))
+    return found
+
+
+def program(results: Results) -> str:
+    """Who measured."""
+    header = results.header
+    versions = results.settings.get("versions", {})
+    on = f" on {versions['platform']}" if "platform" in versions else ""
+    return f"{header.get('program', 'a program')} {header.get('version', '')}{on}"
+
+
+@dataclass(frozen=True)
+class LimitLine:
+    """How a limit was kept: its words, `verdict` (of VERDICTS), and what there is."""
+
+    words: str
+    verdict: str
+    worst: str
+    over: str
+    source: str = ""
+
+
+def limit_lines(results: Results, clock: Clock) -> list[LimitLine]:
+    """A line for each limit."""
+    return [_limit_line(one, clock) for one in results.limits]
+
+
+def _limit_line(one: JsonMap, clock: Clock) -> LimitLine:
+    side = "above" if "above" in one else "below"
+    unit = one["column"].rpartition("_")[2]
+    unit = {"db": "dB", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}.get(unit, unit)
+    words = f"{symbol(one['column'])} not {side} {one[side]:g} {unit}"
+    verdict, worst = str(one["verdict"]), ""
+    if one["worst"] is not None:
+        worst = f"{reading_text(one['column'], one['worst'])} {unit}"
+        if one["whole"]:
+            worst += f" at {clock.moment(one['worst_s'])}"
+        else:
+            worst += f" so far, {window_words(one)}"
+    over = ""
+    if one["red_s"] > 0:
+        over = f"{duration(one['red_s'])}, {one['times']} time{'s' if one['times'] != 1 else ''}"
+    return LimitLine(words, verdict, worst, over, str(one.get("source", "")))
+
+
+def faults(results: Results) -> list[str]:
+    """What was wrong with the sound, a sentence for each kind of fault."""
+    found = []
+    for word in FAULT_NAMES.values():
+        own = [one for one in results.stretches if one.fault == word]
+        if own:
+            seconds = sum(one.end_s - one.begin_s for one in own)
+            many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
+            causes = list(dict.fromkeys(one.text for one in own if one.text))
+            why = f": {brief(causes[0])}" if causes else ""
+            shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
+            found.append(f"{shown} {many}, {duration(seconds)} in all{why}")
+    return found
+
+
+def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
+    """Moments with words, marks first numbered as in the history; and how many more there are."""
+    marks = [
+        (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
+        for number, one in enumerate(results.marks, 1)
+    ]
+    others = [
+        (clock.moment(one.time_s), brief(one.text or one.kind))
+        for one in results.events
+        if one.kind in TOLD
+    ]
+    lines = [*marks, *others]
+    return lines[:MOST_EVENTS], max(0, len(lines) - MOST_EVENTS)

@@ -1,0 +1,347 @@
+"""The page itself: HTML of plain tables, which browsers and Qt's documents lay out alike."""
+
+from collections.abc import Iterable, Sequence
+from datetime import tzinfo
+from html import escape
+from itertools import zip_longest
+from typing import cast
+
+from amt_stream.core.clock import DAY_S
+from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.calibration import utc_now
+from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.limit_monitor import EXCEEDED, KEPT
+from amt_stream.sessions.day_levels import NoDayLevels, day_levels
+from amt_stream.sessions.parts import IntervalTable, intervals_of
+from amt_stream.sessions.report.chart import Chart
+from amt_stream.sessions.report.content import (
+    About,
+    Facts,
+    LimitLine,
+    Reading,
+    calibration,
+    device,
+    faults,
+    happened,
+    integrity,
+    large,
+    limit_lines,
+    methods,
+    program,
+    readings,
+    settings,
+    uncertainty,
+    when,
+)
+from amt_stream.sessions.report.curves import curve, drawn
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.report.spectrum import bands, spectrum
+from amt_stream.sessions.report.times import Clock, duration
+from amt_stream.sessions.results import Results
+
+PARTS = 600
+"""Of the time in a picture of the history."""
+
+PAGE_CHARTS = 3
+CHART_HEIGHTS = {1: 210.0, 2: 150.0, 3: 98.0}
+
+STYLE = """
+@page { size: A4; margin: 8mm 13mm; }
+html { background: #f2f3f5; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+body { font-family: Helvetica, Arial, 'DejaVu Sans', sans-serif; font-size: 8pt; color: #16181d;
+  background: #ffffff; line-height: 1.25; }
+@media screen { body { width: 184mm; margin: 8mm auto; padding: 12mm 14mm; } }
+@media print { html, body { background: #ffffff; margin: 0; } }
+h1 { font-size: 17pt; margin: 0; font-weight: bold; }
+h2 { font-size: 9.5pt; margin: 5pt 0 2pt 0; color: #16181d; font-weight: bold; }
+p { margin: 0 0 2pt 0; }
+table { border-collapse: collapse; width: 100%; }
+td, th { padding: 1pt 8pt 1pt 0; text-align: left; vertical-align: top; font-weight: normal; }
+p, td { overflow-wrap: anywhere; }
+th { color: #5b616e; }
+.name { white-space: nowrap; }
+.tight td { font-size: 7.2pt; padding: 0.6pt 5pt 0.6pt 0; }
+.tight th { padding-bottom: 0; }
+.second { color: #5b616e; }
+.lines td, .lines th { border-bottom: 0.5pt solid #d9dce2; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.numbers td { vertical-align: bottom; padding-top: 4pt; padding-bottom: 2pt; }
+.large { font-size: 22pt; font-weight: bold; font-variant-numeric: tabular-nums; }
+.doubt { color: #9a6700; font-weight: bold; }
+.badge { border: 1pt solid #9a6700; color: #9a6700; padding: 1pt 6pt; font-weight: bold; }
+.hatched { background: repeating-linear-gradient(135deg, #f3e3bf 0 2px, #ffffff 2px 6px); }
+.exceeded { color: #cf222e; font-weight: bold; }
+.kept { color: #1a7f37; font-weight: bold; }
+svg { width: 100%; height: auto; display: block; }
+.foot { color: #5b616e; font-size: 6.5pt; margin-top: 5pt; }
+"""
+
+KINDS = {EXCEEDED: "exceeded", KEPT: "kept", "above so far": "doubt", "below so far": "doubt"}
+SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; ", "doubt": "&#9650; "}
+"""How the word of a limit looks, and what stands before it, so that color is never alone."""
+
+
+def report_page(
+    results: Results,
+    about: About | None = None,
+    zone: tzinfo | None = None,
+    interval: int | None = None,
+) -> str:
+    """The whole page, as HTML that needs nothing else.
+
+    zone: in which times are told; by default that of the log, or else of this computer
+    interval: with a table of intervals of so many seconds
+    """
+    about = about or About()
+    clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
+    title = about.title or "Sound measurement"
+    found = readings(results)
+    body = [
+        _head(title, about, results, clock),
+        _large(large(results), results),
+        _facts([*when(results, clock), *device(results)], about.facts),
+        _facts([*calibration(results), *integrity(results)]),
+        _limits(limit_lines(results, clock)),
+        _history(results, clock),
+        _readings(found, results.calibrated),
+        _day_levels(results, zone),
+        "" if interval is None else _intervals(intervals_of(results, interval, zone), clock),
+        _happened(results, clock),
+        _small(results),
+    ]
+    return html(f"{title}: {about.place or results.name}", "".join(body))
+
+
+def html(title: str, body: str) -> str:
+    """A page that is whole in itself; of its body whoever makes that has escaped what is in it."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escaped(title)}</title>"
+        f"<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
+
+
+def charts(results: Results, clock: Clock) -> list[Chart]:
+    """The pictures of the history, one for each unit."""
+    limits = results.header.get("limits", ())
+    limited = [one["column"] for one in limits]
+    of_units = drawn(results.header["columns"], limited)
+    names = results.columns
+    made = []
+    shown = [*of_units.items()][: PAGE_CHARTS - bool(bands(results))]
+    for unit, own in shown:
+        strong = {name for name in own if name in limited} or {own[-1]}
+        band = None
+        if "ltl_low_phon" in names and "ltl_phon" in own:
+            band = curve(results, "ltl_low_phon", PARTS), curve(results, "ltl_high_phon", PARTS)
+        lines = [
+            (one.get("above", one.get("below")), f"{symbol(one['column'])} limit")
+            for one in limits
+            if one["column"] in own
+        ]
+        made.append(
+            Chart(
+                unit,
+                [curve(results, name, PARTS, name in strong) for name in own],
+                clock,
+                results.begin_s,
+                results.duration_s,
+                limits=lines,
+                band=band,
+                hatched=[(one.begin_s, one.end_s) for one in results.stretches],
+                marks=[one.time_s for one in results.marks],
+                height=CHART_HEIGHTS[len(shown)],
+                times=unit == shown[-1][0],
+            )
+        )
+    return made
+
+
+def escaped(text: object) -> str:
+    """Text from outside, as what it is and nothing else."""
+    return escape(plain(text))
+
+
+_e = escaped
+
+
+def _head(title: str, about: About, results: Results, clock: Clock) -> str:
+    begin = clock.at(results.begin_s)
+    day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
+    under = ", ".join(part for part in (about.place, day) if part) or results.name
+    words = [] if results.calibrated else ["NOT CALIBRATED"]
+    if results.proof is not None and results.proof.word != "intact":
+        words.append("EDITED" if results.proof.edited else "INCOMPLETE")
+    badge = "&nbsp;".join(f'<span class="badge">{word}</span>' for word in words)
+    return (
+        f'<table><tr><td><h1>{_e(title)}</h1><p class="second">{_e(under)}</p></td>'
+        f'<td class="number">{badge}</td></tr></table>\n'
+    )
+
+
+def _large(found: Sequence[Reading], results: Results) -> str:
+    if not found:
+        return ""
+    wide = 100 // len(found)
+    doubt = uncertainty(results)
+    cells = []
+    for one in found:
+        kind = "large hatched" if one.in_pascal and not results.calibrated else "large"
+        sure = one.band or (doubt if one.unit == "dB" else "")
+        cells.append(
+            f'<td width="{wide}%" valign="bottom"><span class="second">{_e(one.words)}</span><br>'
+            f'<span class="{kind}">{_e(one.value)}</span> {_e(one.unit)} '
+            f'<span class="second">{_e(one.symbol)}<br>{_e(sure) or "&nbsp;"}</span></td>'
+        )
+    return f'<table class="numbers"><tr>{"".join(cells)}</tr></table>\n'
+
+
+def _facts(facts: Facts, beside: Facts | None = None) -> str:
+    """Names and what they are, in one column or two."""
+    rows: list[tuple[tuple[str, str], ...]] = [(one,) for one in facts]
+    if beside:
+        rows = [*zip_longest(facts, beside, fillvalue=("", ""))]
+    width = "" if not beside else ' width="37%"'
+    cells = (
+        "".join(f'<th width="13%">{_e(name)}</th><td{width}>{_lines(v)}</td>' for name, v in row)
+        for row in rows
+    )
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>\n"
+
+
+def _lines(text: str) -> str:
+    """Text with its line ends."""
+    return "<br>".join(map(_e, text.splitlines()))
+
+
+def _limits(lines: Sequence[LimitLine]) -> str:
+    if not lines:
+        return ""
+    sourced = any(one.source for one in lines)
+
+    def source(one: LimitLine) -> str:
+        return f'<td class="second">{_e(one.source)}</td>' if sourced else ""
+
+    rows = "".join(
+        f'<tr><td>{_e(one.words)}</td><td class="{KINDS.get(one.verdict, "second")}">'
+        f"{SIGNS.get(KINDS.get(one.verdict, ''), '')}{_e(one.verdict)}</td><td>{_e(one.worst)}</td>"
+        f"<td>{_e(one.over)}</td>{source(one)}</tr>"
+        for one in lines
+    )
+    names = ("Limit", "", "Worst", "Exceeded for", *(["Set by"] if sourced else []))
+    head = "".join(f"<th>{word}</th>" for word in names)
+    return f'<h2>Limits</h2><table class="lines"><tr>{head}</tr>{rows}</table>\n'
+
+
+def _day_levels(results: Results, zone: tzinfo | None) -> str:
+    """Day, evening and night, of what lasts a day or longer."""
+    if results.duration_s - results.begin_s < DAY_S:
+        return ""
+    try:
+        levels = day_levels([results], zone=zone)
+    except NoDayLevels:
+        return ""
+    names = [*levels.hours.periods]
+    heads = ["", "Lden", *(f"L{name}" for name in names), f"measured of {', '.join(names)}"]
+    lines = []
+    for one in (*levels.days, levels.whole):
+        told = [one.rating_db, *(period.level_db for period in one.periods.values())]
+        cells = [reading_text("lden_db", level) for level in told]
+        shares = ", ".join(period.percent for period in one.periods.values())
+        day = "all" if one.on is None else f"{one.on:%d %B}"
+        cells = [day, *cells, shares]
+        lines.append("".join(f"<td>{_e(cell)}</td>" for cell in cells))
+    head = "".join(f"<th>{_e(word)}</th>" for word in heads)
+    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+    words = f"dB; {levels.hours.words}; by the clock of {levels.clock}; from {levels.how}."
+    return (
+        f'<h2>Day, evening and night</h2><table class="lines"><tr>{head}</tr>{rows}</table>'
+        f'<p class="second">{_e(words)}</p>\n'
+    )
+
+
+def _intervals(table: IntervalTable, clock: Clock) -> str:
+    """Each interval: when, what was measured of it, and its readings."""
+    known = [(name, symbol(name), name.rpartition("_")[2]) for name in table.names]
+    units = {"db": "dB", "hz": "Hz", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}
+    heads = "".join(
+        f'<th class="number">{_e(sign)}<br>{_e(units.get(unit, unit))}</th>'
+        for _, sign, unit in known
+    )
+    lines = []
+    for row in cast(Iterable[JsonDict], table.rows):  # whose columns are known here
+        cells = "".join(
+            f'<td class="number">{_e(reading_text(name, row[name]))}</td>' for name, *_ in known
+        )
+        left_out = [
+            f"{duration(row[f'{what}_s'])} {word}"
+            for what, word in (("excluded", "lost or left out"), ("paused", "paused"))
+            if row[f"{what}_s"] > 0.05
+        ]
+        words = [*(["partial"] if row["partial"] else []), *left_out, row["fault"]]
+        lines.append(
+            f"<tr><td>{_e(clock.day_and_moment(row['time_s']))}</td>"
+            f'<td class="number">{_e(duration(row["measured_s"]))}</td>{cells}'
+            f'<td class="second">{_e("; ".join(filter(None, words)))}</td></tr>'
+        )
+    head = f'<tr><th>From</th><th class="number">measured</th>{heads}<th></th></tr>'
+    return (
+        f'<h2>Intervals ({_e(clock.name)})</h2><table class="lines">{head}{"".join(lines)}</table>'
+        f'<p class="second">{_e(table.how[:1].upper() + table.how[1:])}.</p>\n'
+    )
+
+
+def _history(results: Results, clock: Clock) -> str:
+    pictures = "\n".join(one.svg() for one in charts(results, clock))
+    found = bands(results)
+    if found:
+        pictures += f"\n{spectrum(found)}"
+    wrong = faults(results)
+    words = f"<p>Hatched: {_e('; '.join(wrong))}.</p>" if wrong else ""
+    none = "" if wrong else '<p class="second">No gaps and no faults.</p>'
+    return f"<h2>History ({_e(clock.name)})</h2>\n{pictures}\n{words}{none}\n"
+
+
+def _readings(found: dict[str, list[Reading]], calibrated: bool) -> str:
+    if not found:
+        return ""
+    rows = []
+    for title, group in found.items():
+        doubtful = not calibrated and any(one.in_pascal for one in group)
+        doubt = ' <span class="doubt">not calibrated</span>' if doubtful else ""
+        rows.append(f'<tr><th colspan="8">{_e(title)}{doubt}</th></tr>')
+        half = (len(group) + 1) // 2
+        for at in range(half):
+            pair = [group[at], *group[at + half : at + half + 1]]
+            cells = "".join(
+                f'<td class="name">{_e(one.symbol)}</td><td class="number">{_e(one.value)}</td>'
+                f'<td class="name">{_e(one.unit)}</td><td class="second">{_e(one.words)}'
+                f"{f' ({_e(one.band)})' if one.band else ''}</td>"
+                for one in pair
+            )
+            rows.append(f"<tr>{cells}{'<td></td>' * 4 * (2 - len(pair))}</tr>")
+    return f'<h2>Readings</h2><table class="lines tight">{"".join(rows)}</table>\n'
+
+
+def _happened(results: Results, clock: Clock) -> str:
+    lines, more = happened(results, clock)
+    if not lines:
+        return ""
+    rest = f'<p class="second">and {more} more in the log</p>' if more else ""
+    rows = "".join(
+        f'<tr><td width="14%" style="white-space: nowrap">{_e(at)}</td><td>{_e(what)}</td></tr>'
+        for at, what in lines
+    )
+    return f"<h2>What happened</h2><table>{rows}</table>{rest}\n"
+
+
+def _small(results: Results) -> str:
+    told = "; ".join(f"{name}: {value}" for name, value in settings(results))
+    parts = [
+        *methods(results),
+        f"Settings: {told}.",
+        f"Measured by {program(results)}; {results.name}; report of {utc_now()}.",
+    ]
+    return f'<p class="foot">{_e(" ".join(parts))}</p>\n'

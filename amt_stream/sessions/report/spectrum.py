@@ -1,0 +1,87 @@
+"""Levels in third octaves as SVG: of each band the equivalent level, and the highest above it."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from amt_stream.sessions.report.chart import (
+    ACCENT,
+    FONT,
+    INK,
+    PALE,
+    SECOND,
+    SIZE,
+    rounded,
+    segment,
+    text,
+)
+from amt_stream.sessions.results import Results
+
+WIDTH, HEIGHT = 720.0, 120.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 20.0, 20.0
+AIR_DB = 3.0
+EVERY = 3
+"""Bands between two that are named: an octave."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """One band: its midband frequency in hertz; its levels in dB, the highest where it is known."""
+
+    hz: float
+    level_db: float
+    highest_db: float | None
+
+
+def bands(results: Results) -> list[Band]:
+    """The bands that the whole sound has levels of, from the lowest up; none without such."""
+    told = results.summary or results.last
+    found = []
+    for name, value in told.items():
+        match = re.fullmatch(r"lzeq_(\d+(?:_\d+)?)hz_db", name)
+        if match is not None and isinstance(value, (int, float)):
+            highest = told.get(name.replace("lzeq_", "lzfmax_", 1))
+            found.append(Band(float(match[1].replace("_", ".")), float(value), highest))
+    return sorted(found, key=lambda one: one.hz)
+
+
+def spectrum(found: list[Band]) -> str:
+    """The picture of some bands."""
+    title = "equivalent level of each third octave, and its highest"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" '
+        f'width="{WIDTH:g}" height="{HEIGHT:g}" role="img" aria-label="{escape(title)}" '
+        f'font-family="{FONT}" font-size="{SIZE:g}"><title>{escape(title)}</title>'
+        f"{''.join(_parts(found))}</svg>"
+    )
+
+
+def _parts(found: list[Band]) -> Iterator[str]:
+    tops = [max(one.level_db, one.highest_db or one.level_db) for one in found]
+    low = min(one.level_db for one in found) - AIR_DB
+    high = max(tops) + AIR_DB
+    step = rounded(high - low, 5)
+    wide = (WIDTH - LEFT - RIGHT) / len(found)
+
+    def y(level_db: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (level_db - low) / (high - low)
+
+    for k in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield segment(LEFT, y(k * step), WIDTH - RIGHT, y(k * step))
+        yield text(LEFT - 6, y(k * step) + 4, f"{k * step:g}", SECOND, "end")
+    for at, one in enumerate(found):
+        x = LEFT + at * wide
+        yield (
+            f'<rect x="{x + 0.15 * wide:.1f}" y="{y(one.level_db):.1f}" width="{0.7 * wide:.1f}" '
+            f'height="{HEIGHT - BOTTOM - y(one.level_db):.1f}" fill="{PALE}"/>'
+        )
+        if one.highest_db is not None:
+            top = y(one.highest_db)
+            yield segment(x + 0.1 * wide, top, x + 0.9 * wide, top, ACCENT, 1.6)
+        if at % EVERY == 0:
+            hz = f"{one.hz / 1000:g}k" if one.hz >= 1000 else f"{one.hz:g}"
+            yield text(x + wide / 2, HEIGHT - 5, hz, SECOND, "middle")
+    yield text(LEFT - 6, TOP - 8, "dB", INK, "end")
+    yield text(LEFT + 6, TOP - 7, "third octaves, Hz: equivalent level, and the highest (F)", INK)

@@ -1,0 +1,95 @@
+"""A measurement that was in no log, kept as a session afterwards."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from amt_stream.core.clock import local_zone_name
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.calibration import utc_now
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import AFTER, BEFORE, Rows
+from amt_stream.meters.rows.block import ALL
+from amt_stream.sessions.chain import CHAIN
+from amt_stream.sessions.database import Database
+from amt_stream.sessions.files import SessionError
+from amt_stream.sessions.folder import SUMMARY, Folder
+from amt_stream.sessions.log import local_now, versions
+from amt_stream.sessions.log_parts import LoggedEvent
+
+AT_ONCE = 8192
+"""Rows in one transaction."""
+
+
+def save_session(
+    path: str | Path,
+    rows: Rows,
+    header: JsonMap,
+    *,
+    summary: JsonMap | None = None,
+    events: Sequence[Event] = (),
+    settings: JsonMap | None = None,
+) -> Path:
+    """Write what a screen has kept of a measurement as a session of one run; gives its folder.
+
+    rows: `time_s`, `utc`, readings, `fault`, `settling`, `calibrated`
+    header: of those rows; columns that they have not are left out of it
+    summary: what is told of the whole sound
+    settings: what else is needed to measure the same again
+
+    Raises SessionError for a folder that holds something already, and for what cannot be written.
+    """
+    path = Path(path)
+    if (path / CHAIN).exists():
+        raise SessionError(f"{path} is a session already: give a new folder")
+    rows = whole_rows(rows, header)
+    columns = [one for one in header["columns"] if one["name"] in rows.columns]
+    told = {**header, "columns": columns}
+    folder = Folder(path)
+    try:
+        folder.describe(
+            {
+                "format": "sqlite",
+                "began_utc": utc_now(),
+                "began_local": local_now(),
+                "zone": local_zone_name(),
+                "restored": None,
+                "header": told,
+                **(settings or {}),
+                "versions": versions(),
+                "saved_afterwards": True,
+                "repaired": [],
+            }
+        )
+        store = Database(folder, partial(dict, told))
+        try:
+            _write(store, rows, events)
+            store.close()
+        except OSError as error:
+            raise SessionError(f"{path} cannot be written: {error.strerror}") from error
+        if summary is not None:
+            whole = {"run": folder.run, "dropped": 0, "summary": dict(summary)}
+            folder.add_whole(SUMMARY, json.dumps(whole, indent=1) + "\n")
+    finally:
+        folder.close()
+    return path
+
+
+def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
+    told = [*map(LoggedEvent, events)]
+    for begin in range(0, max(1, len(rows)), AT_ONCE):
+        part = rows.where(slice(begin, begin + AT_ONCE))
+        store.write(part if len(part) else None, [] if begin else told)
+
+
+def whole_rows(rows: Rows, header: JsonMap) -> Rows:
+    """With the columns that every log has, made of what is there."""
+    given = {name: rows[name] for name in rows.columns}
+    given.setdefault("sample", np.rint(rows["time_s"] * header["source"]["fs"]).astype(np.int64))
+    settling = np.where(rows["settling"], ALL, "").astype(object)
+    given.setdefault("settling_columns", settling)
+    readings = [name for name in given if name not in (*BEFORE, *AFTER)]
+    return Rows({name: given[name] for name in (*BEFORE, *readings, *AFTER)})

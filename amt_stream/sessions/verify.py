@@ -1,0 +1,184 @@
+"""Whether a session is as it was written."""
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeGuard
+
+from amt_stream.meters.frames import Event
+from amt_stream.sessions.chain import Entry, first_break, is_locked
+from amt_stream.sessions.database import MOST_ROWS, TABLES, sha256_of_rows, table_columns
+from amt_stream.sessions.files import SessionError, sha256_of
+from amt_stream.sessions.folder import DATABASE, DESCRIBED, PART
+from amt_stream.sessions.reading import UNREAD, Session, opened
+from amt_stream.sessions.signature import signed
+
+LONGEST_HEAD = 1 << 20
+
+
+@dataclass
+class Verdict:
+    """What `verify` has found.
+
+    edited, missing: what is not as it was written, and what is not there any more, in sentences
+    open: parts that are not closed, whose content nothing proves: of a meter that runs, or of one
+        that came to a sudden end
+    gaps: sound that was lost while it was measured, with the run and the rate of each
+    head: the last hash of the chain, which stands for all that is closed
+    proved: why nothing can be missing at the end, in words; "" where nobody can tell
+    """
+
+    parts: int = 0
+    edited: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    gaps: list[tuple[int, float, Event]] = field(default_factory=list)
+    running: bool = False
+    head: str = ""
+    proved: str = ""
+
+    @property
+    def word(self) -> str:
+        """ "intact", "edited" or "gapped" """
+        return "edited" if self.edited else "gapped" if self.missing else "intact"
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that is there is as it was written, and proven to be."""
+        return self.word == "intact" and not self.open
+
+
+def verify(
+    path: str | Path, head: str | None = None, public_key: str | Path | None = None
+) -> Verdict:
+    """Compare every closed part of a session with the hash that the chain has of it.
+
+    head: a last hash that was noted earlier. Where the chain no longer has it, its end is missing
+    public_key: file of the key with which the last hash was signed (`signature.sign`); the same
+
+    Nothing is written. Raises SessionError for what is no session, and for one that was not signed.
+    """
+    session = Session(path)
+    verdict = Verdict(parts=len(session.entries), running=is_locked(session.path))
+    broken = first_break(session.entries)
+    if broken:
+        (verdict.missing if "missing" in broken else verdict.edited).append(f"the chain: {broken}")
+    verdict.head = session.entries[-1]["hash"] if session.entries else ""
+    for entry in session.entries:
+        if entry["part"] != DATABASE:
+            _compare_file(session.path, entry, verdict)
+    rows = [entry for entry in session.entries if entry["part"] == DATABASE]
+    if rows or (session.path / DATABASE).exists():
+        _compare_database(session.path, rows, verdict)
+    if head is not None:
+        _compare_end(session.entries, head, "which was noted", verdict)
+    if public_key is not None:
+        signed_head, utc = signed(session.path, Path(public_key))
+        _compare_end(session.entries, signed_head, f"which was signed at {utc}", verdict)
+    _open_parts(session, verdict)
+    _gaps(session, verdict)
+    return verdict
+
+
+def _compare_end(entries: list[Entry], head: str, which: str, verdict: Verdict) -> None:
+    """Whether the chain still has this hash, as it had once as its last one."""
+    hashes = [entry["hash"] for entry in entries]
+    if head not in hashes:
+        verdict.missing.append(
+            f"the hash {head[:80]}, {which}: the end was taken away or made anew"
+        )
+        return
+    later = len(hashes) - 1 - hashes.index(head)
+    behind = f", {later} closed parts came later" if later else ""
+    verdict.proved = f"all is there up to the hash {which}{behind}"
+
+
+def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:
+    name = entry["part"]
+    if not PART.fullmatch(name):
+        verdict.edited.append(f"the chain names a part that is none: {name[:80]!r}")
+        return
+    path = folder / name
+    try:
+        if not path.is_file():
+            verdict.missing.append(f"{name} is missing")
+        elif sha256_of(path, _head(entry)) != entry["sha256"]:
+            verdict.edited.append(f"{name} was edited")
+    except OSError as error:
+        verdict.edited.append(f"{name} cannot be read: {error.strerror}")
+
+
+def _head(entry: Entry) -> int:
+    head = entry.get("head", 0)
+    return head if isinstance(head, int) and 0 <= head < LONGEST_HEAD else 0
+
+
+def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> None:
+    if not (folder / DATABASE).is_file():
+        verdict.missing.append(f"{DATABASE} is missing, with {len(entries)} parts")
+        return
+    try:
+        with opened(folder) as connection:
+            for table in TABLES:
+                _compare_table(connection, table, entries, verdict)
+    except sqlite3.Error as error:
+        verdict.edited.append(f"{DATABASE} cannot be read: {error}")
+
+
+def _compare_table(
+    connection: sqlite3.Connection, table: str, entries: list[Entry], verdict: Verdict
+) -> None:
+    there = table_columns(connection, table)
+    end = 0
+    for entry in entries:
+        if entry.get("table") != table:
+            continue
+        first, last, columns = (entry.get(key) for key in ("first", "last", "columns"))
+        where = f"{table} {first} to {last} of {DATABASE}"
+        if not (_is_number(first) and _is_number(last) and isinstance(columns, list)):
+            verdict.edited.append(f"line {entry['n'] + 1} of the chain tells of no {table}")
+            continue
+        if entry.get("hour"):
+            where = f"{where} ({entry['hour']})"
+        if first != end + 1:
+            verdict.missing.append(f"the chain tells nothing of {table} {end + 1} to {first - 1}")
+        end = last
+        count = f"SELECT count(*) FROM {table} WHERE id BETWEEN ? AND ?"
+        held = connection.execute(count, (first, last)).fetchone()[0]
+        if held < last - first + 1:
+            verdict.missing.append(f"{where}: {last - first + 1 - held} are missing")
+        elif (
+            not set(map(str, columns)) <= set(there)
+            or sha256_of_rows(connection, table, [*map(str, columns)], first, last)
+            != entry["sha256"]
+        ):
+            verdict.edited.append(f"{where} were edited")
+    behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
+    if behind:
+        verdict.open.append(f"{behind} {table} of {DATABASE}")
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and 0 < value < MOST_ROWS
+
+
+def _open_parts(session: Session, verdict: Verdict) -> None:
+    """One part of each kind may be open; of others the chain should tell."""
+    seen: set[str] = set()
+    for name in reversed(session.open_parts()):
+        kind = name.partition("-")[0] + Path(name).suffix
+        if kind in seen or DESCRIBED.fullmatch(name):
+            verdict.edited.append(f"{name} was added: the chain does not tell of it")
+        else:
+            verdict.open.append(name)
+        seen.add(kind)
+
+
+def _gaps(session: Session, verdict: Verdict) -> None:
+    try:
+        for run, description in session.descriptions.items():
+            fs = float(description["header"]["source"]["fs"])
+            gaps = (event for event in session.events(run) if event.kind == "gap")
+            verdict.gaps += [(run, fs, event) for event in gaps]
+    except (*UNREAD, SessionError) as error:
+        verdict.edited.append(f"what happened cannot be read: {error}")

@@ -1,0 +1,104 @@
+"""WAV of 32-bit float that is whole after every write, and as long as it needs to be.
+
+The header keeps room for the 64-bit sizes of EBU Tech 3306 (RF64), which take its place where the
+file outgrows 4 GiB.
+"""
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+from amt_stream.core.formats import WHOLE_COMMENT
+from amt_stream.meters.frames import Chunk
+from amt_stream.sessions.files import PRIVATE, GrowingFile
+
+IEEE_FLOAT = 3
+LARGEST_RIFF = 0xFFFFFFFF
+LONGEST_COMMENT = 2000
+"""Bytes of a comment that libsndfile reads; where one is longer it reads none of the notes."""
+
+SIZES = struct.Struct("<QQQI")
+"""Of ds64: the file but 8 bytes, its data, samples of each channel, a table of no entries."""
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+
+class WavFile:
+    """A new file of sound; raises OSError.
+
+    notes: what the file says of itself: `comment`, which is JSON, `date`, `title`, `software`.
+        libsndfile reads no comment of more than 2 kB: a longer one stands in a chunk of its own,
+        `WHOLE_COMMENT`, and what fits of it in the comment
+    """
+
+    exact = True
+
+    def __init__(self, path: Path, fs: int, channels: int, notes: Mapping[str, str]) -> None:
+        self._width = 4 * channels
+        known = {"comment": b"ICMT", "date": b"ICRD", "title": b"INAM", "software": b"ISFT"}
+        comment = notes["comment"].encode()
+        notes = {**notes, "comment": _brief(notes["comment"])}
+        told = b"".join(_chunk(known[name], text.encode() + b"\0") for name, text in notes.items())
+        form = struct.pack(
+            "<HHIIHHH", IEEE_FLOAT, channels, fs, fs * self._width, self._width, 32, 0
+        )
+        rest = _chunk(b"fmt ", form) + _chunk(b"fact", b"\0" * 4) + _chunk(b"LIST", b"INFO" + told)
+        if len(comment) > LONGEST_COMMENT:
+            rest += _chunk(WHOLE_COMMENT, comment)
+        self._rest = rest
+        self.head = 12 + 8 + SIZES.size + len(rest) + 8
+        self.frames = 0
+        self._file = GrowingFile(path, mode=PRIVATE)
+        self._file.write(self._header())
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    @property
+    def there(self) -> bool:
+        return self._file.there
+
+    def _header(self) -> bytes:
+        data = self.frames * self._width
+        whole = self.head - 8 + data
+        long = whole > LARGEST_RIFF
+        sizes = SIZES.pack(whole, data, self.frames, 0) if long else b"\0" * SIZES.size
+        rest = bytearray(self._rest)
+        at = rest.index(b"fact") + 8
+        rest[at : at + 4] = struct.pack("<I", min(self.frames, LARGEST_RIFF))
+        return (
+            (b"RF64" if long else b"RIFF")
+            + struct.pack("<I", LARGEST_RIFF if long else whole)
+            + b"WAVE"
+            + _chunk(b"ds64" if long else b"JUNK", sizes)
+            + bytes(rest)
+            + b"data"
+            + struct.pack("<I", LARGEST_RIFF if long else data)
+        )
+
+    def write(self, chunks: list[Chunk]) -> None:
+        """All of it, or nothing."""
+        data = b"".join(chunk.samples.astype("<f4", copy=False).tobytes() for chunk in chunks)
+        self._file.write(data)
+        self.frames += len(data) // self._width
+        self._file.put(self._header(), 0)
+        self._file.sync()
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        self._file.close()
+
+
+def _brief(comment: str) -> str:
+    """A comment that libsndfile reads: the level at full scale of each channel, if it has room."""
+    if len(comment.encode()) <= LONGEST_COMMENT:
+        return comment
+    about: dict[str, object] = {"whole": f"in the chunk {WHOLE_COMMENT.decode()}"}
+    each = json.loads(comment)["calibration"]
+    keys = "channel", "full_scale_db_spl", "calibrated"
+    brief = json.dumps({**about, "calibration": [{key: one[key] for key in keys} for one in each]})
+    return brief if len(brief) <= LONGEST_COMMENT else json.dumps(about)

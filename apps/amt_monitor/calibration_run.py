@@ -1,0 +1,124 @@
+"""One calibration of one channel: what was chosen and measured so far, and the microphone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyqtgraph.Qt import QtCore
+
+from amt_stream.engine.calibrator_source import CalibratorListener
+from amt_stream.engine.devices.microphone import MicrophoneSource
+from amt_stream.meters.calibration import (
+    CALIBRATOR_UNCERTAINTY_DB,
+    VALID_DAYS,
+    Kept,
+    Record,
+    kept_channels,
+    utc_now,
+    write_records,
+)
+from amt_stream.meters.calibrator import MeasuredTone
+from amt_stream.meters.correction import Correction, keep_corrections
+
+Device = str | int | None
+OpenSource = Callable[[Device, int], MicrophoneSource]
+
+
+@dataclass
+class Draft:
+    """What has been chosen and heard so far; nothing of it is kept before the end.
+
+    tone: what the calibrator gave; None where the level is left as it is
+    """
+
+    device: Device = None
+    identity: str = ""
+    name: str = ""
+    channel: int = 1
+    reference_db_spl: float = 94.0
+    frequency_hz: float = 1000.0
+    tone: MeasuredTone | None = None
+    correction: Correction | None = None
+    uncertainty_db: float = CALIBRATOR_UNCERTAINTY_DB
+    valid_days: float = float(VALID_DAYS)
+    before: Kept = field(default_factory=lambda: Kept("", 1))
+
+    @property
+    def after(self) -> Kept:
+        """What would be kept."""
+        record = self.before.record
+        if self.tone is not None:
+            record = Record(
+                self.identity,
+                self.channel,
+                self.reference_db_spl,
+                round(self.tone.level_dbfs, 4),
+                round(self.tone.frequency, 3),
+                utc_now(),
+                self.uncertainty_db,
+                self.valid_days,
+            )
+        return Kept(self.identity, self.channel, record, self.correction)
+
+
+class CalibrationRun(QtCore.QObject):
+    """The draft of a calibration and the microphone that is calibrated; its pages share it.
+
+    kept: emitted with the identity of the microphone once something is kept, or forgotten
+
+    device: chosen at first; None is the default input
+    open_source: makes the source of a device, with so many channels at least, in a thread of its
+        own
+    """
+
+    kept = QtCore.Signal(str)
+
+    def __init__(
+        self, device: Device, open_source: OpenSource | None, parent: QtCore.QObject
+    ) -> None:
+        super().__init__(parent)
+        self.draft = Draft(device)
+        self.listener: CalibratorListener | None = None
+        self._open_source = open_source or _open_microphone
+
+    def listen(self, device: Device) -> None:
+        """Hear another device, of which nothing is known yet."""
+        self.let_go()
+        self.draft.device, self.draft.identity = device, ""
+        channel = self.draft.channel
+        self.listener = CalibratorListener(
+            lambda: self._open_source(device, channel), channel, self.draft.frequency_hz
+        )
+
+    def listen_anew(self) -> None:
+        """Hear the channel and the tone that are chosen now, from nothing."""
+        if self.listener is not None:
+            self.listener.listen_to(self.draft.channel, self.draft.frequency_hz)
+
+    def know_before(self) -> None:
+        """Look up what is kept of the channel. Raises CalibrationError for broken files."""
+        draft = self.draft
+        mine = Kept(draft.identity, draft.channel)
+        kept = (one for one in kept_channels() if one.device == draft.identity)
+        draft.before = next((one for one in kept if one.channel == draft.channel), mine)
+        draft.correction = draft.before.correction
+
+    def keep(self) -> None:
+        """Keep what was measured and chosen. Raises CalibrationError where that cannot be."""
+        draft = self.draft
+        after = draft.after
+        if draft.tone is not None and after.record is not None:
+            write_records([after.record])
+        if draft.correction != draft.before.correction:
+            keep_corrections(draft.identity, {draft.channel: draft.correction})
+        self.kept.emit(draft.identity)
+
+    def let_go(self) -> None:
+        """Close the device."""
+        if self.listener is not None:
+            self.listener.stop()
+            self.listener = None
+
+
+def _open_microphone(device: Device, channel: int) -> MicrophoneSource:
+    """The source of a device, of its first two channels, or of all up to the one that is asked."""
+    return MicrophoneSource(device, channels=range(1, channel + 1) if channel > 2 else None)

@@ -1,0 +1,99 @@
+"""The greatest of curves: of the last seconds, and of all that counts."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.frames import undone_with
+
+HOLD_S, SLOTS = 2.0, 8
+
+Curves = NDArray[np.floating]
+
+
+class PeakHold:
+    """Of what it is handed, which is all that a model gives; what is NaN is not there.
+
+    Times are those of the sound: one that jumps back begins anew.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._greatest: Curves | None = None
+        self._still: tuple[Curves | None, Curves | None] | None = None
+        self._from_s = 0.0
+        self._before: tuple[float, Curves | None] = 0.0, None
+        self._slots: list[tuple[int, Curves]] = []
+
+    def take(
+        self,
+        time_s: float,
+        curves: Curves,
+        counts: NDArray[np.bool_],
+        axis: int,
+        from_s: float = 0.0,
+    ) -> None:
+        """Take in curves of one shape, several along an axis, the last of them at a time.
+
+        counts: which of these count, from `from_s` on; an earlier one than before is that of a
+            reset which was undone
+        """
+        whole = np.fmax.reduce(curves, axis=axis)
+        self._hold(time_s, whole)
+        if from_s > self._from_s:
+            if undone_with(self._from_s, from_s):
+                self._before = self._before[0], _greater(self._before[1], self._greatest)
+            else:
+                self._before = self._from_s, self._greatest
+            self._greatest = None
+        elif from_s == self._before[0] < self._from_s:
+            self._greatest = _greater(self._before[1], self._greatest)
+        self._from_s = from_s
+        if counts.all():
+            self._count(whole)
+        elif counts.any():
+            self._count(np.fmax.reduce(curves.compress(counts, axis=axis), axis=axis))
+
+    def _hold(self, time_s: float, curves: Curves) -> None:
+        slot, slots = int(time_s / HOLD_S * SLOTS), self._slots
+        if slots and (slot < slots[-1][0] or slots[-1][1].shape != curves.shape):
+            slots.clear()
+        if slots and slots[-1][0] == slot:
+            slots[-1] = slot, np.fmax(slots[-1][1], curves)
+        else:
+            slots.append((slot, curves))
+        while slots[0][0] <= slot - SLOTS:
+            slots.pop(0)
+
+    def _count(self, curves: Curves) -> None:
+        self._greatest = _greater(self._greatest, curves)
+
+    def stand_still(self, still: bool) -> None:
+        """Give what there is now until this is told False; what is new is taken in."""
+        if not still:
+            self._still = None
+        elif self._still is None:
+            self._still = self.held, self.greatest
+
+    @property
+    def greatest(self) -> Curves | None:
+        """Of all that counts; None before there is any."""
+        return self._greatest if self._still is None else self._still[1]
+
+    @property
+    def held(self) -> Curves | None:
+        """The greatest of the last two seconds; None before there is any."""
+        if self._still is not None:
+            return self._still[0]
+        if not self._slots:
+            return None
+        return np.asarray(np.fmax.reduce([curves for _, curves in self._slots]))
+
+
+def _greater(before: Curves | None, after: Curves | None) -> Curves | None:
+    """The greatest of both; where they are not of one shape, only of what came after."""
+    if before is None or after is None:
+        return before if after is None else after
+    return np.fmax(before, after) if before.shape == after.shape else after
