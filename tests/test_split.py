@@ -34,7 +34,7 @@ def test_parts_are_bitwise_one_piece(monkeypatch, tmp_path):
     x = swelling(18.0137)
     x[round(9.4 * FS) :] = 0.0
     soundfile.write(tmp_path / "x.wav", x, FS, "FLOAT")
-    given = {"models": "moore2016", "calibration": 100.0, "settings": {"accuracy": "coarse"}}
+    given = {"models": "moore2016", "calibration": 100.0, "accuracy": "coarse"}
     alone = measure(tmp_path / "x.wav", **given)
     together = measure(tmp_path / "x.wav", **given, jobs=2)
     assert len(mended) > 3

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def run_lden(args: LdenOptions) -> int:
     """Print them: of each day, and of all that was measured."""
-    from amt_stream.sessions.day_levels import day_levels, measurements
+    from amt_stream.sessions.day_levels import HOURS, day_levels, measurements
 
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
-    found = day_levels(given, args.hours, args.zone)
+    found = day_levels(given, args.hours or HOURS["eu"], args.zone)
     if args.format == "json":
         print(json.dumps(found.to_dict(), indent=1))
     elif args.format == "csv":

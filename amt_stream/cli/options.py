@@ -683,7 +683,7 @@ class LdenOptions(Options):
         "--hours NAME|LIST",
         "when day, evening and night begin: eu (default; 2002/49/EC), at, de, dk, fi, fr, it, pl, "
         "pt, se, or us for Ldn; or 7,19,22, or 7,22 without an evening",
-        default="eu",
+        default=None,
         parse=_hours,
     )
     zone: Any = changed(PartOptions, "zone", about="hours by this zone, as Europe/Berlin or UTC")

@@ -273,8 +273,8 @@ class Stage(Checkpointed):
         """`whole` by the given `step`: its own, or `hooked_step` where a container asks."""
         x = self.sounding(x)
         length = x.shape[self.time_dim]
-        state = self.initial_state(without(x.shape, self.time_dim))
         with one_thread(x):
+            state = self.initial_state(without(x.shape, self.time_dim))
             y, _ = step(_whole_blocks(x, self.time_dim, self.block_size), state)
         outputs = outputs_of(length, self.ratio)
         return map_fields(lambda v, dim: _first_of(v, dim, outputs), y, self.out_time_dim)

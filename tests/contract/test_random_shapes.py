@@ -34,6 +34,7 @@ ONE_FORM = {
         "in_bands",
         "lanes_of",
         "last_axes",
+        "modulation_poles",
         "of_type",
         "one_poles",
         "per_frame",
@@ -57,7 +58,7 @@ ONE_FORM = {
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
-CALLED_WITH_WHAT_FITS = {"cascade", "gradient", "pole_cascade"}
+CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade"}
 """Compiled gradients, which look at no shapes: those above them in FUNCTIONS did. A trial of one
 of those finds its gradients too."""
 

@@ -303,7 +303,7 @@ assert not {"torch", "sounddevice"} & set(sys.modules)
 assert amt_stream.dsp.scales.sone_to_phon(1.0, "iso532-3") == 40
 assert "torch" not in sys.modules
 assert amt_stream.Moore2016 is amt_stream.dsp.models.Moore2016
-assert {"Moore2016", "scales"} <= set(dir(amt_stream))
+assert {"Moore2016", "erb2fc"} <= set(dir(amt_stream))
 """
 
 

@@ -53,7 +53,7 @@ def test_an_exported_stage_runs_in_another_program(tmp_path):
     torch.export.save(torch.export.export(stage, (x,), strict=False), tmp_path / "stage.pt2")
     torch.save((x, stage(x).stl), tmp_path / "expected.pt")
     program = (
-        "import torch, amt_stream.dsp.stages\n"
+        "import torch\nfrom amt_stream.dsp.stages import *\n"
         "x, stl = torch.load('expected.pt')\n"
         "y = torch.export.load('stage.pt2').module()(x)\n"
         "torch.testing.assert_close(y.stl, stl)\n"

@@ -567,7 +567,6 @@ def _session(format: str, sound: str = "") -> dict[str, bytes]:
                 source.push(np.full((2400, 2), 0.1, np.float32), lost=4800)
                 source.close()
                 engine.wait(60)
-            log.ended(0.65)
         return {each.name: each.read_bytes() for each in path.iterdir() if each.is_file()}
 
 

@@ -78,7 +78,11 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     home, dtype, *names = sys.argv[1:]
     for name in reversed(names):
-        compile_kernel(home, name, np.dtype(dtype))
+        module, colon, function = name.partition(":")
+        if colon:
+            getattr(importlib.import_module(module), function)()
+        else:
+            compile_kernel(home, name, np.dtype(dtype))
 
 
 if __name__ == "__main__":
