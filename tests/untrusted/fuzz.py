@@ -560,13 +560,16 @@ def _session(format: str, sound: str = "") -> dict[str, bytes]:
         path = Path(folder) / "night"
         source = PushSource(FS, 2, live=False, calibration=calibration)
         told = {"engine": {"block_ms": 10}, "source": {"kind": "PushSource", "picked": None}}
-        with kind(path, table, format=format, settings=told, **more) as log:
-            with Engine(source, model, [log]) as engine, source:
-                source.push(np.full((24000, 2), 0.1, np.float32))
-                engine.mark("here")
-                source.push(np.full((2400, 2), 0.1, np.float32), lost=4800)
-                source.close()
-                engine.wait(60)
+        with (
+            kind(path, table, format=format, settings=told, **more) as log,
+            Engine(source, model, [log]) as engine,
+            source,
+        ):
+            source.push(np.full((24000, 2), 0.1, np.float32))
+            engine.mark("here")
+            source.push(np.full((2400, 2), 0.1, np.float32), lost=4800)
+            source.close()
+            engine.wait(60)
         return {each.name: each.read_bytes() for each in path.iterdir() if each.is_file()}
 
 
