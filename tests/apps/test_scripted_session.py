@@ -195,7 +195,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     virtual_mic.unplug()
     try:
         person.state("lost")
-        assert "was lost" in window.message.text
+        person.sees(lambda: "was lost" in window.message.text)
         person.picture("microphone_lost")
     finally:
         virtual_mic.plug()
