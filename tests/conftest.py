@@ -91,12 +91,12 @@ def state_of_sources() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-COMPILED = 3  # families of `tests/kernels/compiling.py`
+COMPILED = 3  # families of `tests/dsp/kernels/compiling.py`
 
 
 def compile_kernels():
     """Fill the cache of kernels, which each worker would otherwise compile for itself."""
-    command = [sys.executable, "-m", "tests.kernels.compiling"]
+    command = [sys.executable, "-m", "tests.dsp.kernels.compiling"]
     running = [
         subprocess.Popen(
             [*command, str(family)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -108,7 +108,7 @@ def compile_kernels():
 
 
 # Folders of tests that time something, or hear sound as it comes, and fixtures of others like them.
-LIVE = {"apps", "bench", "cli", "engine", "events", "plugin", "service", "session", "soak"}
+LIVE = {"apps", "bench", "cli", "engine", "events", "service", "sessions", "soak"}
 LIVE_FIXTURES = {"virtual_mic", "qtbot", "xvfb", "forks"}
 LOWER = 10
 

@@ -20,7 +20,7 @@ from amt_monitor.report_dialog import ReportDialog, asked_page
 from amt_monitor.results_window import OpenedResults, ResultsWindow
 from amt_monitor.settings import Settings
 from amt_stream.sessions.results import read_results
-from tests.report.conftest import FS, MARK, NAMELESS, measure_into
+from tests.sessions.report.conftest import FS, MARK, NAMELESS, measure_into
 
 WAIT_MS = 60_000
 NOISE = 0.01 * np.random.default_rng(5).standard_normal((2 * FS, 2))

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from tests.report.conftest import FS
+from tests.sessions.report.conftest import FS
 
 NOISE = 0.02 * np.random.default_rng(3).standard_normal(FS)
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from amt_stream.sessions import verify
-from tests.report.conftest import measure_into
+from tests.sessions.report.conftest import measure_into
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import amt_stream as amt
 from amt_stream import Engine, HostedStream, Moore2016, SignalSource, Stage, Stream
 from amt_stream.dsp.streaming import fields, without
 from amt_stream.meters.signals import Noise, demo_sound
-from tests.contract.fake_device import Launches
-from tests.contract.test_module_contract import CASES
+from tests.dsp.contract.fake_device import Launches
+from tests.dsp.contract.test_module_contract import CASES
 
 FS, BLOCK = 48000, 480
 BLOCK_MS = 1000 * BLOCK / FS

@@ -6,7 +6,7 @@ import pytest
 from amt_stream import Glasberg2002, Moore2016
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from tests.data.bursts import off_by_burst
-from tests.metrology.test_moore2016 import (
+from tests.dsp.metrology.test_moore2016 import (
     CASES,
     GROUPS,
     RATES,

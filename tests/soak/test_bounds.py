@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.soak
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("kernels", "contract", "parity", "metrology", "engine")
+PLACES = ("dsp/kernels", "dsp/contract", "dsp/parity", "dsp/metrology", "engine")
 
 BEYOND = """
 import numpy as np
@@ -33,4 +33,5 @@ def test_every_index_lies_within_its_array(tmp_path, record):
     done = subprocess.run(command, check=False, **run)
     assert done.returncode == 0, done.stdout[-20_000:]
     closing = next(line for line in reversed(done.stdout.splitlines()) if " passed" in line)
-    record(f"tests of {', '.join(PLACES)} with bounds checks", closing)
+    names = (Path(place).name for place in PLACES)
+    record(f"tests of {', '.join(names)} with bounds checks", closing)

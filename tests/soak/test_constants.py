@@ -1,7 +1,7 @@
 """The self-test fails when any constant of any model is 2 % off.
 
 Every number is changed by itself in a copy of the package, which then tests itself in a process of
-its own. The tables of the models are changed in `tests/metrology/test_selftest.py`. A constant is
+its own. The tables of the models are changed in `tests/offline/test_selftest.py`. A constant is
 found by the piece of source that it stands in; `make test` says so where that has changed.
 """
 

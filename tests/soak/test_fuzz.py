@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.untrusted.test_fuzz import COUNTS, tried
+from tests.cli.test_fuzz import COUNTS, tried
 
 pytestmark = pytest.mark.soak
 

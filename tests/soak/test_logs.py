@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from amt_stream.core.formats import LOG_FORMATS
-from tests.session.conftest import at, frames, new_log, noise_chunks, table
-from tests.session.test_damage import attack, whole
-from tests.session.test_kill import check, killed
+from tests.sessions.conftest import at, frames, new_log, noise_chunks, table
+from tests.sessions.test_damage import attack, whole
+from tests.sessions.test_kill import check, killed
 
 __all__ = ["at", "frames", "new_log", "noise_chunks", "table", "whole"]
 

@@ -10,7 +10,7 @@ import torch
 
 from amt_stream import Stage, Stream
 from amt_stream.dsp.streaming import fields, without
-from tests.contract.test_module_contract import CASES, STAGES
+from tests.dsp.contract.test_module_contract import CASES, STAGES
 from tests.soak.memory import resident_mb
 
 TEN_MINUTES = 60_000  # blocks of 10 ms

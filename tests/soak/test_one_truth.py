@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyqtgraph")
 
-from tests.report.random_logs import disagreements
+from tests.sessions.report.random_logs import disagreements
 
 pytestmark = pytest.mark.soak
 

@@ -12,7 +12,7 @@ import soundfile
 from amt_stream.sessions import Session, verify
 from amt_stream.sessions.replay import replay_session
 from amt_stream.sessions.snapshot import SNAPSHOT
-from tests.session.test_snapshot import fuzz
+from tests.sessions.test_snapshot import fuzz
 
 pytestmark = pytest.mark.soak
 KILLS = 50

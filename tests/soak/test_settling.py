@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.rows.test_settling import OF_THE_MOMENT, furthest_off
+from tests.meters.test_settling import OF_THE_MOMENT, furthest_off
 
 pytestmark = pytest.mark.soak
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.contract.random_shapes import CASES, FUNCTIONS
-from tests.contract.test_random_shapes import tried
+from tests.dsp.contract.random_shapes import CASES, FUNCTIONS
+from tests.dsp.contract.test_random_shapes import tried
 
 pytestmark = pytest.mark.soak
 

@@ -6,7 +6,7 @@ import pytest
 import soundfile
 
 from amt_stream import measure
-from tests.test_split import FS, swelling
+from tests.offline.test_split import FS, swelling
 
 pytestmark = pytest.mark.soak
 

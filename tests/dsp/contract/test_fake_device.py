@@ -1,0 +1,71 @@
+"""On a device no step reads a number, brings one from the host or branches on one."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from amt_stream.dsp.cuda_stream import HostedStream
+from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.streaming import Stream, fields
+from tests.dsp.contract.fake_device import BUDGETS, DEFECTS, ROOT
+from tests.dsp.contract.test_module_contract import CASES, shape_of
+from tests.recorder import Recorder
+
+PARTS = 6
+
+
+def said(names):
+    """Remarks of a program of its own on each of `names`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.dsp.contract.fake_device", *names],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_step_needs_the_host_nor_many_launches(part):
+    names = [*CASES, *BUDGETS][part::PARTS]
+    found = said(names)
+    assert list(found) == names
+    assert {name: remarks for name, remarks in found.items() if remarks} == {}
+
+
+def test_what_needs_the_host_is_found():
+    assert len(DEFECTS) >= 12
+    assert [name for name, remarks in said(DEFECTS).items() if not remarks] == []
+
+
+LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
+"""Factors on the input of one block after another: soft and loud ones, and silence."""
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_replayed_is_the_step(name, monkeypatch):
+    """What a graph captured on a device does: the operations of one block, on others."""
+    case = CASES[name]
+    stage = case.make().double()
+    x = case.input(stage)
+    most = stage.block_size * max(1, 8 // stage.block_size)
+    x = x.narrow(stage.time_dim, 0, min(most, x.shape[stage.time_dim]))
+    live, device = Stream(stage, shape_of(case, stage)), Recorder()
+    captured = HostedStream(stage, live.shape, device)
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch, "_KINDS", ())  # kernels of the CPU leave no operation to record
+        assert captured.capture(x.shape[stage.time_dim])
+    for factor in LOUDNESSES:
+        with torch.no_grad():
+            got, expected = fields(captured(factor * x)), fields(live(factor * x))
+        got, expected = [*got, *captured.state.values()], [*expected, *live.state.values()]
+        for a, b in zip(got, expected, strict=True):
+            peak = b.abs().max().item() if b.numel() and b.is_floating_point() else 0
+            torch.testing.assert_close(a, b, rtol=0, atol=1e-9 * peak, equal_nan=True)
+    assert device.replays == len(LOUDNESSES)

@@ -1,0 +1,196 @@
+"""Compiled gradients of linear recurrences: those of the plain forms, finite differences."""
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+from amt_stream.dsp.functional import modulation
+from amt_stream.dsp.functional.banded import banded
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.excitation import select_components
+from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.gammatone import gammatone, one_poles
+from amt_stream.dsp.functional.group_skirts import group_skirts
+from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
+from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.stages import Excitation
+from tests.dsp.kernels.forms import plainly
+
+
+def noise(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def between(low, high, *shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
+
+
+def gammatones(time, order=4, channels=2, own=False):
+    fc = torch.linspace(80, 3000, channels, dtype=torch.float64)
+    x, zi = noise(2, channels if own else 1, time), noise(2, 2, order, channels, seed=1)
+    given = x, one_poles(fc, 0.1 * fc + 20, 8000.0), zi
+    return lambda x, c, zi: gammatone(x, c, 1.3, zi), given
+
+
+def variable_sections(time):
+    g, k = between(0.01, 1, 2, 3, seed=1), between(0.5, 2, 2, 3, seed=2)
+    return svf, (noise(3, 2, time), g, k, noise(2, 3, 3, seed=3), noise(3, 2, 3, 2, seed=4))
+
+
+def first_orders(time, high=False, rectify=False, channels=()):
+    g, zi = between(0.05, 0.4, *channels), noise(3, 2, 4, seed=1)
+    return lambda x, g, zi: first_order(x, g, zi, high, rectify), (noise(3, 2, time), g, zi)
+
+
+def direct_forms(time, order=2):
+    a = 0.2 * noise(3, order + 1, seed=1)
+    a[:, 0] = 1
+    return direct_form, (noise(4, time), noise(3, order + 1, seed=2), a, noise(4, 3, order, seed=3))
+
+
+def bank(kind, time, first, envelope):
+    """Channels with all and with two of the filters, the envelopes of some bands."""
+    bands, states = 3, (noise(2, 2, first, 2, seed=5), noise(2, 2, 3, 2, seed=6))
+    parts = OnePoles(between(-0.5, -0.1, bands, 2), between(0.1, 0.9, bands, seed=1))
+    f = modulation.one_pole_bank
+    if kind is BandPasses:
+        parts = BandPasses(*(between(0.1, 1, bands, 2, seed=seed) for seed in range(3)))
+        f, states = modulation.band_pass_bank, (states[0], noise(2, 2, bands, 2, 2, seed=6))
+    counts = torch.tensor([bands + first, 2])
+
+    def run(x, low, *given):
+        *parts, scale, low_zi, zi = given
+        wanted = torch.tensor([False, envelope, envelope])
+        readout = Readout(scale, wanted, counts)
+        y, zf = f(x, low, kind(*parts), readout, (low_zi, zi))
+        return (y, *zf) if first else (y, zf[1])
+
+    return run, (noise(2, 2, time), between(0.01, 0.1, first), *parts, noise(bands), *states)
+
+
+CASES = {
+    "gammatone": gammatones,
+    "gammatone, own inputs": lambda time: gammatones(time, order=1, channels=19, own=True),
+    "svf": variable_sections,
+    "low-pass": lambda time: first_orders(time, rectify=True),
+    "high-pass": lambda time: first_orders(time, high=True, channels=(2,)),
+    "direct form": direct_forms,
+    "direct form of order 4": lambda time: direct_forms(time, 4),
+    "direct form of order 0": lambda time: direct_forms(time, 0),
+    "one-poles": lambda time: bank(OnePoles, time, 1, True),
+    "one-poles without a low-pass": lambda time: bank(OnePoles, time, 0, False),
+    "band-passes": lambda time: bank(BandPasses, time, 1, True),
+    "band-passes without a low-pass": lambda time: bank(BandPasses, time, 0, False),
+}
+
+
+def gradients(f, given, slopes=None):
+    """Output of `f`, and its gradient of each of `given` along `slopes`."""
+    given = [v.clone().requires_grad_() for v in given]
+    y = f(*given)
+    slopes = [noise(*v.shape, seed=9).to(v) for v in y] if slopes is None else slopes
+    total = sum((v * slope).sum() for v, slope in zip(y, slopes, strict=True))
+    return [v.detach() for v in y], torch.autograd.grad(total, given, allow_unused=True)
+
+
+def same(got, expected, tolerance):
+    for a, b in zip(got, expected, strict=True):
+        if b is not None and b.numel():
+            assert (a - b).abs().amax() <= tolerance * b.abs().amax()
+
+
+# One sample, a tile of the kernels and its neighbors.
+@pytest.mark.parametrize("time", [1, 32, 101])
+@pytest.mark.parametrize("name", CASES)
+def test_the_compiled_gradient_is_that_of_the_plain_form(name, time):
+    f, given = CASES[name](time)
+    values, slopes = gradients(f, given)
+    assert compiles(f, given)
+    plain, expected = gradients(lambda *v: plainly(f, *v), given)
+    same(values, plain, 1e-12)
+    same(slopes, expected, 1e-11)
+    # What a kernel kept of one call is nothing to the next.
+    same(gradients(f, given)[1], slopes, 0.0)
+
+
+def compiles(f, given):
+    """Whether a gradient of `f` is a compiled one: the plain forms make a graph of their own."""
+    y, seen, ahead = f(*(v.clone().requires_grad_() for v in given))[0], set(), []
+    ahead.append(y.grad_fn)
+    while ahead:
+        node = ahead.pop()
+        seen.add(type(node).__name__)
+        ahead += [after for after, _ in node.next_functions if after is not None]
+    return "_DifferentiableBackward" in seen or not given[-1].numel()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_in_float32(name):
+    f, given = CASES[name](101)
+    given = [v.float() for v in given]
+    _, slopes = gradients(f, given)
+    assert all(slope is None or slope.dtype == torch.float32 for slope in slopes)
+    weights = [noise(*v.shape, seed=9).float().double() for v in f(*given)]
+    _, expected = gradients(f, [v.double() for v in given], weights)
+    same(slopes, expected, 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_finite_differences(name):
+    f, given = CASES[name](5)
+    assert gradcheck(f, [v.requires_grad_() for v in given])
+
+
+@pytest.mark.parametrize("name", ["gammatone", "svf", "high-pass", "direct form", "one-poles"])
+def test_gradients_of_gradients(name):
+    f, given = CASES[name](3)
+    assert gradgradcheck(f, [v.requires_grad_() for v in given], fast_mode=True)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_right_in_float32_next_to_one(fixed):
+    """The gradient of a low-pass at 2.5 Hz and 48 kHz, whose poles float32 cannot hold."""
+    g = torch.full((1, 1), torch.pi * 2.5 / 48000)
+    k, weights, zi = torch.full_like(g, 2**0.5), torch.tensor([[[0.0, 0, 1]]]), torch.zeros(1, 1, 2)
+    x = noise(1, 48000).float()
+
+    def slopes(dtype):
+        given = [v.to(dtype).requires_grad_(not fixed) for v in (g, k)]
+        sound = x.to(dtype).requires_grad_()
+        y, _ = svf(sound, *given, weights.to(dtype), zi.to(dtype))
+        return torch.autograd.grad(y.square().sum(), [sound, *([] if fixed else given)])
+
+    same(slopes(torch.float32), slopes(torch.float64), 1e-4)
+
+
+def test_silence_behind_the_sound_costs_no_more():
+    """What fades away is 0 at last: the least numbers are slow."""
+    f, given = gammatones(48000)
+    slope = torch.zeros(2, 2, 48000, dtype=torch.float64)
+    slope[..., -1] = 1
+    x, *others = (v.clone().requires_grad_() for v in given)
+    y, _ = f(x, *others)
+    (gx,) = torch.autograd.grad(y, x, slope)
+    kept = gx.abs()
+    assert kept[..., -100:].amin() > 0
+    assert not ((kept > 0) & (kept < 1e-290)).any()
+
+
+def test_gradients_of_group_skirts():
+    """By differences, at levels with flat and with steep slopes."""
+    s = Excitation("coarse").double()
+    spectrum = torch.logspace(7, -4, 960, dtype=torch.float64)
+    x = select_components(noise(2, 1, 960).square() * spectrum) + 1
+    x[1] *= 1e8
+    density = banded(x, s.levels, s.levels_blocks, s.nodes)
+    along = 1e-6 * x * noise(2, 1, 960), 1e-6 * density * noise(2, 1, 143)
+    given = x.clone().requires_grad_(), density.clone().requires_grad_()
+    slopes = torch.autograd.grad(group_skirts(*given, s.groups()).log().sum(), given)
+    expected = sum((a * b).sum() for a, b in zip(slopes, along, strict=True))
+    ends = [
+        group_skirts(x + sign * along[0], density + sign * along[1], s.groups()).log().sum()
+        for sign in (-1, 1)
+    ]
+    assert expected == pytest.approx((ends[1] - ends[0]).item() / 2, rel=1e-4)

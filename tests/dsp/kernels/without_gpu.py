@@ -1,0 +1,279 @@
+"""The kernels for a GPU, tried without one: programs of their own, which give JSON.
+
+With TRITON_INTERPRET=1, which Triton reads when a kernel is made, `python -m
+tests.dsp.kernels.without_gpu equal` runs each by the interpreter and gives how far it is from the
+plain form, re the largest number, in float32 and float64. Without it, `... compiled` compiles each
+for three kinds of GPU, in float64 for one of them, and gives what `cuobjdump` says of the machine
+code. `... captured`, interpreted too, records a block of a model with the kernels in it.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import triton
+from torch.utils._pytree import tree_leaves
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
+from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
+from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
+from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.excitation import Filters, lower_skirts
+from amt_stream.dsp.functional.fir import windows
+from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.group_skirts import Groups, group_skirts
+from amt_stream.dsp.functional.loudness import agc
+from amt_stream.dsp.functional.modulation import (
+    Readout,
+    band_pass_bank,
+    band_passes,
+    modulation_poles,
+    one_pole_bank,
+)
+from amt_stream.dsp.functional.relaxation import relax
+from amt_stream.dsp.functional.state_space import state_space
+from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.functional.zwicker import decayed, loudness_pattern, third_octave_powers
+from amt_stream.dsp.scales import erb, erb_number_to_hz
+from amt_stream.dsp.stages.excitation import CAMS, grouped
+from tests.recorder import Recorder
+
+ARCHITECTURES = (75, 90, 120)
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def loops(dtype):
+    """More rows than a program has lanes; silence, soft and loud sound; channels that differ."""
+    x = noise(11, 3, 8).square()
+    x[:, :, 3:5] = 0
+    floor, rates = torch.tensor([1e-3, 1e-4, 1e-3]), torch.tensor([0.02, 0.005, 0.001])
+    overshoot = torch.tensor([[9.0, 8.0, 5.0], [2.0, 3.0, 4.0], [9.0, 9.0, 9.0]])
+    zi = torch.stack([0.1 + noise(11, 3, 3, seed=1).square(), torch.zeros(11, 3, 3)], -1)
+    corr, mult = torch.tensor([0.1, 0.2, 0.3]), torch.tensor(100.0)
+    x, zi, *tables = (t.to(dtype) for t in (x, zi, floor, rates, overshoot, corr, mult))
+    free = Loops(tables[0], tables[1], None, *tables[3:])
+    return [adaptation_loops(x, form, zi) for form in (Loops(*tables), free)]
+
+
+def automatic_gain(dtype):
+    x = noise(3, 9, 17).square().to(dtype)
+    return agc(x, torch.tensor([0.3, 0.04], dtype=dtype), x[:, 0] / 2)
+
+
+def relaxation(dtype):
+    x = noise(40, 30).to(dtype)
+    return relax(x, (0.1 * noise(40, 30, seed=1).square()).clamp(max=1).to(dtype), x[:, 0])
+
+
+def low_passes(dtype):
+    x, zi = noise(7, 5, 20).to(dtype), noise(7, 5, 2, seed=1).to(dtype)
+    g = torch.tensor([0.1, 0.2, 0.3, 0.01, 0.001], dtype=dtype)
+    plain = first_order(x, g, zi, False, True)
+    return plain, first_order(x, g[3], zi, True, False)
+
+
+def banks(dtype):
+    x = noise(9, 4, 8).to(dtype)
+    center, width = torch.tensor([5.0, 20.0]).double(), torch.tensor([5.0, 10.0]).double()
+    low, scale = torch.tensor([0.01], dtype=dtype), torch.tensor([2.0, 0.7], dtype=dtype)
+    counts = torch.tensor([3, 2, 1, 3])
+    readout = Readout(scale, torch.tensor([False, True]), counts)
+    zi = noise(9, 4, 1, 2).to(dtype), noise(9, 4, 2, 2, seed=1).to(dtype)
+    complex_ones = type(modulation_poles(center, width, 1000.0))(
+        *(t.to(dtype) for t in modulation_poles(center, width, 1000.0))
+    )
+    found = band_passes(center / 300, width / 300)
+    real_ones = type(found)(*(t.to(dtype) for t in found))
+    four = noise(9, 4, 2, 2, 2, seed=2).to(dtype)
+    return [
+        one_pole_bank(x, low, complex_ones, readout, zi),
+        band_pass_bank(x, low, real_ones, readout, (zi[0], four)),
+        band_pass_bank(x, low[:0], real_ones, readout, (zi[0][..., :0, :], four)),
+    ]
+
+
+def third_octaves(dtype):
+    x = noise(3, 72).to(dtype)
+    poles = torch.tensor([-1.8, 0.9]).repeat(3)[:, None] * torch.linspace(0.9, 1, 12)
+    gain, weight = torch.linspace(0.5, 1, 12), torch.linspace(0.01, 0.1, 12)
+    poles, gain, weight = poles.double(), gain.double(), weight.double()
+    return [
+        third_octave_powers(x, poles, gain, weight, noise(3, 9, 12, seed=1)),
+        third_octave_powers(x, poles, gain, None, noise(3, 6, 12, seed=1)),
+    ]
+
+
+def decay(dtype):
+    core = noise(2, 4, 21).square().to(dtype)
+    coefficients = torch.tensor([0.99, 0.02, 0.98, 0.01, 0.97, 0.95]).double()
+    begun = torch.tensor([True, False])
+    return decayed(core, coefficients, noise(2, 3, 21, seed=1).square(), begun)
+
+
+def pattern(dtype):
+    core = noise(1, 17, 20, seed=3).square().to(dtype)
+    core[:, 5:8] = 0
+    core[:, :, 4] *= 20
+    tables = ZwickerLoudness(True).to(dtype).tables()
+    return [loudness_pattern(core, tables, True), loudness_pattern(core, tables)]
+
+
+def skirts(dtype):
+    f, fc = torch.linspace(20, 2000, 40), torch.linspace(100, 3000, 33)
+    x = noise(3, 40, seed=1).square()
+    below = torch.searchsorted(f, fc)
+    filters = Filters(f.to(dtype), fc.to(dtype), (4 / erb(fc)).to(dtype), below)
+    return lower_skirts(x.to(dtype), (60 + 10 * x).to(dtype), filters)
+
+
+def skirts_of_groups(dtype):
+    """Loud and soft frames: flat skirts, where components go one by one, and short ones."""
+    f, fc = np.arange(40.0, 1500.0, 15.0), erb_number_to_hz(CAMS[:40])
+    tables = {k: torch.as_tensor(v) for k, v in grouped(f, fc, 0.25).items()}
+    groups = Groups(*(tables[name] for name in Groups._fields))
+    groups = Groups(*(t.to(dtype) if t.is_floating_point() else t for t in groups))
+    x = noise(3, len(f), seed=1).square() * torch.tensor([[1e-3], [1e4], [1e12]])
+    density = noise(3, len(groups.middle), seed=2).square() * torch.tensor([[1e-3], [1e5], [1e13]])
+    # Apart, or the loud ones would hide what the soft ones differ by.
+    return [group_skirts(*(v[n].to(dtype) for v in (x, density)), groups) for n in range(3)]
+
+
+def sections(dtype):
+    """Of first and of second order; more rows than a program has lanes."""
+    x, a = noise(5, 7, 30).to(dtype), torch.tensor([[1, -1.6, 0.7], [1, 0.3, 0.1]], dtype=dtype)
+    b, zi = noise(2, 3, seed=1).to(dtype), noise(5, 7, 2, 2, seed=2).to(dtype)
+    once = b[:, :2].contiguous(), a[:, :2] / 2 + 0.5
+    return [direct_form(x, b, a, zi), direct_form(x, *once, zi[..., :1])]
+
+
+def variable_sections(dtype):
+    x, zi = noise(5, 7, 30).to(dtype), noise(5, 7, 2, 2, seed=1).to(dtype)
+    g, k = noise(7, 2, seed=2).square().to(dtype), (1 + noise(7, 2, seed=3).square()).to(dtype)
+    return svf(x, g, k, noise(7, 2, 3, seed=4).to(dtype), zi)
+
+
+def systems_of_one_state(dtype):
+    x, zi = noise(9, 4, 30).to(dtype), noise(9, 4, 1, seed=1).to(dtype)
+    a, b, c, d = (noise(4, 1, seed=n).tanh().to(dtype) for n in range(2, 6))
+    return state_space(x, a[..., None], b, c, d[:, 0], zi)
+
+
+def sums_of_windows(dtype):
+    x, bank = noise(3, 40).to(dtype), noise(4, 9, seed=1).to(dtype)
+    return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :39], bank, 3)]
+
+
+CASES = {
+    "adapt": loops,
+    "agc": automatic_gain,
+    "bank": banks,
+    "decayed": decay,
+    "direct_form": sections,
+    "first_order": low_passes,
+    "first_state": systems_of_one_state,
+    "pattern": pattern,
+    "group_skirts": skirts_of_groups,
+    "relax": relaxation,
+    "skirts": skirts,
+    "svf": variable_sections,
+    "third_octaves": third_octaves,
+    "windows": sums_of_windows,
+}
+
+
+def distances(case):
+    """Of the kernels from the plain form in float64, in float32 and float64, re the largest."""
+    plain = tree_leaves(case(torch.float64))
+    gpu.DEVICES.add("cpu")
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        far = 0.0
+        for a, b in zip(tree_leaves(case(dtype)), plain, strict=True):
+            if a is not None and b.numel():
+                far = max(far, ((a - b).abs().max() / b.abs().max()).item())
+        found.append(far)
+    gpu.DEVICES.discard("cpu")
+    return found
+
+
+def captured():
+    """How far a captured block of a model is from the model, with the kernels in its graph."""
+    model = BS1770(8000, channels=2)
+    x = [noise(1, 2, model.block_size, seed=n).float() for n in range(3)]
+    plain = Stream(model, (1, 2))
+    expected = [plain(v) for v in x]
+    gpu.DEVICES.add("cpu")
+    device = Recorder()
+    live = HostedStream(model, (1, 2), device)
+    assert live.capture(model.block_size)
+    found = [live(v) for v in x]
+    assert device.replays == len(x)
+    far = 0.0
+    for a, b in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+        far = max(far, ((a - b).abs().max() / b.abs().max()).item())
+    return far
+
+
+def kind(v):
+    """What Triton calls the type of an argument."""
+    if not isinstance(v, torch.Tensor):
+        return "i32"
+    words = {torch.float32: "fp32", torch.float64: "fp64", torch.int64: "i64", torch.bool: "i1"}
+    return "*" + words[v.dtype]
+
+
+def machine_code(name, given, constants, architecture):
+    """What `cuobjdump` says of a kernel, as one compiles it for these arguments."""
+    kernel = getattr(gpu_kernels, name)
+    constants = {**constants, "LANES": gpu.LANES}
+    names = [n for n in kernel.arg_names if n not in constants]
+    signature = dict(zip(names, map(kind, given), strict=True))
+    signature |= dict.fromkeys(constants, "constexpr")
+    made = triton.compile(
+        ASTSource(kernel, signature, constants),
+        target=GPUTarget("cuda", architecture, 32),
+        options={"num_warps": 1},
+    )
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(made.asm["cubin"])
+        file.flush()
+        command = [str(tool), "-res-usage", file.name]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def compiled(case, architectures=ARCHITECTURES):
+    """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
+    launches = {}
+
+    def launch(kernel, grid, *given, **constants):
+        for architecture in architectures if dtype == torch.float32 else ARCHITECTURES[1:2]:
+            key = architecture, kernel, *map(kind, given), *constants.items()
+            launches[key] = kernel, given, constants, architecture
+
+    gpu._launch = launch
+    gpu.DEVICES.add("cpu")
+    for dtype in (torch.float32, torch.float64):
+        case(dtype)
+    gpu.DEVICES.discard("cpu")
+    return [machine_code(*each) for each in launches.values()]
+
+
+if __name__ == "__main__":
+    dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
+    forms = {"equal": distances, "compiled": compiled, "captured": captured}
+    forms["oldest"] = partial(compiled, architectures=ARCHITECTURES[:1])
+    form, names = forms[sys.argv[1]], sys.argv[2:] or CASES
+    with torch.inference_mode():
+        told = form() if form is captured else {name: form(CASES[name]) for name in names}
+    json.dump(told, sys.stdout)

@@ -1,0 +1,184 @@
+"""What the texts say is so: their examples run, and what they name and link is there."""
+
+import doctest
+import importlib
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import amt_stream
+from tests.project.test_rooms import ROOMS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "amt_stream").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.fixture(scope="module")
+def docs():
+    """The program of `make docs`."""
+    spec = importlib.util.spec_from_file_location("docs", ROOT / "tools" / "docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples_of_docstrings(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.fixture(scope="module")
+def references(docs):
+    return docs.References()
+
+
+def test_no_text_names_what_is_not_there(docs, references):
+    assert docs.broken(references) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("`Stream.reset` and `Stage.block_size`, `Frames.values` and `Moore2016`", []),
+        ("`amt_stream/engine/devices/listing.py`, `torch.nn.Module`, `time_s`, `--format csv`", []),
+        ("`project/test_public_names.py::test_the_package_runs_as_the_command`", []),
+        ("`project/test_public_names.py::test_nothing`", ["test_door.py::test_nothing"]),
+        ("`lceq_15min_db`, `l5_db`, `ltl_n30_1h_phon`, `max_ltl_low_sone`, `integrated_lu`", []),
+        ("`lafmax_15min_db`, `ltl_n5_sone`", ["lafmax_15min_db", "ltl_n5_sone"]),
+        ("`Stream.restart`", ["Stream.restart"]),
+        ("`NoSuchStage` reads `quite_unheard_of`", ["NoSuchStage", "quite_unheard_of"]),
+        ("`amt_stream/engine/nowhere.py`", ["amt_stream/engine/nowhere.py"]),
+        ("`tests/dsp/kernels`, `part/name`, `tests/name`", ["tests/name"]),
+        ("`torch.nn.NoSuchModule`", ["torch.nn.NoSuchModule"]),
+    ],
+)
+def test_a_broken_reference_is_seen(references, text, broken):
+    assert [word for _, word in references.broken(text, "amt_stream.engine")] == broken
+
+
+def test_a_broken_link_is_seen(docs, references, tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("# One title\n\n[good](#one-title) [bad](#another) [gone](gone.md)\n")
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "sources", list)
+    monkeypatch.setattr(docs, "pages", lambda: [page])
+    monkeypatch.setattr(docs, "WORDS", ())
+    assert docs.broken(references) == ["page.md:3 links #another", "page.md:3 links gone.md"]
+
+
+def test_arguments_become_a_list(docs):
+    text = "Loudness: of a sound.\n\nfs: rate\nstl, ltl: loudness\n    in sone\nIn words: none"
+    assert docs.with_lists(text).splitlines() == [
+        *("Loudness: of a sound.", "", "- **fs**: rate", "- **stl, ltl**: loudness"),
+        *("    in sone", "In words: none"),
+    ]
+
+
+def test_the_map_of_rooms_is_that_of_the_test_and_short():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 150
+    table = page.partition("## Rooms")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == ROOMS
+
+
+def test_what_the_meter_does_not_use_says_so_first():
+    used = {type(module) for module in amt_stream.Moore2016().modules()}
+    named = [getattr(amt_stream, name) for name in amt_stream.__all__ if "Moore2016" in name]
+    stages = [kind for kind in named if issubclass(kind, amt_stream.Stage)]
+    assert len(stages) >= 5
+    for kind in stages:
+        first = kind.__doc__.partition("\n")[0]
+        assert ("not in the meter" in first) == (kind not in used), f"{kind.__name__}: {first}"
+
+
+def test_the_citation_has_the_version_and_no_doi_of_its_own():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [amt_stream.__version__]
+    dois = set(re.findall(r"doi: (\S+)", citation))
+    references = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    assert dois
+    assert dois <= set(re.findall(r"doi:\[(\S+?)\]", references))
+
+
+def blocks(language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [block for kind, block in fenced if kind == language]
+
+
+def run(*command: str, cwd: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "apps")))}
+    done = subprocess.run(
+        [sys.executable, *command],
+        check=False,
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the blocks of Python in README have run, top to bottom as one program."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "readme.py").write_text("\n".join(blocks("python")), encoding="utf-8")
+    run("-W", "error", "readme.py", cwd=folder)
+    return folder
+
+
+def test_the_python_of_readme_runs(folder):
+    assert (folder / "tone.wav").exists()
+
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+UTC = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+
+
+def same(printed: str, expected: str) -> bool:
+    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 0.002."""
+    printed, expected = (UTC.sub("UTC", line) for line in (printed, expected))
+    numbers = [[float(n) for n in NUMBER.findall(line)] for line in (printed, expected)]
+    return NUMBER.sub("#", printed) == NUMBER.sub("#", expected) and numbers[0] == pytest.approx(
+        numbers[1], rel=1e-3, abs=2e-3
+    )
+
+
+TYPED = [block for block in blocks("") if block.startswith("$ amt-stream ")]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, marks=[pytest.mark.soak] if "selftest" in block[:30] else [])
+        for block in TYPED
+    ],
+    ids=[block.partition("\n")[0].removeprefix("$ amt-stream ") for block in TYPED],
+)
+def test_what_readme_types_gives_what_it_shows(forks, folder, block):
+    """Line for line, where "..." stands for any number of lines."""
+    command, *shown = block.splitlines()
+    words = shlex.split(command.removeprefix("$ amt-stream "))
+    done = forks.run(*words, folder=folder)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.decode().splitlines()
+    for i, line in enumerate(shown):
+        if line == "...":
+            rest = len(shown) - i - 1
+            printed[i : len(printed) - rest] = ["..."]
+        assert i < len(printed), f"{line!r} is shown and nothing printed"
+        assert same(printed[i], line), f"{line!r} is shown, {printed[i]!r} printed"
+    assert len(printed) == len(shown)

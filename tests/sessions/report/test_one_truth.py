@@ -1,0 +1,12 @@
+"""What is told of limits, maxima and equivalent levels is the same wherever it is told."""
+
+import pytest
+
+pytest.importorskip("pyqtgraph")
+
+from tests.sessions.report.random_logs import disagreements
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_everything_that_tells_of_a_measurement_tells_the_same(tmp_path, seed):
+    assert not disagreements(seed, tmp_path)
