@@ -55,7 +55,10 @@ def test_no_text_names_what_is_not_there(docs, references):
         ("`Stream.reset` and `Stage.block_size`, `Frames.values` and `Moore2016`", []),
         ("`amt_stream/engine/devices/listing.py`, `torch.nn.Module`, `time_s`, `--format csv`", []),
         ("`project/test_public_names.py::test_the_package_runs_as_the_command`", []),
-        ("`project/test_public_names.py::test_nothing`", ["test_door.py::test_nothing"]),
+        (
+            "`project/test_public_names.py::test_nothing`",
+            ["project/test_public_names.py::test_nothing"],
+        ),
         ("`lceq_15min_db`, `l5_db`, `ltl_n30_1h_phon`, `max_ltl_low_sone`, `integrated_lu`", []),
         ("`lafmax_15min_db`, `ltl_n5_sone`", ["lafmax_15min_db", "ltl_n5_sone"]),
         ("`Stream.restart`", ["Stream.restart"]),
