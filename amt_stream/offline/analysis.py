@@ -28,6 +28,7 @@ from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
 
 BLOCK_MS = 100.0
+READ_S = 1.0
 
 Measured = TypeVar("Measured", bound=Measurement)
 
@@ -126,7 +127,7 @@ class CheckedFile:
         import soundfile
 
         try:
-            for block in file.blocks(1e-3 * BLOCK_MS):
+            for block in file.blocks(READ_S):
                 yield block[:, self._pick]
         except soundfile.LibsndfileError as error:
             raise SourceError(f"{self.path} is damaged: {error.error_string}") from error
