@@ -305,7 +305,9 @@ def _analyze(
             if args.no_header and target != "-":
                 beside = stack.enter_context(atomic_text_file(header_path(target)))
             writer = writer_of(args, stream, header, beside)
-        for frames in analyze_split(recording, models, calibrations, began, preset, jobs):
+        for frames in analyze_split(
+            recording, models, calibrations, began, preset, jobs, to_s=table.rows.to_s
+        ):
             rows = table.rows(frames)
             if in_intervals:
                 rows = table.rows.intervals_ended()

@@ -369,7 +369,9 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
     }
     parts = []
     began = wanted.began_utc_s
-    for frames in analyze_split(recording, models, calibrations, began, preset, jobs, takes):
+    for frames in analyze_split(
+        recording, models, calibrations, began, preset, jobs, takes, told.to_s
+    ):
         for track in tracks.values():
             track.add(frames)
         parts.append(told(frames))

@@ -190,15 +190,20 @@ def analyze_split(
     preset: Preset,
     jobs: int,
     takes: Mapping[Any, Any] | None = None,
+    to_s: float = math.inf,
 ) -> Iterator[Frames]:
     """As `analyze` with `tail`, by so many processes at once where the sound is long enough.
 
     models: what `preset.models` made, with `takes` besides
+    to_s: nobody wants the sound after this time
     """
     refuse_jobs(jobs)
     arrived: list[Frames] = []
     runs = measurements_of(recording, models, calibration, arrived.append, began_utc_s, kind=_Fed)
-    parts = _parts_of(recording, [run.ready for run in runs], jobs)
+    wanted = min(recording.duration_s, to_s)
+    parts = _parts_of(
+        recording, math.ceil(wanted * recording.fs), [run.ready for run in runs], jobs
+    )
     on_cpu = all(run.ready.place.on_cpu for run in runs)
     if jobs < 2 or len(parts) < 2 or not on_cpu:
         yield from analyze(recording, models, calibration, began_utc_s, tail=True)
@@ -212,17 +217,19 @@ def analyze_split(
         coming.close()
 
 
-def _parts_of(recording: CheckedFile, ready: Sequence[ReadyModel], jobs: int) -> list[_Segment]:
-    """Parts of a sound that are worth it; none of one that is too short."""
+def _parts_of(
+    recording: CheckedFile, samples: int, ready: Sequence[ReadyModel], jobs: int
+) -> list[_Segment]:
+    """Parts of the first samples of a sound that are worth it; none of so few that it is not."""
     fs = recording.fs
     unit = math.lcm(*(one.block for one in ready))
     forgets_s = max(max(one.forget, one.start) / fs for one in ready)
     run_in = math.ceil(max(RUN_IN * forgets_s, LEAST_RUN_IN_S) * fs / unit) * unit
     a_block = [sum(v.nbytes for v in fields(one.nothing())) * fs / one.block for one in ready]
     longest = MOST_BYTES / sum(a_block) * fs
-    length = max(WORTH * run_in, min(longest, recording.samples / (PARTS * jobs)))
+    length = max(WORTH * run_in, min(longest, samples / (PARTS * jobs)))
     length = math.ceil(length / unit) * unit
-    stops = range(length, recording.samples // unit * unit + 1, length)
+    stops = range(length, samples // unit * unit + 1, length)
     return [
         _Segment(
             recording.between(max(0, stop - length - run_in), stop), begin, stop - length, stop

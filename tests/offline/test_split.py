@@ -64,3 +64,11 @@ def test_parts_of_other_models_agree_to_the_last_digits(monkeypatch, models):
 def test_a_short_sound_is_one_piece(monkeypatch):
     monkeypatch.setattr(split, "each", None)
     assert len(measure(swelling(1.0), FS, calibration=100.0, jobs=2)) == 1001
+
+
+def test_no_part_is_run_of_which_nobody_wants_rows(monkeypatch):
+    monkeypatch.setattr(split, "LEAST_RUN_IN_S", 0.1)
+    monkeypatch.setattr(split, "WORTH", 0.1)
+    monkeypatch.setattr(split, "each", None)
+    found = measure(swelling(9.0), FS, models="spl", calibration=100.0, jobs=2, to_s=0.1)
+    assert found.rows["time_s"][-1] == 0.1
