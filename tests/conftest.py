@@ -48,6 +48,7 @@ def fail_if_skipped_in_ci(report):
 
 def pytest_configure(config):
     ignore_by_a_function()
+    keep_bytecode()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         import torch
 
@@ -78,6 +79,12 @@ def ignore_by_a_function():
     os.environ[IGNORED] = " ".join(names)
     for name in names:
         signal.signal(getattr(signal, name), lambda number, frame: None)
+
+
+def keep_bytecode():
+    """Else each worker would compile all tests, and each process that they start the package."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 KERNELS = "amt_stream/kernels"

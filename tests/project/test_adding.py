@@ -16,10 +16,10 @@ BLOCK = re.compile(r"^```python\n# (\S+?)(?:, (at the end|in \w+))?\n(.*?)^```$"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the package, the window and the tests, with every block in its place."""
+    """A copy of the package with its compiled kernels, the window and the tests, and each block."""
     tree = tmp_path_factory.mktemp("adding")
     for name in ("amt_stream", "apps", "tests", "presets"):
-        ignored = shutil.ignore_patterns("__pycache__")
+        ignored = shutil.ignore_patterns("*.tmp.*", "*.pyc.*")  # other tests may write them now
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", tree)
     for name, place, code in BLOCK.findall(PAGE):

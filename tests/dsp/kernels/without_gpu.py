@@ -1,10 +1,10 @@
 """The kernels for a GPU, tried without one: programs of their own, which give JSON.
 
 With TRITON_INTERPRET=1, which Triton reads when a kernel is made, `python -m
-tests.dsp.kernels.without_gpu equal` runs each by the interpreter and gives how far it is from the
-plain form, re the largest number, in float32 and float64. Without it, `... compiled` compiles each
-for three kinds of GPU, in float64 for one of them, and gives what `cuobjdump` says of the machine
-code. `... captured`, interpreted too, records a block of a model with the kernels in it.
+tests.dsp.kernels.without_gpu interpreted` runs each by the interpreter and gives how far it is from
+the plain form, re the largest number, in float32 and float64, and how far a block of a model is
+that was captured with the kernels in it. Without it, `... compiled` compiles each for three kinds
+of GPU, in float64 for one of them, and gives what `cuobjdump` says of the machine code.
 """
 
 import json
@@ -271,9 +271,10 @@ def compiled(case, architectures=ARCHITECTURES):
 
 if __name__ == "__main__":
     dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
-    forms = {"equal": distances, "compiled": compiled, "captured": captured}
-    forms["oldest"] = partial(compiled, architectures=ARCHITECTURES[:1])
-    form, names = forms[sys.argv[1]], sys.argv[2:] or CASES
+    form = sys.argv[1]
+    of = {"oldest": partial(compiled, architectures=ARCHITECTURES[:1]), "compiled": compiled}
     with torch.inference_mode():
-        told = form() if form is captured else {name: form(CASES[name]) for name in names}
+        told = {name: of.get(form, distances)(case) for name, case in CASES.items()}
+        if form == "interpreted":
+            told["captured"] = captured()
     json.dump(told, sys.stdout)
