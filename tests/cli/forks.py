@@ -32,9 +32,10 @@ WIDTH = 16  # of the numbers that are reported, so that two stay two
 class Command:
     """A command that runs in a fork, as `subprocess.Popen` has one: text comes out of it.
 
-    options: "program" makes it one of Python, its first argument the file; "session" gives it one
-        of its own, "terminal" makes its input the terminal of that, "nohup" has it ignore SIGHUP,
-        ">&-" and "2>&-" close a stream as in a shell
+    options: "program" makes it one of Python, its first argument the file, and "code" one whose
+        first argument is its text; "session" gives it one of its own, "terminal" makes its input
+        the terminal of that, "nohup" has it ignore SIGHUP, ">&-" and "2>&-" close a stream as in
+        a shell
     """
 
     returncode: int | None = None
@@ -217,8 +218,9 @@ def look_after(request: bytes, given: list[int], threads: int) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if "nohup" in options:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    begins = run_program if "program" in options else run_main
-    become(begins, arguments, environment, folder, threads)
+    begins = {"program": run_program, "code": run_code}
+    kind = next((option for option in options if option in begins), "")
+    become(begins.get(kind, run_main), arguments, environment, folder, threads)
 
 
 def run_main(arguments: list[str]) -> None:
@@ -232,6 +234,14 @@ def run_program(arguments: list[str]) -> None:
     sys.argv = arguments
     sys.path.insert(0, str(Path(arguments[0]).parent))
     runpy.run_path(arguments[0], run_name="__main__")
+    sys.exit()
+
+
+def run_code(arguments: list[str]) -> None:
+    """As `python -c CODE ARGUMENT ...` does."""
+    code, *rest = arguments
+    sys.argv = ["-c", *rest]
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
     sys.exit()
 
 

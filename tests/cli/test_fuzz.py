@@ -2,13 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.cli import fuzz
+
 COUNTS = {
     "presets": 100,
     "sounds": 100,
@@ -23,21 +21,22 @@ COUNTS = {
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes, links and limits of POSIX")
 
 
-def tried(kind, count, seed, folder, timeout):
+def tried(forks, kind, count, seed, folder):
     """What was tried and refused, in words; fails with what went wrong."""
-    call = [sys.executable, "-m", "tests.cli.fuzz", kind, str(count), str(seed), str(folder)]
-    done = subprocess.run(
-        call, check=False, cwd=ROOT, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL
-    )
-    # Libraries write to the same streams, whatever they find in a file.
-    out = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, out[-5000:] + done.stderr.decode(errors="replace")[-2000:]
+    with (folder / "out").open("w+b") as both:  # libraries write into it what they find in a file
+        streams = dict.fromkeys(("stdout", "stderr"), both.fileno())
+        call = fuzz.__file__, kind, count, seed, folder
+        with forks.begin(*call, options=["program"], **streams) as trials:
+            status = trials.wait()
+        both.seek(0)
+        out = both.read().decode(errors="replace")
+    assert status == 0, out[-5000:]
     last = re.findall(r"(\d+) tried, (\d+) refused, 0 wrong", out)[-1]
     return tuple(map(int, last))
 
 
 @pytest.mark.parametrize(("kind", "count"), COUNTS.items())
-def test_whatever_comes_is_done_or_refused_in_a_sentence(tmp_path, kind, count):
-    trials, refused = tried(kind, count, 1, tmp_path, 110)
+def test_whatever_comes_is_done_or_refused_in_a_sentence(forks, tmp_path, kind, count):
+    trials, refused = tried(forks, kind, count, 1, tmp_path)
     assert trials == count
     assert 0 < refused < count or kind == "snapshots"

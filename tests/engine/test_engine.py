@@ -688,9 +688,8 @@ def test_a_sink_may_stop_the_engine(power_meter, until, caplog):
     assert not caplog.text
 
 
-def test_control_c_ends_an_engine_cleanly(tmp_path):
-    program = tmp_path / "endless.py"
-    program.write_text(
+def test_control_c_ends_an_engine_cleanly(forks):
+    program = (
         "from amt_stream.dsp.compose import Delay\n"
         "from amt_stream.engine import Engine, demo_source\n"
         "try:\n"
@@ -700,9 +699,7 @@ def test_control_c_ends_an_engine_cleanly(tmp_path):
         "except KeyboardInterrupt:\n"
         "    print('interrupted', flush=True)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
-    ) as process:
+    with forks.begin(program, options=["code"]) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(2)
         assert process.stdout.readline() == "interrupted\n"

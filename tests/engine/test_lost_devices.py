@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -202,7 +201,7 @@ def test_a_process_that_holds_a_device_and_fails_is_replaced(virtual_mic, until,
         source.stop()
 
 
-def test_what_holds_the_device_ends_with_its_program(virtual_mic, until):
+def test_what_holds_the_device_ends_with_its_program(virtual_mic, until, forks):
     """Also where that is killed."""
     code = (
         "import time\n"
@@ -212,7 +211,7 @@ def test_what_holds_the_device_ends_with_its_program(virtual_mic, until):
         "print('ready', flush=True)\n"
         "time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
+    with forks.begin(code, options=["code"]) as program:
         program.stdout.readline()
         started = children(program.pid)
         started += [below for one in started for below in children(one)]
@@ -228,7 +227,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-def test_a_program_that_was_stopped_counts_what_it_did_not_hear(virtual_mic):
+def test_a_program_that_was_stopped_counts_what_it_did_not_hear(virtual_mic, forks):
     code = (
         "import time\n"
         "from amt_stream.engine import MicrophoneSource\n"
@@ -244,9 +243,7 @@ def test_a_program_that_was_stopped_counts_what_it_did_not_hear(virtual_mic):
         "source.stop()\n"
         "print(*heard, time.monotonic() - began, source.state, source.error)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    ) as program:
+    with forks.begin(code, options=["code"]) as program:
         program.stdout.readline()
         time.sleep(0.5)
         program.send_signal(signal.SIGSTOP)

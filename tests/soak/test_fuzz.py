@@ -11,11 +11,11 @@ AT_ONCE = 1000
 
 
 @pytest.mark.parametrize("kind", COUNTS)
-def test_whatever_comes_is_done_or_refused_in_a_sentence(tmp_path, record, kind):
+def test_whatever_comes_is_done_or_refused_in_a_sentence(forks, tmp_path, record, kind):
     trials = refused = 0
     for seed in range(100, 101 if kind == "commands" else 110):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        of_these = tried(kind, AT_ONCE, seed, folder, 800)
+        of_these = tried(forks, kind, AT_ONCE, seed, folder)
         trials, refused = trials + of_these[0], refused + of_these[1]
     record(f"hostile {kind}", f"{trials} tried, {refused} refused in a sentence, none wrong")

@@ -13,10 +13,11 @@ TOGETHER = 8
 NAMES = [*CASES, *FUNCTIONS]
 
 
-def test_2000_shapes_each(tmp_path, record):
+def test_2000_shapes_each(forks, tmp_path, record):
     trials = taken = 0
     for start in range(0, len(NAMES), TOGETHER):
-        faults, last = tried(2000, tmp_path / "trace", *NAMES[start : start + TOGETHER], seed=2)
+        names = NAMES[start : start + TOGETHER]
+        faults, last = tried(forks, 2000, tmp_path / "trace", *names, seed=2)
         assert not faults, "\n".join(faults)
         counts = [int(word) for word in last.split() if word.isdigit()]
         trials, taken = trials + counts[0], taken + counts[1]

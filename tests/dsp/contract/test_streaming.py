@@ -167,7 +167,7 @@ with torch.no_grad():
 """
 
 
-def test_a_saved_stream_goes_on_in_a_new_process(tmp_path):
+def test_a_saved_stream_goes_on_in_a_new_process(tmp_path, forks):
     x = 0.02 * torch.randn(1, 2, 22050, dtype=torch.float64)
     door = Rebuffer(Stream(Moore2016(44100).double(), (1, 2)))
     cut = 10007  # in the middle of a block
@@ -177,7 +177,8 @@ def test_a_saved_stream_goes_on_in_a_new_process(tmp_path):
         expected = door.push(x[..., cut:])
     torch.save(x[..., cut:], tmp_path / "rest.pt")
     files = [tmp_path / name for name in ("state.pt", "rest.pt", "out.pt")]
-    subprocess.run([sys.executable, "-c", RESUME, *files], check=True)
+    done = forks.run(RESUME, *files, options=["code"])
+    assert done.returncode == 0, done.stderr
     for a, b in zip(torch.load(files[2]), expected, strict=False):
         assert (a - b).abs().amax() <= 1e-10 * b.abs().amax()
 
