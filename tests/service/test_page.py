@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
+from websockets.sync.client import connect
 
 from tests.service.browser import Browser
 from tests.service.served import Served, is_row
@@ -49,12 +50,12 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         first = browser.until(f"{THERE} && {VALUES}")
         captions = browser.evaluate(CAPTIONS)
         assert captions[:2] == ["short-term loudness", "long-term loudness"]
-        assert browser.until(text("state")) == "measuring"
+        assert browser.until(text("state")) == "Measuring"
         assert browser.until(text("calibrated")) == "calibrated"
         browser.until(f"JSON.stringify({VALUES}) !== {json.dumps(json.dumps(first))}")
         # Held, so that what is shown and what was sent last are of the same row.
         assert served.ask("stop")["done"]
-        browser.until(f"{text('state')} === 'stopped'")
+        browser.until(f"{text('state')} === 'Stopped'")
         time.sleep(0.5)
         last = [message for message in served.past if is_row(message)][-1]
         names = ("stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
@@ -64,28 +65,76 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         )
         assert served.ask("start")["done"]
         browser.until("!document.getElementById('specific').hidden")
-        browser.until(f"{text('state')} === 'measuring' && {THERE}")
+        browser.until(f"{text('state')} === 'Measuring' && {THERE}")
         time.sleep(1)
-        blue = np.array([26, 107, 184])
-        assert (pixels(browser)[..., :3] == blue).all(axis=-1).any(), "no line is drawn"
+        long_term = np.array([0x3B, 0x0F, 0x7A])
+        assert (pixels(browser)[..., :3] == long_term).all(axis=-1).any(), "no line is drawn"
+
+
+def test_a_phone_shows_one_number_its_limit_and_its_history():
+    place = "(id) => { const box = document.getElementById(id).getBoundingClientRect(); "
+    places = f"['hero', 'limits', 'history'].map({place} return [box.top, box.bottom]; }})"
+    asked = ["--web", "0", "--source", "demo", "--model", "spl", "--limit", "laf_db>45"]
+    with Served(*asked) as one, Browser(390, 844) as browser:
+        url = one.address
+        one.until(is_row)
+        browser.open(url)
+        browser.until("document.querySelector('.light')?.dataset.state === 'red'")
+        hero, limits, history = browser.evaluate(places)
+        assert hero[0] < 80
+        assert hero[1] < limits[0]
+        assert limits[1] < history[0] < 500
+        size = "getComputedStyle(document.querySelector('#hero .value')).fontSize"
+        assert float(browser.evaluate(size).removesuffix("px")) >= 72
+        assert browser.evaluate("document.getElementById('banner').hidden")
+        one.process.kill()
+        browser.until("!document.getElementById('banner').hidden")
+        assert browser.evaluate(text("banner")).startswith("No connection to the meter")
+        browser.until("document.querySelector('#hero .value').textContent === '---'")
+        assert browser.evaluate("document.querySelector('#hero .last').textContent").startswith(
+            "last "
+        )
+
+
+def test_a_page_that_opens_late_knows_the_history(served):
+    while (row := served.until(is_row))["time_s"] < 3:
+        pass
+    with connect(served.url.replace("http", "ws") + "ws") as client:
+        client.send(json.dumps({"history": ["stl_phon", "nosuch"], "microphone": ""}))
+        while "history" not in (told := json.loads(client.recv(timeout=10))):
+            pass
+    seconds, tenths = told["history"]["parts"]
+    assert (seconds["step_s"], tenths["step_s"]) == (1.0, 0.1)
+    assert list(seconds["columns"]) == ["stl_phon"]
+    began = max(k for k, one in enumerate(served.past) if "header" in one)
+    rows = [one for one in served.past[began:] if is_row(one)]
+    past = {one["time_s"]: one["stl_phon"] for one in rows if one["time_s"] <= row["time_s"]}
+    for form in (seconds, tenths):
+        column = form["columns"]["stl_phon"]
+        for k, begin in enumerate(form["time_s"]):
+            end = begin + form["step_s"] - 1e-6
+            inside = [value for at, value in past.items() if begin - 1e-6 <= at < end]
+            if end < row["time_s"] and inside:
+                assert column["least"][k] == pytest.approx(min(inside), rel=1e-4)
+                assert column["greatest"][k] == pytest.approx(max(inside), rel=1e-4)
 
 
 def test_buttons_command_the_measurement(served):
     with Browser() as browser:
         browser.open(served.url)
-        browser.until(f"{text('state')} === 'measuring'")
+        browser.until(f"{text('state')} === 'Measuring'")
         browser.evaluate(press("pause"))
-        browser.until(f"{text('state')} === 'paused' && {text('pause')} === 'Resume'")
+        browser.until(f"{text('state')} === 'Paused' && {text('pause')} === 'Resume'")
         served.until(lambda message: message.get("event", {}).get("kind") == "paused")
         browser.evaluate(press("pause"))
-        browser.until(f"{text('state')} === 'measuring'")
+        browser.until(f"{text('state')} === 'Measuring'")
         browser.until("document.querySelectorAll('#events li').length >= 2")
 
 
 def test_that_sound_is_kept_is_said_and_a_button_writes_it(served):
     with Browser() as browser:
         browser.open(served.url)
-        browser.until(f"{text('kept')} === 'keeps 60 s of sound'")
+        browser.until(f"{text('kept')} === 'The last 60 s of sound are in memory.'")
         browser.until("!document.getElementById('replay').hidden")
         browser.evaluate(press("replay"))
         told = served.until(lambda m: m.get("event", {}).get("kind") == "sound_kept")["event"]
@@ -96,19 +145,20 @@ def test_that_sound_is_kept_is_said_and_a_button_writes_it(served):
 def test_light_and_dark_as_the_system_has_it(served, dark):
     with Browser(dark=dark) as browser:
         browser.open(served.url)
-        browser.until(f"{text('state')} === 'measuring'")
+        browser.until(f"{text('state')} === 'Measuring'")
         assert (pixels(browser)[-1, 0, :3].mean() < 64) == dark
         browser.evaluate(press("theme"))
         assert (pixels(browser)[-1, 0, :3].mean() < 64) != dark
 
 
-@pytest.mark.parametrize("size", [(360, 740), (1024, 600), (1920, 1080)])
+@pytest.mark.parametrize("size", [(360, 740), (1024, 600), (3840, 2160)])
 def test_nothing_is_wider_than_its_place(served, size):
     cut = f"{NUMBERS}.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
     with Browser(*size) as browser:
         for path in ("", "?view=ltl", "?view=stl_sone,ltl_phon"):
             browser.open(served.url + path)
             browser.until(THERE)
+            browser.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
             assert browser.evaluate("document.documentElement.scrollWidth") <= size[0]
             assert browser.evaluate(cut) == 0
 

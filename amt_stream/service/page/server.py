@@ -24,6 +24,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.processes import stand_back
 from amt_stream.core.safe_text import json_object
 from amt_stream.service.page.entrance import Entrance, Right
+from amt_stream.service.page.past_rows import PastRows
 from amt_stream.service.page.pipe import parts, pipe_line
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ MOST_CLIENTS = 250
 LONGEST_MESSAGE = 16_384
 BEHIND_BYTES = 1 << 19
 """So much may wait for one client; it is of a minute or so."""
+
+MOST_COLUMNS = 4
+"""Readings that one message asks for the history of: an hour of four takes 300 kB."""
 
 MESSAGES_A_SECOND = 20.0
 BURST = 40.0
@@ -82,6 +86,7 @@ class PageServer:
         self._dropped = 0
         self._header, self._state = "", "{}"
         self._rows: dict[str, str] = {}
+        self._past: dict[str, PastRows] = {}
         self._heard_at = time.monotonic()
         self._keys = itertools.count(1)
         self._asked: dict[str, asyncio.Future[str]] = {}
@@ -111,12 +116,25 @@ class PageServer:
                 future.set_result(text)
             return
         if kind == "header":
-            self._header, self._rows = text, {}
+            self._header, self._rows, self._past = text, {}, {}
         elif kind == "row":
             self._rows[key] = text
+            self._remember(key, json.loads(text))
         elif kind == "state":
             self._state, self._heard_at = text, time.monotonic()
         self._broadcast(kind, text)
+
+    def _remember(self, microphone: str, row: JsonMap) -> None:
+        past = self._past.get(microphone)
+        if past is None or row["time_s"] < past.time_s:
+            past = self._past[microphone] = PastRows()
+        past.take(row)
+
+    def _history(self, microphone: object, names: object) -> str:
+        """The answer to a page: these readings in the time before it was opened."""
+        past = self._past.get(str(microphone), PastRows())
+        asked = names[:MOST_COLUMNS] if isinstance(names, list) else []
+        return json.dumps({"history": {"microphone": microphone, "parts": past.of(asked)}})
 
     def _broadcast(self, kind: str, text: str) -> None:
         """To all who want it: made a frame once, since that takes longer than to send it."""
@@ -259,6 +277,8 @@ class PageServer:
             asked = json_object(message)
             if "subscribe" in asked:
                 self._subscribe(connection, asked["subscribe"])
+            elif "history" in asked:
+                await connection.send(self._history(asked.get("microphone", ""), asked["history"]))
             elif "token" not in asked:
                 given = message if isinstance(message, str) else message.decode(errors="replace")
                 with contextlib.suppress(TimeoutError):

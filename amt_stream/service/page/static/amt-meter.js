@@ -75,12 +75,11 @@ export class Connection extends EventTarget {
   }
 }
 
-// A reading in words: three digits of sone, tenths of anything else; "---" where there is none.
+// A reading in words: hundredths of sone below 100, tenths of anything else; "---" where there is none.
 export function words(column, value) {
   if (value === null || value === undefined) return "---";
   if (typeof value === "string") return value;
-  if (column.unit !== "sone") return value.toFixed(1);
-  return Math.abs(value) < 5e-4 ? "0" : String(Number(value.toPrecision(3)));
+  return value.toFixed(column.unit === "sone" && value < 100 ? 2 : 1);
 }
 
 // Why a reading is not to be trusted as it stands, a word each.

@@ -19,10 +19,13 @@ const connection = Connection.to(null);
 const MOST = 12;
 const KEPT_S = 3600;
 const EVENTS = 50;
-const COLORS = ["first", "second", "third", "fourth"];
+const MOST_LINES = 4;
+const STALE_MS = 2000;
 const at = (id) => document.getElementById(id);
-const points = new Map(); // of each row and column: times and values, the newest KEPT_S of them
+const points = new Map(); // by microphone: times and rows, the newest KEPT_S of them
+const past = new Map(); // by microphone: what the server has of the time before, second by second
 let columns = [];
+let hero = [];
 let drawn = [];
 let whose = asked.get("microphone") || "";
 let limits = [];
@@ -30,7 +33,9 @@ let patterns = [];
 
 document.body.classList.toggle("view", view.length > 0);
 document.body.classList.toggle("transparent", asked.get("transparent") === "1");
-if (asked.get("theme")) document.documentElement.dataset.theme = asked.get("theme");
+const root = document.documentElement;
+root.dataset.theme = asked.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+for (const id of ["all", "specific"]) at(id).open = view.length > 0 || matchMedia("(min-width: 56rem)").matches;
 
 function button(column) {
   const made = document.createElement("button");
@@ -43,31 +48,46 @@ function button(column) {
     parts[name].className = name;
     made.append(parts[name], name === "value" ? " " : "");
   }
-  const key = document.createElement("span");
-  key.className = "key";
-  parts.what.append(key, caption(column));
+  parts.what.textContent = caption(column);
   parts.unit.textContent = column.unit;
   parts.value.textContent = "---";
   made.addEventListener("click", () => toggle(column));
-  return { column, made, key, value: parts.value };
+  return { column, made, value: parts.value };
+}
+
+// The color of a line: loudness has colors of its own; other lines take turns.
+function colorOf(name) {
+  if (/^[ls]tl_/.test(name)) return name.slice(0, 3);
+  const others = drawn.filter((one) => !/^[ls]tl_/.test(one));
+  return ["left", "right", "stl", "ltl"][others.indexOf(name) % MOST_LINES];
 }
 
 function toggle(column) {
   const there = drawn.includes(column.name);
   const alike = drawn.filter((name) => connection.column(name)?.unit === column.unit);
-  drawn = there ? drawn.filter((name) => name !== column.name) : [...alike, column.name].slice(-COLORS.length);
+  drawn = there ? drawn.filter((name) => name !== column.name) : [...alike, column.name].slice(-MOST_LINES);
   showKeys();
+  askForPast();
 }
 
 function showKeys() {
-  for (const { column, made, key } of columns) {
-    const place = drawn.indexOf(column.name);
-    made.setAttribute("aria-pressed", String(place >= 0));
-    key.style.color = place < 0 ? "" : `var(--${COLORS[place]})`;
-    key.classList.toggle("dashed", place % 2 === 1);
+  for (const { column, made } of columns) {
+    const there = drawn.includes(column.name);
+    made.setAttribute("aria-pressed", String(there));
+    made.style.setProperty("--key", there ? `var(--${colorOf(column.name)})` : "");
   }
-  const unit = drawn.length ? connection.column(drawn[0])?.unit : "";
-  at("legend").textContent = drawn.length ? `${unit}; click a reading to add it or take it away` : "click a reading to see it here";
+  at("legend").replaceChildren(...drawn.map((name) => {
+    const column = connection.column(name);
+    const made = document.createElement("span");
+    const line = document.createElement("i");
+    line.style.color = `var(--${colorOf(name)})`;
+    made.append(line, `${caption(column)}, ${column.unit}`);
+    return made;
+  }));
+}
+
+function askForPast() {
+  connection.send({ history: drawn, microphone: whose });
 }
 
 const isCalled = (column, name) => [name, `${name}_${column.unit.toLowerCase()}`].includes(column.name);
@@ -89,7 +109,7 @@ function showLimits() {
     const made = document.createElement("span");
     made.className = "limit";
     made.title = limit.source || "";
-    for (const name of ["light", "words", "quiet"]) {
+    for (const name of ["light", "words", "more quiet"]) {
       const part = document.createElement("span");
       part.className = name;
       made.append(part);
@@ -105,10 +125,10 @@ function drawLimits(row) {
     const [light, said, more] = limit.parts;
     const column = connection.column(limit.column) || { unit: "", name: limit.column };
     const state = row ? row[`limit_${limit.name}`] || "unknown" : "unknown";
-    const bound = limit.above === undefined ? `not below ${limit.below}` : `limit ${limit.above}`;
+    const bound = limit.above === undefined ? `at least ${limit.below}` : `at most ${limit.above}`;
     light.textContent = state;
     light.dataset.state = state;
-    said.textContent = `${limit.name.replaceAll("_", " ")}: ${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
+    said.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
     const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
     const number = String(limit.above).replace(".", "p");
     const allowed = row && row[`${stem}_allowed_${number}${side || ""}_db`];
@@ -121,12 +141,13 @@ function drawLimits(row) {
     if (typeof allowed === "number") told.push(`allowed from now on ${allowed.toFixed(1)}`);
     if (typeof left === "number" && left > 0) told.push(`as it is now ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
     if (told.length > forecasts) told[forecasts] = `forecast: ${told[forecasts]}`;
-    more.textContent = told.join("; ");
+    more.textContent = [column.quantity ? caption(column) : limit.name.replaceAll("_", " "), ...told].join("; ");
   }
 }
 
 connection.addEventListener("header", ({ detail: header }) => {
   points.clear();
+  past.clear();
   const keys = new Set(["row", "ear", "channel"]);
   limits = header.limits || [];
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
@@ -135,13 +156,17 @@ connection.addEventListener("header", ({ detail: header }) => {
   const chosen = view.length ? numbers.filter((one) => view.some((name) => isCalled(one, name))) : numbers.slice(0, MOST);
   showMissing(numbers, Object.keys(header.source.microphones || {}));
   columns = chosen.map(button);
+  hero = heroes(numbers);
+  at("hero").hidden = hero.length === 0;
+  at("hero").title = hero.map((one) => one.name).join(", ");
   at("numbers").replaceChildren(...columns.map((one) => one.made));
   at("numbers").style.setProperty("--columns", String(Math.min(columns.length, 3)));
   const first = numbers.find((one) => one.unit === "phon") || numbers[0];
   drawn = numbers.filter((one) => first && one.unit === first.unit && one.statistic === "instantaneous").slice(0, 2).map((one) => one.name);
+  if (drawn.some((name) => name.startsWith("ltl_"))) drawn.reverse(); // the wider line lies below
   at("source").textContent = header.source.name;
   document.title = `${header.source.name}: amt_stream`;
-  at("kept").textContent = header.kept_sound_s ? `keeps ${header.kept_sound_s} s of sound` : "";
+  at("kept").textContent = header.kept_sound_s ? `The last ${header.kept_sound_s} s of sound are in memory.` : "";
   at("replay").hidden = !header.kept_sound_s;
   const microphones = Object.keys(header.source.microphones || {});
   at("whose").hidden = microphones.length === 0;
@@ -151,9 +176,21 @@ connection.addEventListener("header", ({ detail: header }) => {
   if (!microphones.length) whose = "";
   select.value = whose;
   showKeys();
+  if (!view.length) askForPast();
 });
 
-at("whose").addEventListener("change", (event) => { whose = event.target.value; });
+// What is read first: long-term loudness where there is one, else the first reading; and the same in another unit.
+function heroes(numbers) {
+  const found = numbers.find((one) => one.name === "ltl_sone") || numbers[0];
+  if (!found) return [];
+  const stem = found.name.slice(0, found.name.lastIndexOf("_") + 1);
+  const other = numbers.find((one) => one !== found && one.statistic === found.statistic && one.unit === "phon" && one.name === `${stem}phon`);
+  return other ? [found, other] : [found];
+}
+
+connection.addEventListener("history", ({ detail }) => { past.set(detail.microphone, detail); });
+
+at("whose").addEventListener("change", (event) => { whose = event.target.value; askForPast(); });
 
 connection.addEventListener("row", ({ detail: row }) => {
   const key = row.row || "";
@@ -169,11 +206,32 @@ connection.addEventListener("row", ({ detail: row }) => {
   }
 });
 
-const STATES = { starting: "starting", waiting: "waiting for the microphone", measuring: "measuring", paused: "paused", stopped: "stopped", ended: "the sound has ended", failed: "failed" };
+const STATES = { starting: "Starting", waiting: "Waiting", measuring: "Measuring", paused: "Paused", stopped: "Stopped", ended: "Sound has ended", failed: "Failed" };
+
+// The one thing that keeps this page from showing the sound of now, with the time since it began.
+let trouble = "", troubleSince = 0;
+
+function showBanner(text) {
+  if (Boolean(text) !== Boolean(trouble)) troubleSince = performance.now();
+  trouble = text;
+  at("banner").hidden = !text;
+  if (text) at("banner").textContent = `${text} (${clock((performance.now() - troubleSince) / 1000).slice(3)})`;
+}
+
+function troubleOf(state) {
+  if (connection.socket.readyState !== WebSocket.OPEN) return "No connection to the meter; trying again";
+  if (!state) return "";
+  if (state.state === "failed") return `The measurement failed: ${state.error}`;
+  const name = connection.header ? connection.header.source.name : "the microphone";
+  if (state.state === "waiting") return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
+  const device = state.health ? state.health.device_state : "";
+  if (state.state === "measuring" && device && device !== "running") return `Microphone lost, waiting for ${name}`;
+  return "";
+}
 
 connection.addEventListener("state", ({ detail: state }) => {
   at("state").textContent = STATES[state.state] || state.state;
-  at("state").classList.toggle("doubt", state.state !== "measuring");
+  at("chip").dataset.state = state.state;
   const running = state.state === "measuring" || state.state === "paused";
   const waiting = state.state === "waiting";
   at("pause").textContent = state.state === "paused" ? "Resume" : "Pause";
@@ -194,6 +252,7 @@ connection.addEventListener("event", ({ detail: event }) => {
   const list = at("events").querySelector("ol");
   list.prepend(item);
   while (list.children.length > EVENTS) list.lastChild.remove();
+  at("newest").textContent = item.textContent;
   at("events").hidden = false;
 });
 
@@ -201,10 +260,6 @@ connection.addEventListener("specific", ({ detail }) => {
   patterns = [...patterns.filter((one) => one.model !== detail.model || one.microphone !== detail.microphone), detail];
 });
 connection.addEventListener("open", () => { at("token").hidden = true; });
-connection.addEventListener("closed", () => {
-  at("state").textContent = "no connection";
-  at("state").classList.add("doubt");
-});
 connection.addEventListener("token", () => {
   sessionStorage.removeItem("amt-token");
   at("token").hidden = false;
@@ -222,13 +277,11 @@ for (const one of document.querySelectorAll("button[data-command]")) {
   one.addEventListener("click", () => connection.send({ command: one.dataset.command }));
 }
 at("mark").addEventListener("click", () => {
-  const text = prompt("What is to be marked here?");
+  const text = prompt("Text of the marker");
   if (text) connection.send({ command: "mark", text });
 });
 at("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
+  root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
 });
 
 function clock(seconds) {
@@ -239,16 +292,29 @@ function clock(seconds) {
 
 function showNumbers() {
   const row = connection.rows.get(whose);
+  showBanner(troubleOf(connection.state));
+  const state = connection.state ? connection.state.state : "";
+  const stale = Boolean(row) && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
   for (const { column, made, value } of columns) {
-    const text = row ? words(column, row[column.name]) : "---";
-    value.textContent = text;
+    value.textContent = row && !stale ? words(column, row[column.name]) : "---";
     made.classList.toggle("doubtful", doubts(row, column).length > 0);
+  }
+  const parts = [".reading", ".second"].map((name) => at("hero").querySelector(name));
+  parts[1].hidden = hero.length < 2;
+  hero.forEach((column, k) => {
+    parts[k].querySelector(".value").textContent = row && !stale ? words(column, row[column.name]) : "---";
+    parts[k].querySelector(".unit").textContent = column.unit;
+  });
+  if (hero.length) {
+    const doubtful = doubts(row, hero[0]);
+    at("hero").querySelector(".what").textContent = caption(hero[0]) + (doubtful.includes("settling") ? ", settling" : "");
+    at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
+    at("hero").classList.toggle("doubtful", doubtful.length > 0);
   }
   drawLimits(row);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
-  const found = doubts(row, null).filter((word) => word !== "uncalibrated" && word !== "settling");
-  if (row && row.settling) found.push("settling");
+  const found = doubts(row, null).filter((word) => !["uncalibrated", "settling", "stale", "no reading yet"].includes(word));
   at("doubts").textContent = found.join(", ");
   at("doubts").classList.toggle("doubt", found.length > 0);
   at("calibrated").textContent = !row ? "" : row.calibrated ? "calibrated" : "uncalibrated";
@@ -266,8 +332,10 @@ function ready(canvas) {
   const pen = canvas.getContext("2d");
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.font = "13px system-ui, sans-serif";
-  return { pen, width, height };
+  const em = parseFloat(getComputedStyle(root).fontSize) * 0.75;
+  pen.font = `${em}px system-ui, sans-serif`;
+  pen.lineJoin = "round";
+  return { pen, width, height, em, thick: Math.max(1, Math.sqrt(width / 800)) };
 }
 
 const shade = (name) => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
@@ -282,73 +350,116 @@ function steps(low, high, count) {
 }
 
 function frame(pen, area, low, high, marks) {
-  pen.strokeStyle = shade("line");
-  pen.fillStyle = shade("quiet");
+  pen.strokeStyle = shade("grid");
+  pen.fillStyle = shade("second");
   pen.lineWidth = 1;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  const { found, digits } = steps(low, high, Math.max(2, area.height / 30));
+  const { found, digits } = steps(low, high, Math.max(2, area.height / (2.5 * area.em)));
   for (const value of found) {
     const y = Math.round(area.y(value)) + 0.5;
     pen.beginPath(); pen.moveTo(area.left, y); pen.lineTo(area.left + area.width, y); pen.stroke();
-    pen.fillText(value.toFixed(digits), area.left - 6, y);
+    pen.fillText(value.toFixed(digits), area.left - area.em / 2, y);
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const [x, text] of marks) pen.fillText(text, x, area.top + area.height + 6);
+  let free = -Infinity; // no text over the one before
+  for (const [x, text] of marks) {
+    const half = pen.measureText(text).width / 2;
+    if (x - half < free || x + half > area.left + area.width + area.em) continue;
+    pen.fillText(text, x, area.top + area.height + area.em / 2);
+    free = x + half + area.em;
+  }
 }
 
-function place(width, height, low, high) {
-  const area = { left: 48, top: 8, width: width - 60, height: height - 34 };
+function place({ width, height, em }, low, high) {
+  const area = { em, left: 3.2 * em, top: em / 2, width: width - 4.2 * em, height: height - 2.5 * em };
   area.y = (value) => area.top + area.height * (1 - (value - low) / (high - low));
   return area;
 }
 
-function drawHistory() {
-  const { pen, width, height } = ready(at("history").querySelector("canvas"));
+// Of a reading since `begin`: [time, least, greatest, step]; what the server knows, then rows of this page.
+function* course(name, begin) {
   const kept = points.get(whose);
-  if (!kept || !kept.time.length || !drawn.length || width < 80) return;
-  const span = Number(at("span").value);
-  const now = kept.time[kept.time.length - 1];
-  let first = kept.time.length - 1;
-  while (first > 0 && kept.time[first - 1] >= now - span) first -= 1;
-  let low = Infinity, high = -Infinity;
-  for (let i = first; i < kept.rows.length; i += 1) {
-    for (const name of drawn) {
-      const value = kept.rows[i][name];
-      if (typeof value === "number") { low = Math.min(low, value); high = Math.max(high, value); }
+  const live = kept && kept.time.length ? kept.time[0] : Infinity;
+  const parts = past.get(whose)?.parts || [];
+  for (const [index, { step_s, time_s, columns }] of parts.entries()) {
+    const found = columns[name];
+    const until = Math.min(live, parts[index + 1]?.time_s[0] ?? Infinity);
+    for (let k = 0; found && k < time_s.length && time_s[k] + step_s <= until + 1e-6; k += 1) {
+      if (time_s[k] >= begin && found.least[k] !== null) yield [time_s[k], found.least[k], found.greatest[k], step_s];
     }
   }
+  if (!kept) return;
+  let first = kept.time.length;
+  while (first > 0 && kept.time[first - 1] >= begin) first -= 1;
+  for (let k = first; k < kept.time.length; k += 1) {
+    const value = kept.rows[k][name];
+    if (typeof value === "number") yield [kept.time[k], value, value, connection.header.step_ms / 1000];
+  }
+}
+
+let picture = { key: "", now: -Infinity };
+
+function drawHistory() {
+  const element = at("history").querySelector("canvas");
+  const kept = points.get(whose);
+  const span = Number(at("span").value);
+  const { width, height } = element.getBoundingClientRect();
+  if (!kept || !kept.time.length || !drawn.length || width < 80) return;
+  const now = kept.time[kept.time.length - 1];
+  const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
+  if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move
+  picture = { key, now };
+  const canvas = ready(element);
+  const { pen } = canvas;
+  const courses = drawn.map((name) => [...course(name, now - span)]);
+  let low = Infinity, high = -Infinity;
+  for (const [, least, greatest] of courses.flat()) { low = Math.min(low, least); high = Math.max(high, greatest); }
   if (!(high >= low)) return;
-  const sone = connection.column(drawn[0])?.unit === "sone";
-  low = sone ? 0 : Math.floor(low / 10) * 10;
-  high = Math.max(sone ? high * 1.05 : Math.ceil(high / 10) * 10, low + (sone ? 0.1 : 10));
-  const area = place(width, height, low, high);
+  const unit = connection.column(drawn[0])?.unit;
+  if (unit === "phon" || unit === "dB") low = Math.max(low, 20); // below it nothing is to be seen
+  low = unit === "sone" ? 0 : Math.floor(low / 10) * 10;
+  high = Math.max(unit === "sone" ? high * 1.05 : Math.ceil(high / 10) * 10, low + (unit === "sone" ? 0.1 : 10));
+  const area = place(canvas, low, high);
   const x = (time) => area.left + area.width * (1 - (now - time) / span);
-  const every = [1, 5, 10, 15, 60, 300, 600, 900].find((s) => span / s <= Math.max(2, area.width / 90));
+  const every = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].find((s) => span / s <= Math.max(2, area.width / (7 * area.em)));
   const marks = [];
   for (let t = Math.ceil((now - span) / every) * every; t <= now; t += every) if (t >= 0) marks.push([x(t), clock(t)]);
   frame(pen, area, low, high, marks);
-  drawn.forEach((name, index) => {
-    pen.strokeStyle = shade(COLORS[index]);
-    pen.lineWidth = 1.5;
-    pen.setLineDash(index % 2 ? [6, 4] : []);
-    pen.beginPath();
-    let before = null, column = -1, least = 0, most = 0;
-    for (let i = first; i < kept.rows.length; i += 1) {
-      const value = kept.rows[i][name];
-      const broken = before === null || kept.time[i] - before > 1.5 * (connection.header.step_ms / 1000) + 0.001;
-      if (typeof value !== "number") { before = null; continue; }
-      const px = Math.round(x(kept.time[i]));
-      if (broken) pen.moveTo(px, area.y(value));
-      else if (px !== column) { pen.lineTo(px, area.y(value)); least = most = value; }
-      else if (value < least || value > most) { pen.lineTo(px, area.y(value)); least = Math.min(least, value); most = Math.max(most, value); }
-      if (px !== column) { least = most = value; column = px; }
-      before = kept.time[i];
+  pen.save();
+  pen.beginPath(); pen.rect(area.left, area.top, area.width, area.height); pen.clip();
+  drawn.forEach((name, index) => drawCourse(canvas, area, x, courses[index], name));
+  pen.restore();
+}
+
+// A line through the least and greatest of each pixel, broken where there was no sound.
+function drawCourse({ pen, thick }, area, x, found, name) {
+  const runs = [];
+  let before = null;
+  for (const [time, least, greatest, step] of found) {
+    const px = Math.round(x(time));
+    if (!before || time - before.time > 1.5 * Math.max(step, before.step) + 0.001) runs.push([]);
+    const run = runs[runs.length - 1], last = run[run.length - 1];
+    if (last && last.px === px) { last.least = Math.min(last.least, least); last.greatest = Math.max(last.greatest, greatest); }
+    else run.push({ px, least, greatest });
+    before = { time, step };
+  }
+  const color = shade(colorOf(name));
+  pen.strokeStyle = pen.fillStyle = color;
+  pen.lineWidth = (name.startsWith("ltl_") ? 2.5 : 1.25) * thick;
+  const floor = area.top + area.height;
+  for (const run of runs) {
+    const line = new Path2D();
+    run.forEach(({ px, least, greatest }) => { line.lineTo(px, area.y(greatest)); if (greatest > least) line.lineTo(px, area.y(least)); });
+    if (name.startsWith("stl_")) {
+      const fill = new Path2D(line);
+      fill.lineTo(run[run.length - 1].px, floor);
+      fill.lineTo(run[0].px, floor);
+      pen.globalAlpha = 0.12; pen.fill(fill); pen.globalAlpha = 1;
     }
-    pen.stroke();
-    pen.setLineDash([]);
-  });
+    pen.stroke(line);
+  }
 }
 
 const HZ = [50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000];
@@ -358,28 +469,33 @@ let top_ = 0.5, calm = 0;
 function drawSpecific() {
   const found = patterns.find((one) => (one.microphone || "") === whose);
   at("specific").hidden = !found || view.length > 0;
-  if (!found || view.length) return;
-  const { pen, width, height } = ready(at("specific").querySelector("canvas"));
+  if (!found || view.length || !at("specific").open) return;
+  const canvas = ready(at("specific").querySelector("canvas"));
+  const { pen, thick } = canvas;
   const peak = Math.max(0.01, ...found.sone.flat().filter((value) => value !== null));
   const needed = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((top) => peak <= top) || peak;
   calm = needed < top_ ? calm + 1 : 0;
   if (needed > top_ || calm > 50) { top_ = needed; calm = 0; }
   const low = found.at[0], high = found.at[found.at.length - 1];
-  const area = place(width, height, 0, top_);
+  const area = place(canvas, 0, top_);
   const x = (value) => area.left + area.width * (value - low) / (high - low);
   const cam = found.scale === "erb_number";
   const marks = cam ? HZ.map((hz) => [x(camOf(hz)), hz < 1000 ? `${hz}` : `${hz / 1000}k`]) : [4, 8, 12, 16, 20, 24].map((bark) => [x(bark), `${bark}`]);
   frame(pen, area, 0, top_, marks);
-  const ears = found.sone.length === 2 ? "left solid, right dashed" : "";
+  const ears = found.sone.length === 2 ? "left filled, right a line" : "";
   at("scale").textContent = [found.unit, cam ? "Hz" : "Bark", ears].filter(Boolean).join("; ");
   found.sone.forEach((ear, index) => {
-    pen.strokeStyle = shade(COLORS[index]);
-    pen.lineWidth = 1.5;
-    pen.setLineDash(index % 2 ? [6, 4] : []);
-    pen.beginPath();
-    ear.forEach((value, i) => pen.lineTo(x(found.at[i]), area.y(value || 0)));
-    pen.stroke();
-    pen.setLineDash([]);
+    pen.strokeStyle = pen.fillStyle = shade(index ? "right" : "left");
+    pen.lineWidth = 1.5 * thick;
+    const line = new Path2D();
+    ear.forEach((value, i) => line.lineTo(x(found.at[i]), area.y(value || 0)));
+    if (!index) {
+      const fill = new Path2D(line);
+      fill.lineTo(x(high), area.y(0));
+      fill.lineTo(x(low), area.y(0));
+      pen.globalAlpha = 0.25; pen.fill(fill); pen.globalAlpha = 1;
+    }
+    pen.stroke(line);
   });
 }
 
