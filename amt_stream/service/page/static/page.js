@@ -224,8 +224,8 @@ function troubleOf(state) {
   if (state.state === "failed") return `The measurement failed: ${state.error}`;
   const name = connection.header ? connection.header.source.name : "the microphone";
   if (state.state === "waiting") return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-  const device = state.health ? state.health.device_state : "";
-  if (state.state === "measuring" && device && device !== "running") return `Microphone lost, waiting for ${name}`;
+  const device = state.health?.device_state;
+  if (state.state === "measuring" && ["lost", "stalled"].includes(device)) return `Microphone lost, waiting for ${name}`;
   return "";
 }
 
