@@ -208,6 +208,7 @@ def test_what_torch_promises_holds(promise, name):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_every_stage_is_compiled(name, backend):
     compiles(name, backend, 3)
