@@ -112,13 +112,20 @@ class Command:
 
 
 class Forks:
-    """The process that forks, in a `with` block."""
+    """The process that forks, in a `with` block.
+
+    folders: where it looks for packages before those of the tree
+    models: that it has run once
+    """
+
+    def __init__(self, *folders: Path, models: Sequence[str] = MODELS) -> None:
+        self._folders, self._models = folders, models
 
     def __enter__(self) -> "Forks":
         self._socket, theirs = socket.socketpair()
-        path = os.pathsep.join([str(ROOT), str(ROOT / "apps")])
+        path = os.pathsep.join(map(str, (*self._folders, ROOT, ROOT / "apps")))
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.forks", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.cli.forks", str(theirs.fileno()), *self._models],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": path},
             pass_fds=[theirs.fileno()],
@@ -159,7 +166,7 @@ def write_all(descriptor: int, data: bytes) -> None:
         pipe.write(data)
 
 
-def serve(asked: socket.socket) -> None:
+def serve(asked: socket.socket, models: Sequence[str]) -> None:
     """Fork whatever is asked for, until nobody can ask."""
     import torch
 
@@ -170,9 +177,9 @@ def serve(asked: socket.socket) -> None:
     from amt_stream.cli.command import run_command
     from amt_stream.cli.ending import ending
 
-    for models in MODELS:
+    for some in models:
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            assert run_command([*WARM, models]) == 0, said.getvalue()
+            assert run_command([*WARM, some]) == 0, said.getvalue()
     ending.__init__()  # of a process in which nothing has begun
     sys.stdout.flush()
     gc.freeze()
@@ -291,4 +298,4 @@ def end(ended: SystemExit) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as asked:
-        serve(asked)
+        serve(asked, sys.argv[2:])

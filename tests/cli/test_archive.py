@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -163,7 +162,7 @@ def rows_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
 
 
-def test_killed_twice_and_gone_on_with(command, said, day, sound_file, tmp_path):
+def test_killed_twice_and_gone_on_with(begin, said, day, sound_file, tmp_path):
     """No part doubled or missing, each as in a run that nobody ended; whatever a kill left goes."""
     day(5)
     sound_file(noise(60 * 48000), name="day/long.wav")
@@ -171,8 +170,7 @@ def test_killed_twice_and_gone_on_with(command, said, day, sound_file, tmp_path)
     arguments = ["analyze", "day", *SPL, "--out", "rows", "--step-ms", "1000", "--resume"]
     rows, before = tmp_path / "rows", 0
     for _ in range(2):
-        call = [*command, *arguments]
-        with subprocess.Popen(call, cwd=tmp_path, start_new_session=True) as run:
+        with begin(*arguments, options=["session"]) as run:
             give_up = time.monotonic() + 100
             while not rows.exists() or len(rows_in(rows)) <= before:
                 assert run.poll() is None

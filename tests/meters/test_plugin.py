@@ -17,7 +17,8 @@ import pytest
 import soundfile
 
 from amt_stream.meters.catalog import Entry, ReadingsTake, Takes
-from tests.cli.conftest import COMMAND, Done, Table
+from tests.cli.conftest import Done, Table
+from tests.cli.forks import Forks
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "apps" / "plugin_template"
@@ -37,20 +38,22 @@ def installed(tmp_path_factory):
     return target
 
 
+@pytest.fixture(scope="module")
+def its_forks(installed):
+    """A process that finds the package from its start."""
+    if not hasattr(os, "fork"):
+        pytest.skip("commands run in forks, which are POSIX")
+    with Forks(installed, models=["spl"]) as forks:
+        yield forks
+
+
 @pytest.fixture
-def run(tmp_path, installed):
+def run(tmp_path, its_forks):
     """Run the command, or a program, where the package is installed."""
 
-    def wait_for(*arguments, program=COMMAND, **settings):
-        path = os.pathsep.join(map(str, (installed, ROOT, ROOT / "apps")))
-        process = subprocess.run(
-            [*program, *map(str, arguments)],
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path, **settings},
-            capture_output=True,
-        )
-        return Done(process)
+    def wait_for(*arguments, options=(), **settings):
+        given = {"environment": {**os.environ, **settings}, "folder": tmp_path}
+        return Done(its_forks.run(*arguments, options=options, **given))
 
     return wait_for
 
@@ -125,8 +128,7 @@ sys.exit(main(sys.argv[1:]))
 def test_the_window_shows_it(run):
     """It brings no pane: a plain one shows its readings."""
     listen = ["meter", "--source", "demo", "--model", "toy", "--duration", 20]
-    program = [sys.executable, "-c", LOOK]
-    done = run(*listen, program=program, QT_QPA_PLATFORM="offscreen")
+    done = run(LOOK, *listen, options=["code"], QT_QPA_PLATFORM="offscreen")
     assert done.status == 0, done.err
     shown = dict(line.split(" ", 1) for line in done.out.splitlines())
     assert "Toy &amp; Sons" in shown["toy_title"]
@@ -139,7 +141,7 @@ def test_the_program_of_the_page_runs(tmp_path, run):
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     path = tmp_path / "rms.py"
     path.write_text(program, encoding="utf-8")
-    done = run(path, program=[sys.executable])
+    done = run(path, options=["program"])
     assert done.status == 0, done.err
     assert float(done.out) == pytest.approx(1.0, rel=1e-6)
 
