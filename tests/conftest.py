@@ -102,13 +102,17 @@ COMPILED = 3  # families of `tests/dsp/kernels/compiling.py`
 
 
 def compile_kernels():
-    """Fill the cache of kernels, which each worker would otherwise compile for itself."""
-    command = [sys.executable, "-m", "tests.dsp.kernels.compiling"]
+    """Compile kernels and the tests themselves, which each worker would otherwise do for itself."""
+    called = [["tests.dsp.kernels.compiling", str(family)] for family in range(COMPILED)]
+    called.append(["pytest", "--collect-only", "-p", "no:xdist"])
     running = [
         subprocess.Popen(
-            [*command, str(family)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, "-m", *call],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-        for family in range(COMPILED)
+        for call in called
     ]
     for one in running:
         one.wait()

@@ -128,7 +128,7 @@ def test_a_full_disk_is_one_sentence(begin, sound_file, arguments):
 
 
 @FULL
-@pytest.mark.parametrize("arguments", [WRITE[2], WRITE[4]])
+@pytest.mark.parametrize("arguments", [pytest.param(WRITE[2], marks=pytest.mark.soak), WRITE[4]])
 def test_a_full_disk_is_one_sentence_where_nothing_is_kept_back(
     command, sound_file, tmp_path, arguments
 ):
@@ -162,7 +162,9 @@ def test_a_closed_stream_is_no_crash(begin, virtual_mic, sound_file, arguments, 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [">&-", *(pytest.param(one, marks=pytest.mark.soak) for one in ("2>&-", ">&- 2>&-"))]
+)
 def test_a_stream_that_a_shell_closes_is_no_crash(command, sound_file, tmp_path, closed):
     sound_file(np.full((9600, 2), 0.1), name="a.wav")
     call = f"exec {shlex.join([*command, *WRITE[4]])} {closed}"
