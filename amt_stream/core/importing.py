@@ -26,7 +26,9 @@ def import_ahead(*modules: str) -> None:
     """Import modules in a thread, for who waits meanwhile for something else [any-thread]."""
 
     def load() -> None:
-        with uncollected(), suppress(ImportError):  # whoever needs it will be told
+        # Code that needs a module imports it again and gets the error. If the program has ended
+        # meanwhile, nothing does: Python then refuses what modules register for its end.
+        with uncollected(), suppress(ImportError, RuntimeError):
             for module in modules:
                 importlib.import_module(module)
 
