@@ -177,8 +177,6 @@ class LiveOptions(
     format: str | None = None
     terminal: bool = False
     quiet: bool = False
-    no_header: bool = False
-    local_time: bool = False
     web: int | None = None
 
 
@@ -190,8 +188,6 @@ class MeterOptions(LiveOptions, CsvSettings):
     format: str | None = setting(
         "--format", "write rows of numbers and show nothing", Choice(ROW_FORMATS)
     )
-    no_header: bool = changed(CsvSettings, "no_header")
-    local_time: bool = changed(CsvSettings, "local_time")
     quiet: bool = switch("--quiet", "show nothing: the log is enough", needs="log")
 
 

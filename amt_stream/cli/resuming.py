@@ -13,20 +13,18 @@ from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.targets import written
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.specification import CsvSettings, RowSettings
 from amt_stream.sessions.manifest import BatchPart, Manifest
 
 
 def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
     """All that makes the rows of a part beside its sound, as data for JSON."""
-    rows = {one.name: getattr(args, one.name) for one in fields(RowSettings)}
+    names = [one.name for group in (RowSettings, CsvSettings) for one in fields(group)]
     settings = {
         "version": __version__,
         "model": preset.tables["model"],
         "format": args.format,
-        "no_header": args.no_header,
-        "local_time": args.local_time,
-        **rows,
+        **{name: getattr(args, name) for name in names},
         "step_ms": args.step_ms or preset.row_step_ms,
         "zone": None if args.zone is None else str(args.zone),
         "began": None if args.began is None else args.began.text,

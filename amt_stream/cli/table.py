@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from amt_stream.cli.limits import refuse_uncalibrated
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.cli.options import AnalyzeOptions, LiveOptions
+from amt_stream.cli.options import AnalyzeOptions, LiveOptions, MeterOptions
 from amt_stream.core.clock import local_zone
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import CsvSettings, settings_in
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions.outputs import WRITERS, CsvWriter, LiveWriter
 
@@ -16,16 +17,20 @@ if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
 
 
-def refuse_not_csv(args: LiveOptions | AnalyzeOptions, format: str | None) -> None:
+def refuse_not_csv(args: MeterOptions | AnalyzeOptions, format: str | None) -> None:
     """Raise WrongUsage for options of CSV where rows of `format` are written, or none."""
-    for typed, name in ((args.no_header, "--no-header"), (args.local_time, "--local-time")):
-        if typed and format != "csv":
+    for name, one, default in settings_in(CsvSettings):
+        if getattr(args, name) != default and format != "csv":
+            option = one.flag.split()[0]
             found = "no rows are written" if format is None else f"the format is {format}"
-            raise WrongUsage(f"{name} is for rows as CSV, and {found}: leave it out")
+            raise WrongUsage(f"{option} is for rows as CSV, and {found}: leave it out")
 
 
 def writer_of(
-    args: LiveOptions | AnalyzeOptions, stream: TextIO, header: Mapping[str, object], beside: TextIO
+    args: MeterOptions | AnalyzeOptions,
+    stream: TextIO,
+    header: Mapping[str, object],
+    beside: TextIO,
 ) -> LiveWriter:
     """What writes rows in the format that was asked for.
 
