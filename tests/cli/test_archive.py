@@ -85,6 +85,7 @@ def test_a_sound_that_was_changed_is_measured_again(said, day, sound_file, tmp_p
     ("change", "words"),
     [
         (["--step-ms", "20"], "was measured with another step_ms (10, and not 20): give the same"),
+        (["--no-header"], "was measured with another no_header (false, and not true): give"),
         (["--full-scale-db", "94"], "was measured with another calibration ("),
         (["--model", "bs1770"], "was measured with another model ("),
     ],
