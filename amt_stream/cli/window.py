@@ -28,7 +28,7 @@ from amt_stream.sessions import SessionLog
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
-    from amt_monitor.measurement import Wanted
+    from amt_monitor.measurement_control import MeasurementRequest
     from amt_stream.dsp.streaming import Stage
     from amt_stream.engine.engine import Engine
 
@@ -60,22 +60,22 @@ class Maker:
         self.engines: list[Engine] = []
         self.readings: FollowedReadings | None = None
 
-    def engine(self, wanted: "Wanted") -> "Engine":
+    def engine(self, wanted: "MeasurementRequest") -> "Engine":
         """A new one, not yet started; one that goes on does so with the readings it had."""
         with self._made(wanted) as running:
             args, preset, given, models, blocksize = running
-            view, past = VIEWS[preset.view], wanted.past
+            view, resumed = VIEWS[preset.view], wanted.resumed
             logs = open_logs(args, preset, given, models, blocksize)
-            readings = past
-            if past is not None:
+            readings = resumed
+            if resumed is not None:
                 for log in logs:
-                    log.go_on_with(past.rows)
+                    log.go_on_with(resumed.rows)
             elif view.reads:
                 readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
             keepers = open_keepers(args, preset, given, models, logs)
             restore = None
-            if past is not None and past.standing is not None:
-                restore = past.standing.state
+            if resumed is not None and resumed.standing is not None:
+                restore = resumed.standing.state
             engine = make_engine(
                 given,
                 preset,
@@ -100,11 +100,11 @@ class Maker:
         return open_logs(*running._replace(args=args))[0]
 
     @contextmanager
-    def _made(self, wanted: "Wanted") -> Iterator[_EngineSetup]:
+    def _made(self, wanted: "MeasurementRequest") -> Iterator[_EngineSetup]:
         """Of what an engine is to be made; its microphone is heard from here on."""
         args, preset = self._args, self._preset
-        if wanted.log is not None or wanted.past is not None:
-            args = logged(args, wanted.log, restore=wanted.past is not None)
+        if wanted.log is not None or wanted.resumed is not None:
+            args = logged(args, wanted.log, restore=wanted.resumed is not None)
         args = keeping(args, wanted.keep_s, (wanted.folder or usual_folder()) / "sounds")
         if wanted.models is not None:
             preset = preset.with_names(wanted.models)

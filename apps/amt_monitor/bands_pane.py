@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.bars import Bars
-from amt_monitor.cell import Cell
-from amt_monitor.follower import Follower
+from amt_monitor.bar_layer import BarLayer
+from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import Plot, PlotAxis
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_stream.meters.accumulators.rolling import level_db
 from amt_stream.meters.accumulators.third_octave import NAME, band_name
 from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
 
@@ -53,10 +53,10 @@ class BandsPane(ReadingPane):
             PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
         )
         self.plot.set_unit("dB", False)
-        self.bars = Bars("accent")
+        self.bars = BarLayer("accent")
         self.plot.add(self.bars)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
-        self._held, self._follower = PeakHold(), Follower()
+        self._held, self._follower = PeakHold(), FrameFollower()
         self._found: Mapping[str, Any] = {}
         self.line = QtWidgets.QComboBox()
         self.line.setAccessibleName("line over the bars")
@@ -77,10 +77,10 @@ class BandsPane(ReadingPane):
         highest = lines[self.line.currentIndex()]
         self.bars.set(heights, None if highest is None else np.fmax(0.0, level_db(highest)))
 
-    def move(self, look: "Look") -> None:
+    def move(self, view: "ViewState") -> None:
         if self.line.currentIndex():
-            self.hear(look.engine, look.readings)
-        super().move(look)
+            self.hear(view.engine, view.readings)
+        super().move(view)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         model: Any = engine.models.get(self.model)
@@ -98,9 +98,9 @@ class BandsPane(ReadingPane):
             curves = np.concatenate(highest, axis=1)
             self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        self._held.stand_still("frozen" in look.held)
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        self._held.stand_still("frozen" in view.held)
 
     def begin_anew(self) -> None:
         self._held.clear()
@@ -111,13 +111,13 @@ class BandsPane(ReadingPane):
         self.plot.set_unit("dB", uncalibrated)
 
 
-def _cell(name: str) -> Cell | None:
+def _cell(name: str) -> ReadingCell | None:
     """The number of a band; None for what is no F level of the moment."""
     found = NAME.fullmatch(name.removeprefix(BEFORE))
     if found is None or found["what"] != "lzf":
         return None
     hz = _hz(name)
-    return Cell(name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")
+    return ReadingCell(name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")
 
 
 def _hz(name: str) -> float:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.captions import Caption
-from amt_monitor.numbers import NONE
+from amt_monitor.number_format import NONE
+from amt_monitor.reading_captions import Caption
 from amt_monitor.theme import Role, tint
 
 WIDEST = {

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.buttons import Buttons
+from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.theme import tint
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
@@ -42,7 +42,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.message.setWordWrap(True)
         self.message.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         tint(self.message, "second")
-        buttons = Buttons(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        buttons = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
         self.forget = buttons.addButton(
             "&Forget", QtWidgets.QDialogButtonBox.ButtonRole.DestructiveRole
         )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.bar import Bar, BarScale
 from amt_monitor.calibration_list import CalibrationList, calibration_state
 from amt_monitor.calibration_run import CalibrationRun, Draft
 from amt_monitor.correction_plot import CorrectionPlot
-from amt_monitor.device_choice import DeviceChoice
-from amt_monitor.message_line import begun
+from amt_monitor.device_combo_box import DeviceComboBox
+from amt_monitor.level_bar import LevelBar, LevelBarScale
+from amt_monitor.message_bar import begun
 from amt_monitor.theme import tint
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_CHANNELS = 8
 LEVELS = 94.0, 104.0, 114.0
 FREQUENCIES = 1000.0, 250.0
-LEVEL_SCALE = BarScale(-90.0, 0.0, (-90, -60, -40, -20, -10, 0))
+LEVEL_SCALE = LevelBarScale(-90.0, 0.0, (-90, -60, -40, -20, -10, 0))
 HEADLINES = {
     "good": "Stable",
     "short": "Hold it still",
@@ -80,13 +80,13 @@ class MicrophonePage(WizardPage):
             "Which microphone",
             "Speak, or tap it: the bar of its channel has to move.",
         )
-        self.device = DeviceChoice()
+        self.device = DeviceComboBox()
         self.device.setItemText(0, "the default input")
         self.device.setAccessibleName("input")
         self.channel = QtWidgets.QComboBox()
         self.channel.setObjectName("channel")
         self.channel.setAccessibleName("channel")
-        self.bars: list[Bar] = []
+        self.bars: list[LevelBar] = []
         self._bars = QtWidgets.QVBoxLayout()
         self.before, self.kept_as = text_label("before"), text_label("kept_as")
         tint(self.kept_as, "second")
@@ -149,7 +149,9 @@ class MicrophonePage(WizardPage):
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name = source.name
         for number in range(1, source.channels + 1):
-            bar = Bar(f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber")
+            bar = LevelBar(
+                f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber"
+            )
             bar.setMinimumHeight(3 * bar.fontMetrics().height())
             bar.setAccessibleName(f"level of channel {number}")
             self.bars.append(bar)
@@ -220,8 +222,10 @@ class TonePage(WizardPage):
             f"Press it home and switch it on. Its reading is taken once it has been stable within "
             f"{STABLE_DB:g} dB for {STABLE_S:g} s.",
         )
-        self.level = OneOf(LEVELS, "dB SPL", 40.0, 170.0, "level of the calibrator")
-        self.frequency = OneOf(FREQUENCIES, "Hz", 50.0, 12000.0, "frequency of the calibrator")
+        self.level = PresetNumberInput(LEVELS, "dB SPL", 40.0, 170.0, "level of the calibrator")
+        self.frequency = PresetNumberInput(
+            FREQUENCIES, "Hz", 50.0, 12000.0, "frequency of the calibrator"
+        )
         form = QtWidgets.QFormLayout()
         form.addRow("Le&vel", self.level)
         form.addRow("&Frequency", self.frequency)
@@ -237,7 +241,7 @@ class TonePage(WizardPage):
         self.progress.setRange(0, round(10 * STABLE_S))
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName("seconds for which the tone has been stable")
-        self.numbers = Numbers(("Level", "Frequency", "Spread, last 5 s"))
+        self.numbers = CaptionedNumbers(("Level", "Frequency", "Spread, last 5 s"))
         self.taken = text_label("taken")
         self.again = QtWidgets.QPushButton("&Measure again")
         self.again.setObjectName("again")
@@ -420,7 +424,7 @@ class ResultPage(WizardPage):
             run, "result_page", "Before and after", "Nothing has been kept so far: Save does it."
         )
         self.setFinalPage(True)
-        self.numbers = Numbers(("Before", "After", "Difference"))
+        self.numbers = CaptionedNumbers(("Before", "After", "Difference"))
         self.about = text_label("about")
         self.uncertainty = spin(0.0, LARGEST_UNCERTAINTY_DB, "dB", 0.05, "of the calibrator")
         self.days = spin(1.0, LONGEST_VALID_DAYS, "days", 10.0, "days until it is made again", 0)
@@ -475,7 +479,7 @@ class ResultPage(WizardPage):
         self.about.setText(plain(f"{self.draft.name}, channel {self.draft.channel}: {after}."))
 
 
-class Numbers(QtWidgets.QWidget):
+class CaptionedNumbers(QtWidgets.QWidget):
     """A few numbers side by side, each below its caption."""
 
     def __init__(self, captions: Sequence[str]) -> None:
@@ -500,7 +504,7 @@ class Numbers(QtWidgets.QWidget):
             label.setAccessibleName(f"{caption}: {text}")
 
 
-class OneOf(QtWidgets.QWidget):
+class PresetNumberInput(QtWidgets.QWidget):
     """A number: one of a few usual ones, or another."""
 
     changed = QtCore.Signal()

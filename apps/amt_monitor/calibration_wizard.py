@@ -45,11 +45,11 @@ class CalibrationWizard(QtWidgets.QWizard):
         for page in (self.microphone, self.tone, self.response, self.result_page):
             self.addPage(page)
         self._timer = QtCore.QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._refresh)
         self._timer.start(LOOK_MS)
         self.finished.connect(lambda _: self.run.let_go())
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         page = self.currentPage()
         if isinstance(page, WizardPage):
             listener = self.run.listener

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from amt_monitor.curve import CurveLayer
+from amt_monitor.curve_layers import CurveLayer
 from amt_monitor.plot import Plot, PlotAxis
 from amt_stream.meters.correction import Correction
 

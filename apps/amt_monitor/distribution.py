@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.counted import counted_from, pauses
-from amt_monitor.past import CAME, FAULTS, SETTLING, Past
+from amt_monitor.counted_time import counted_from, pauses
+from amt_monitor.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
 from amt_stream.meters.accumulators import Histogram
 from amt_stream.meters.frames import Event
 
@@ -21,13 +21,13 @@ class Distribution:
     reading rises from silence none count that are lower than all that came later.
     """
 
-    def __init__(self, past: Past, name: str) -> None:
-        self.past, self.name = past, name
-        self._rise_s = next((one.rise_s for one in past.columns if one.name == name), 0.0)
+    def __init__(self, history: ReadingHistory, name: str) -> None:
+        self.history, self.name = history, name
+        self._rise_s = next((one.rise_s for one in history.columns if one.name == name), 0.0)
         self._clear(0.0)
 
     def _clear(self, from_s: float) -> None:
-        self._from_s, self._next = from_s, max(0, round(from_s / self.past.step_s) + 1)
+        self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
         self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
         # The first row that does not settle from silence.
         self._settled: int | None = None
@@ -40,19 +40,19 @@ class Distribution:
     @property
     def counted_s(self) -> float:
         """How much time is counted."""
-        return len(self._histogram) * self.past.step_s
+        return len(self._histogram) * self.history.step_s
 
     def follow(self, events: Sequence[Event]) -> bool:
         """Count the rows that are new; whether there were some."""
-        from_s, newest = counted_from(events), self.past.newest
+        from_s, newest = counted_from(events), self.history.newest
         if from_s != self._from_s or newest < self._next - 1:
             self._clear(from_s)
         first, self._next = self._next, newest + 1
         if first > newest:
             return False
-        cells = self.past.cells([self.name], 0, first, newest + 1)
+        cells = self.history.cells([self.name], 0, first, newest + 1)
         numbers, values = np.arange(first, newest + 1), cells.mean[0]
-        times = numbers * self.past.step_s
+        times = numbers * self.history.step_s
         there = (cells.marks & SETTLING == 0) | (numbers < self._settled_from(newest))
         there &= (cells.marks & CAME > 0) & ~np.isnan(values)
         for start_s, end_s in pauses(events):
@@ -63,7 +63,7 @@ class Distribution:
 
     def _settled_from(self, newest: int) -> int:
         if self._settled is None:
-            marks = self.past.cells([], 0, 0, newest + 1).marks
+            marks = self.history.cells([], 0, 0, newest + 1).marks
             begun = (marks & CAME > 0) & (marks & (SETTLING | FAULTS) != SETTLING)
             if not begun.any():
                 return newest + 1

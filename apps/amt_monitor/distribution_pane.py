@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.bars import Bars
-from amt_monitor.curve import CurveLayer
+from amt_monitor.bar_layer import BarLayer
+from amt_monitor.curve_layers import CurveLayer
 from amt_monitor.distribution import Distribution
-from amt_monitor.lines import Markers
+from amt_monitor.history_traces import DECIBELS, first_of, symbol_of, ticks_of, unit_of
+from amt_monitor.line_layers import MarkerLayer
 from amt_monitor.pane import Pane
-from amt_monitor.past import Past, middle_of
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.shown import DECIBELS, first_of, symbol_of, ticks_of, unit_of
+from amt_monitor.reading_history import ReadingHistory, middle_of
 from amt_monitor.time_plot import clock_text
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 PERCENTS = tuple((float(v), f"{v} %") for v in range(0, 101, 20))
 LEAST_CLASSES = 20
@@ -33,11 +33,11 @@ class DistributionPane(Pane):
     rows have them.
     """
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, history: ReadingHistory) -> None:
         super().__init__("distribution", "Distribution", "of rows, since the last reset")
-        columns = [one for one in past.columns if middle_of(one.name) == one.name]
+        columns = [one for one in history.columns if middle_of(one.name) == one.name]
         columns = [one for one in columns if unit_of(one.name) in DECIBELS]
-        self.past = past
+        self.history = history
         self.column = QtWidgets.QComboBox()
         self.column.setAccessibleName("reading")
         for one in columns:
@@ -48,9 +48,9 @@ class DistributionPane(Pane):
         self.plot = Plot("distribution_plot")
         self.plot.setAccessibleName("how often each level was read")
         self.bars, self.exceeded, self.percentiles = (
-            Bars("second", opacity=0.4),
+            BarLayer("second", opacity=0.4),
             CurveLayer("ink"),
-            Markers(),
+            MarkerLayer(),
         )
         for layer in (self.bars, self.exceeded, self.percentiles):
             self.plot.add(layer)
@@ -69,8 +69,8 @@ class DistributionPane(Pane):
         """The column that is counted."""
         return self.column.currentData() or ""
 
-    def read(self, look: "Look") -> None:
-        self.follow(look.events, look.values)
+    def read(self, view: "ViewState") -> None:
+        self.follow(view.events, view.values)
 
     def follow(self, events: Sequence[Event], found: Mapping[str, Any]) -> None:
         """Count what is new; `found` are the newest readings by name."""
@@ -85,7 +85,7 @@ class DistributionPane(Pane):
         return (self.counted.text(),)
 
     def _choose(self) -> None:
-        self.distribution = Distribution(self.past, self.name)
+        self.distribution = Distribution(self.history, self.name)
         self.follow(self._events, self._found)
 
     def _draw(self) -> None:

@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.bar import Bar, BarScale
+from amt_monitor.history_traces import ticks_of, top_of
+from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.pane import Pane
-from amt_monitor.shown import ticks_of, top_of
 from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 EARS = ("left", "right")
 QUIETEST_SONE = 0.01
 
 
-class Ears(NamedTuple):
+class EarLoudness(NamedTuple):
     """Short-term loudness in sone `(ear,)`: as heard with the other ear, and of each ear alone."""
 
     together: np.ndarray
     alone: np.ndarray
 
     @classmethod
-    def of(cls, values: Any) -> "Ears":
+    def of(cls, values: Any) -> "EarLoudness":
         """In the newest frame of a model of the Moore family."""
         specific = values.specific_loudness[:, -1]
         step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
@@ -39,10 +39,10 @@ class EarsPane(Pane):
             "ears", "Ears and inhibition", "short-term loudness in sone; the line: of one ear alone"
         )
         self._top = 1.0
-        scale = BarScale(0.0, self._top, (0.0, self._top))
+        scale = LevelBarScale(0.0, self._top, (0.0, self._top))
         self.bars = [
-            Bar("ear_left", "Left", scale, "left"),
-            Bar("ear_right", "Right", scale, "right"),
+            LevelBar("ear_left", "Left", scale, "left"),
+            LevelBar("ear_right", "Right", scale, "right"),
         ]
         for bar in self.bars:
             bar.setMinimumHeight(2 * bar.fontMetrics().height() + 12)
@@ -51,21 +51,21 @@ class EarsPane(Pane):
         self.sum.setObjectName("ears_sum")
         self.body.addWidget(self.sum)
 
-    def move(self, look: "Look") -> None:
-        ears = ears_in(look)
+    def move(self, view: "ViewState") -> None:
+        ears = ears_in(view)
         if ears is None:
             return
         self._fit(float(max(ears.alone.max(), ears.together.max())))
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
             bar.set_level(float(loudness), float(alone))
 
-    def read(self, look: "Look") -> None:
-        ears = ears_in(look)
+    def read(self, view: "ViewState") -> None:
+        ears = ears_in(view)
         if ears is None:
             return
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
             text = f"{loudness:.2f} sone, alone {alone:.2f}"
-            bar.set_text(f"{text}, {inhibited_text(loudness, alone)}", look.doubts().uncalibrated)
+            bar.set_text(f"{text}, {inhibited_text(loudness, alone)}", view.doubts().uncalibrated)
         both, alone = float(ears.together.sum()), float(ears.alone.sum())
         self.sum.setText(f"together {both:.2f} sone, {inhibited_text(both, alone)}")
 
@@ -78,7 +78,7 @@ class EarsPane(Pane):
             self._top = max(0.1, top_of(most))
             ticks = tuple(value for value, _ in ticks_of(0.0, self._top))
             for bar in self.bars:
-                bar.set_scale(BarScale(0.0, self._top, ticks))
+                bar.set_scale(LevelBarScale(0.0, self._top, ticks))
 
 
 def inhibited_text(together: float, alone: float) -> str:
@@ -88,10 +88,10 @@ def inhibited_text(together: float, alone: float) -> str:
     return f"{100 * (1 - together / alone):.0f} % inhibited"
 
 
-def ears_in(look: "Look") -> Ears | None:
+def ears_in(view: "ViewState") -> EarLoudness | None:
     """Of the first model that tells them."""
-    for frames in look.frames.values():
+    for frames in view.frames.values():
         values = frames.values
         if hasattr(values, "stl_ears") and getattr(values, "specific_loudness", None) is not None:
-            return Ears.of(values)
+            return EarLoudness.of(values)
     return None

@@ -12,7 +12,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.meters.frames import Event
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 WORDS = {
     "mark": "Marker",
@@ -76,15 +76,15 @@ class EventsPane(Pane):
         self._events: tuple[Event, ...] = ()
         self._show()
 
-    def read(self, look: "Look") -> None:
-        events = look.events
+    def read(self, view: "ViewState") -> None:
+        events = view.events
         if events != self._events:
             self._events = events
             self._show()
 
-    def judge(self, look: "Look") -> None:
+    def judge(self, view: "ViewState") -> None:
         """Events need no calibration."""
-        self.mark(look.held, False)
+        self.mark(view.held, False)
 
     def texts(self) -> tuple[str, ...]:
         return tuple("\t".join(line) for line in self._lines())

@@ -61,7 +61,7 @@ class FrequencyPlot(Plot):
             super().keyPressEvent(event)
 
 
-class Columns:
+class FrequencyColumns:
     """Which bins fall into which column of pixels: of several the highest is drawn.
 
     x: place of each column on the axis, lg of hertz; that of its bin where it has one alone

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.health_words import HealthLine, health_lines
-from amt_monitor.log_watch import LogWatch, log_in
+from amt_monitor.health_text import HealthLine, health_lines
+from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 
 class HealthPane(Pane):
@@ -35,19 +35,19 @@ class HealthPane(Pane):
         inside.setBackgroundRole(self.backgroundRole())
         self.body.addWidget(self._area, 1)
         self._labels: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
-        self._log = LogWatch()
+        self._log = LogStatus()
 
-    def read(self, look: "Look") -> None:
-        lines = health_lines(look.engine)
-        log = log_in(look.engine)
+    def read(self, view: "ViewState") -> None:
+        lines = health_lines(view.engine)
+        log = log_in(view.engine)
         words = self._log.words(log)
         self.show_lines(
             [*lines, HealthLine("Log", words if log is None else f"{words} ({log.path})")]
         )
 
-    def judge(self, look: "Look") -> None:
+    def judge(self, view: "ViewState") -> None:
         """It needs no calibration."""
-        self.mark(look.held, False)
+        self.mark(view.held, False)
 
     def show_lines(self, lines: list[HealthLine]) -> None:
         while len(self._labels) < len(lines):

@@ -5,15 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from amt_monitor.counted import pauses
-from amt_monitor.curve import Between, CurveLayer
-from amt_monitor.lines import Cursor, CurveMaximum, Markers, Maxima, Threshold, Thresholds
-from amt_monitor.past import CAME, SETTLING, Past, edges_of
-from amt_monitor.plot import Named
-from amt_monitor.pyramid import FACTOR, Cells
-from amt_monitor.shown import Scale, Trace, symbol_of, unit_of
-from amt_monitor.stretches import Stretch, Stretches, stretches
+from amt_monitor.counted_time import pauses
+from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.history_pyramid import FACTOR, PyramidCells
+from amt_monitor.history_traces import GrowingScale, HistoryTrace, symbol_of, unit_of
+from amt_monitor.line_layers import (
+    CursorLayer,
+    LabelledMaximum,
+    MarkerLayer,
+    MaximumLayer,
+    Threshold,
+    ThresholdLayer,
+)
+from amt_monitor.plot import LegendEntry
+from amt_monitor.reading_history import CAME, SETTLING, ReadingHistory, edges_of
 from amt_monitor.time_plot import TimePlot
+from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import FAULT_WORDS, reading_text
@@ -38,16 +45,16 @@ class HistoryLayers:
     the greatest; a cell is a row where there is room for each.
     """
 
-    def __init__(self, plot: TimePlot, past: Past) -> None:
-        self.plot, self.past = plot, past
-        self.traces: list[Trace] = []
+    def __init__(self, plot: TimePlot, history: ReadingHistory) -> None:
+        self.plot, self.history = plot, history
+        self.traces: list[HistoryTrace] = []
         self.events: tuple[Event, ...] = ()
         self.limits: tuple[Limit, ...] = ()
-        self.scale = Scale()
-        self.marks, self.thresholds, self.maxima = Stretches(), Thresholds(), Maxima()
-        self.notes, self.cursor = Markers(), Cursor()
-        self.bands: list[Between] = []
-        self.ranges: list[Between] = []
+        self.scale = GrowingScale()
+        self.marks, self.thresholds, self.maxima = TimeSpanLayer(), ThresholdLayer(), MaximumLayer()
+        self.notes, self.cursor = MarkerLayer(), CursorLayer()
+        self.bands: list[FillBetweenLayer] = []
+        self.ranges: list[FillBetweenLayer] = []
         self.curves: list[CurveLayer] = []
         self._level = 0
         self._held_at: int | None = None
@@ -57,19 +64,19 @@ class HistoryLayers:
     def unit(self) -> str:
         return self.traces[0].unit if self.traces else ""
 
-    def show(self, traces: Sequence[Trace]) -> None:
+    def show(self, traces: Sequence[HistoryTrace]) -> None:
         """Draw these columns from now on."""
         self.traces = list(traces)
-        self.bands = [Between(trace.role, 0.12) for trace in traces]
-        self.ranges = [Between(trace.role, 0.35) for trace in traces]
+        self.bands = [FillBetweenLayer(trace.role, 0.12) for trace in traces]
+        self.ranges = [FillBetweenLayer(trace.role, 0.35) for trace in traces]
         self.curves = [
             CurveLayer(trace.role, trace.dashed, HEAVY if trace.role == "ltl" else 1)
             for trace in traces
         ]
         lines = (self.thresholds, self.maxima, self.notes, self.cursor)
         self.plot.set_layers([self.marks, *self.bands, *self.ranges, *self.curves, *lines])
-        self.plot.legend = [Named(one.role, one.dashed, one.caption) for one in traces]
-        self.scale = Scale(self.unit)
+        self.plot.legend = [LegendEntry(one.role, one.dashed, one.caption) for one in traces]
+        self.scale = GrowingScale(self.unit)
         self._drawn = ()
 
     def hold(self, held: bool) -> None:
@@ -77,49 +84,49 @@ class HistoryLayers:
         if not held:
             self._held_at = None
         elif self._held_at is None:
-            self._held_at = self.past.newest
+            self._held_at = self.history.newest
 
     def draw(self, again: bool) -> bool:
         """Paint what is new; nothing where nothing is. Whether there was."""
-        past, plot = self.past, self.plot
-        if past.newest < 0 or not self.traces:
+        history, plot = self.history, self.plot
+        if history.newest < 0 or not self.traces:
             return False
-        newest = past.newest if self._held_at is None else self._held_at
-        plot.begin_s, plot.now_s = past.begin_s, round(newest * past.step_s, 6)
-        level = past.level_for(plot.from_s, plot.end_s, int(PER_PIXEL * plot.inside.width()))
+        newest = history.newest if self._held_at is None else self._held_at
+        plot.begin_s, plot.now_s = history.begin_s, round(newest * history.step_s, 6)
+        level = history.level_for(plot.from_s, plot.end_s, int(PER_PIXEL * plot.inside.width()))
         rows = FACTOR**level
-        last = newest // rows if plot.follows else int(plot.end_s / past.step_s) // rows + 1
-        first = int(last - plot.span_s / (rows * past.step_s)) - 1
+        last = newest // rows if plot.follows else int(plot.end_s / history.step_s) // rows + 1
+        first = int(last - plot.span_s / (rows * history.step_s)) - 1
         # A cell that grows is painted four times in all.
-        grown = past.count // max(1, rows // 4)
+        grown = history.count // max(1, rows // 4)
         looked_at = grown, level, first, last, plot.inside.size(), self.events, self.limits
         if looked_at == self._drawn and not again:
             return False
         self._drawn, self._level = looked_at, level
-        cells = past.cells([trace.name for trace in self.traces], level, first, last + 1)
+        cells = history.cells([trace.name for trace in self.traces], level, first, last + 1)
         self._paint(cells, level, first, last)
         return True
 
-    def _paint(self, cells: Cells, level: int, first: int, last: int) -> None:
-        past, plot, rows = self.past, self.plot, FACTOR**level
-        times = (np.arange(first, last + 1) * rows + (rows - 1) / 2) * past.step_s
+    def _paint(self, cells: PyramidCells, level: int, first: int, last: int) -> None:
+        history, plot, rows = self.history, self.plot, FACTOR**level
+        times = (np.arange(first, last + 1) * rows + (rows - 1) / 2) * history.step_s
         edges = [edge for trace in self.traces for edge in edges_of(trace.name)]
-        there = all(map(past.has, edges))
+        there = all(map(history.has, edges))
         limits = [limit.threshold for limit in self._own_limits]
-        seen = times >= plot.from_s - rows * past.step_s
+        seen = times >= plot.from_s - rows * history.step_s
         levels = np.concatenate((cells.low[:, seen].ravel(), cells.high[:, seen].ravel(), limits))
-        plot.set_time(((last + 1) * rows - 1) * past.step_s, self.scale.axis(levels))
+        plot.set_time(((last + 1) * rows - 1) * history.step_s, self.scale.axis(levels))
         x = times - plot.reference_s
-        band = past.cells(edges, level, first, last + 1) if there else None
+        band = history.cells(edges, level, first, last + 1) if there else None
         for i in range(len(self.traces)):
             self.curves[i].set(x, cells.mean[i])
             self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if level else ((), (), ())))
             if band is not None:
                 self.bands[i].set(x, band.low[2 * i], band.high[2 * i + 1])
-        self.marks.set(self._marked(cells, times, rows * past.step_s))
+        self.marks.set(self._marked(cells, times, rows * history.step_s))
         self._note(cells, x)
 
-    def _note(self, cells: Cells, x: np.ndarray) -> None:
+    def _note(self, cells: PyramidCells, x: np.ndarray) -> None:
         """Limits, markers and maxima."""
         reference = self.plot.reference_s
         thresholds = []
@@ -140,20 +147,20 @@ class HistoryLayers:
             if not np.isnan(high).all():
                 at = int(np.nanargmax(high))
                 text = reading_text(trace.name, float(high[at]))
-                maxima.append(CurveMaximum(float(x[at]), float(high[at]), text, trace.role))
+                maxima.append(LabelledMaximum(float(x[at]), float(high[at]), text, trace.role))
         self.maxima.set(maxima)
 
     @property
     def _own_limits(self) -> list[Limit]:
         return [limit for limit in self.limits if unit_of(limit.column) == self.unit]
 
-    def _marked(self, cells: Cells, times: np.ndarray, cell_s: float) -> list[Stretch]:
+    def _marked(self, cells: PyramidCells, times: np.ndarray, cell_s: float) -> list[TimeSpan]:
         """What was wrong, and where nothing was read at all."""
         marks, reference = cells.marks, self.plot.reference_s
         faults = int(np.bitwise_or.reduce(marks)) if len(marks) else 0
         lanes = [(marks & SETTLING > 0, "settling")]
         lanes += [(marks & int(bit) > 0, word) for bit, word in FAULT_WORDS.items() if faults & bit]
-        begun = (times > self.past.first_s) & (times < self.plot.now_s)
+        begun = (times > self.history.first_s) & (times < self.plot.now_s)
         lanes.append((begun & (marks & CAME == 0), NO_ROW))
         paused = np.zeros(len(times), bool)
         for start_s, end_s in pauses(self.events):
@@ -161,21 +168,21 @@ class HistoryLayers:
         lanes.append((paused, PAUSED))
         joined = max(2, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
         return [
-            Stretch(
+            TimeSpan(
                 lane,
                 float(times[start] - cell_s / 2 - reference),
                 float(times[end] + cell_s / 2 - reference),
                 word,
             )
             for lane, (marked, word) in enumerate(lanes)
-            for start, end in stretches(marked, joined)
+            for start, end in runs_of_true(marked, joined)
         ]
 
     def read_at(self, time_s: float) -> dict[str, tuple[float, float]]:
         """Least and greatest of each curve at a time, of the rows that one cell has there."""
-        cell = max(0, round(time_s / self.past.step_s)) // FACTOR**self._level
+        cell = max(0, round(time_s / self.history.step_s)) // FACTOR**self._level
         names = [trace.name for trace in self.traces]
-        cells = self.past.cells(names, self._level, cell, cell + 1)
+        cells = self.history.cells(names, self._level, cell, cell + 1)
         pairs = zip(cells.low[:, 0].tolist(), cells.high[:, 0].tolist(), strict=True)
         return dict(zip(names, pairs, strict=True))
 

@@ -9,16 +9,16 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.history_layers import HistoryLayers
-from amt_monitor.kept_picture import EXPORTS, offer
+from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.pane import Pane
-from amt_monitor.past import Past, middle_of
-from amt_monitor.shown import MOST, first_of, symbol_of, traces_of, unit_of
+from amt_monitor.plot_export import EXPORTS, offer
+from amt_monitor.reading_history import ReadingHistory, middle_of
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 SPANS = {
     "1 min": 60.0,
@@ -39,17 +39,17 @@ class HistoryPane(Pane):
     """Some columns of the rows, those of one unit, as they were; of longer times their mean, and
     lightly from the least to the greatest.
 
-    past: others may look at it; this pane takes in what is new
+    history: shared with other panes; this pane adds the new rows
     """
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, history: ReadingHistory) -> None:
         super().__init__("history", "History")
-        self.past = past
+        self.history = history
         self.plot = TimePlot("history_plot")
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
         self.plot.pointed.connect(self._point)
-        self.layers = HistoryLayers(self.plot, self.past)
+        self.layers = HistoryLayers(self.plot, self.history)
         self._uncalibrated = False
         self._build()
 
@@ -84,21 +84,21 @@ class HistoryPane(Pane):
 
     def take(self, rows: Sequence[Rows]) -> None:
         for part in rows:
-            self.past.add(part)
+            self.history.add(part)
 
-    def read(self, look: "Look") -> None:
-        self.layers.events = look.events
-        if look.readings is not None:
-            self.layers.limits = look.readings.limits
+    def read(self, view: "ViewState") -> None:
+        self.layers.events = view.events
+        if view.readings is not None:
+            self.layers.limits = view.readings.limits
         self.draw()
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        self.layers.hold("frozen" in look.held)
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        self.layers.hold("frozen" in view.held)
 
     def begin_anew(self) -> None:
         """Of another measurement."""
-        self.past.clear()
+        self.history.clear()
         self.plot.point(None)
         self.plot.show_until(None)
         self.layers.scale.anew()
@@ -131,7 +131,7 @@ class HistoryPane(Pane):
 
     def _fill_menu(self) -> None:
         """Offer what there is, by unit."""
-        columns = [one for one in self.past.columns if middle_of(one.name) == one.name]
+        columns = [one for one in self.history.columns if middle_of(one.name) == one.name]
         for unit in dict.fromkeys(unit_of(one.name) for one in columns):
             self.columns_menu.addSection(unit)
             for one in columns:
@@ -191,7 +191,7 @@ class HistoryPane(Pane):
         return " &nbsp; ".join(parts)
 
     def _moment(self, time_s: float) -> str:
-        utc = self.past.utc(time_s)
+        utc = self.history.utc(time_s)
         text = f"at {clock_text(round(time_s, 1))}"
         if not np.isnat(utc):
             local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
@@ -200,7 +200,7 @@ class HistoryPane(Pane):
 
     def visible(self) -> Rows:
         """The rows that are shown, as they came."""
-        return self.past.rows(self.chosen, self.plot.from_s, self.plot.end_s)
+        return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
 
     def head_of_export(self) -> dict[str, Any]:
         """What is said above the rows and the picture that are kept."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from amt_monitor.limit_words import state_of
+from amt_monitor.limit_text import state_of
 from amt_stream.meters.limits import Limit
 
 
@@ -18,7 +18,7 @@ class LimitAlarm:
         """Forget how limits stood: another measurement begins."""
         self._red: set[str] = set()
 
-    def look(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
+    def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
         """Take note of how limits stand; it is silent where no sound is wanted."""
         states = {limit.name: state_of(limit, values) for limit in limits}
         before = self._red

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words
+from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, theme
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
 """So that a state is seen where its color is not."""
@@ -104,9 +104,9 @@ class LimitsPane(Pane):
             self.words.append((state, words))
         self.body.addWidget(self._room, 1)
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        values, held = look.values, look.held
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        values, held = view.values, view.held
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
             light.show_state(state_of(limit, values, held))
             text = state_words(limit, values, held)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from amt_monitor.look import models_told, sound_told
-from amt_monitor.past import Past
+from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.view_state import models_told, sound_told
 from amt_stream.meters.rows import header
 from amt_stream.sessions.results import Results
 from amt_stream.sessions.saving import whole_rows
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings
 
 
-def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Results | None:
+def results_of(
+    engine: "Engine", readings: "FollowedReadings", history: ReadingHistory
+) -> Results | None:
     """The rows that the window has kept, with all that is told of them [main-thread].
 
     None before there is any. `save_session` keeps them: of the last eight hours the columns that
@@ -21,8 +23,8 @@ def results_of(engine: "Engine", readings: "FollowedReadings", past: Past) -> Re
     """
     sound, models = sound_told(engine), models_told(engine)
     told = header(readings.rows, models, engine.calibration, sound)
-    names = [column.name for column in past.columns]
-    rows = past.rows(names, past.begin_s, past.now_s)
+    names = [column.name for column in history.columns]
+    rows = history.rows(names, history.begin_s, history.now_s)
     if not len(rows):
         return None
     told["columns"] = [one for one in told["columns"] if one["name"] in names]

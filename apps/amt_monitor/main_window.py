@@ -6,32 +6,32 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.commands import COMMANDS, GROUPS
-from amt_monitor.controls import Controls, MakeLog
-from amt_monitor.docks import Dock
-from amt_monitor.enter_presses import EnterPresses
-from amt_monitor.file_desk import FileDesk
-from amt_monitor.first_start import FirstStart
+from amt_monitor.enter_key_filter import EnterKeyFilter
+from amt_monitor.file_actions import FileActions
+from amt_monitor.getting_started_panel import GettingStartedPanel
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.keys_sheet import KeysSheet
 from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.limit_alarm import LimitAlarm
-from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words, worst
+from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.live_results import results_of
-from amt_monitor.log_watch import LogWatch, log_in
-from amt_monitor.look import Look
-from amt_monitor.measurement import MakeEngine, MeasurementControl, Wanted
-from amt_monitor.message_line import MessageLine
+from amt_monitor.log_status import LogStatus, log_in
+from amt_monitor.measurement_actions import MakeLog, MeasurementActions
+from amt_monitor.measurement_control import MakeEngine, MeasurementControl, MeasurementRequest
+from amt_monitor.message_bar import MessageBar
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
+from amt_monitor.pane_docks import PaneDock
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.settings import Settings
 from amt_monitor.settings_dialog import SettingsDialog
-from amt_monitor.status import status_text, title_text
+from amt_monitor.shortcuts_dialog import ShortcutsDialog
+from amt_monitor.status_text import status_text, title_text
 from amt_monitor.theme import CHOICES, NAMES, theme
 from amt_monitor.top_bar import TopBar, elapsed_text, plain_label
-from amt_monitor.tray import Tray
+from amt_monitor.tray_icon import TrayIcon
+from amt_monitor.view_state import ViewState
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
+from amt_monitor.window_commands import COMMANDS, GROUPS
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
@@ -56,15 +56,15 @@ BUTTONS = ("pause", "stop", "reset_readings", "mark", "log", "freeze")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTexts:
     """Texts on the screen, by name of their pane, and what they were read from."""
 
-    look: Look
+    view: ViewState
     texts: dict[str, tuple[str, ...]]
 
     @property
     def frames(self) -> "Frames":
-        return self.look.newest
+        return self.view.newest
 
 
 class MainWindow(QtWidgets.QMainWindow):
@@ -90,17 +90,17 @@ class MainWindow(QtWidgets.QMainWindow):
         self.settings = settings or Settings()
         self.area = PaneArea(self, self.settings)
         self.measurement = MeasurementControl(make_engine)
-        self._log_watch = LogWatch()
+        self._log_watch = LogStatus()
         self.frozen = False
         self._frozen_of = 0
-        self.shown: Shown | None = None
-        self._look: Look | None = None
+        self.shown: ShownTexts | None = None
+        self._view: ViewState | None = None
         self._drawn: Frames | None = None
         self._told = ""
         self._reset: Event | None = None
         self._sure = False
         self._alarm, self._alarm_of = LimitAlarm(QtWidgets.QApplication.beep), 0
-        self._tray = Tray(self)
+        self._tray = TrayIcon(self)
         self._tray.asked.connect(self._come_back)
         self._build(make_log)
         self._take_settings()
@@ -117,7 +117,7 @@ class MainWindow(QtWidgets.QMainWindow):
             timer.start(milliseconds)
             self._timers.append(timer)
         self.device.refresh()
-        self.controls.begin(Wanted())
+        self.controls.begin(MeasurementRequest())
 
     def _build(self, make_log: MakeLog | None) -> None:
         self.wall_view = WallView()
@@ -138,7 +138,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._stop_keys = stop, [*stop, *pause]
         self.bar = TopBar([self.actions_by_name[name] for name in BUTTONS])
         self.device = self.bar.device
-        self.controls = Controls(
+        self.controls = MeasurementActions(
             self,
             self.measurement,
             self.settings,
@@ -149,7 +149,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.controls.changed.connect(self._show_state)
         self.controls.told.connect(self._tell)
         self.device.chosen.connect(self.controls.change_input)
-        self.message, self.status = MessageLine(), plain_label("status")
+        self.message, self.status = MessageBar(), plain_label("status")
         self.message.undo.clicked.connect(lambda _: self.controls.undo_reset())
         head = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(head)
@@ -159,7 +159,7 @@ class MainWindow(QtWidgets.QMainWindow):
         column.addWidget(self.menuBar())
         column.addWidget(self.bar)
         column.addWidget(self.message)
-        self.first_start = FirstStart()
+        self.first_start = GettingStartedPanel()
         self.first_start.closed.connect(self._has_started)
         column.addWidget(self.first_start)
         if not self.settings.get("started", False):
@@ -172,8 +172,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.statusBar().setContentsMargins(6, 0, 8, 0)
         self.statusBar().setSizeGripEnabled(False)
-        EnterPresses(self)
-        self.desk = FileDesk(
+        EnterKeyFilter(self)
+        self.desk = FileActions(
             self,
             self.settings,
             front=lambda: self._front,
@@ -202,7 +202,7 @@ class MainWindow(QtWidgets.QMainWindow):
         )
         menus["Measure"].addMenu(self._models_menu)
         self._wall_menu = WallMenu(
-            lambda: self._look, lambda: [*self.wall_view.numbers], self._choose_for_wall
+            lambda: self._view, lambda: [*self.wall_view.numbers], self._choose_for_wall
         )
         self._view_menu.addMenu(self._wall_menu)
         self.wall_view.customContextMenuRequested.connect(
@@ -255,10 +255,10 @@ class MainWindow(QtWidgets.QMainWindow):
             self._show_wall()
 
     def _show_wall(self) -> None:
-        if self.wall_view.isVisible() and self._look is not None:
-            look = replace(self._look, held=self._held)
-            self.wall_view.choose(wall_numbers(look, self.settings.get("wall", [])))
-            self.wall_view.read(look, self.message.text)
+        if self.wall_view.isVisible() and self._view is not None:
+            view = replace(self._view, held=self._held)
+            self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
+            self.wall_view.read(view, self.message.text)
 
     def _choose_for_wall(self, names: list[str]) -> None:
         self.settings.put(wall=names)
@@ -270,7 +270,7 @@ class MainWindow(QtWidgets.QMainWindow):
         return self.wall_view if self.wall_view.isVisible() else self
 
     def keys(self) -> None:
-        KeysSheet(self._front).open()
+        ShortcutsDialog(self._front).open()
 
     def export(self) -> None:
         """Offer what the visible history can be kept as."""
@@ -292,7 +292,7 @@ class MainWindow(QtWidgets.QMainWindow):
             return None
         if rows := readings.take():
             self.area.hand_on(rows)
-        return results_of(engine, readings, dock.pane.past)
+        return results_of(engine, readings, dock.pane.history)
 
     def _options(self) -> list[str]:
         """Of `amt-stream analyze`, for a file: the models that run here."""
@@ -309,7 +309,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.close()
 
     @property
-    def docks(self) -> dict[str, Dock]:
+    def docks(self) -> dict[str, PaneDock]:
         """Those of what is measured, by the names of their panes."""
         return self.area.docks
 
@@ -324,17 +324,17 @@ class MainWindow(QtWidgets.QMainWindow):
         self.message.say_again(sentence)
         self._show_state()
 
-    def _look_again(self) -> Look | None:
+    def _refresh_view(self) -> ViewState | None:
         measurement = self.measurement
         if measurement.engine is None or self.frozen:
             return None
         # What is held is only told when it is judged: to ask for the state so often costs much.
-        look = Look.at(measurement.engine, measurement.readings)
-        if look is not None:
-            self._look = look
-            if self.area.fit(look, self.measurement.begun):
+        view = ViewState.at(measurement.engine, measurement.readings)
+        if view is not None:
+            self._view = view
+            if self.area.fit(view, self.measurement.begun):
                 self._list_panes()
-        return look
+        return view
 
     @property
     def _has_panes(self) -> bool:
@@ -399,7 +399,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self._alarm_of = self.measurement.begun
             self._alarm.begin_anew()
         if self.measurement.measuring:
-            self._alarm.look(limits, values, self.settings.get("limit_sound", False))
+            self._alarm.check(limits, values, self.settings.get("limit_sound", False))
         held = self._held
         of = worst(limits, values, held)
         told = [self.windowTitle()]
@@ -412,15 +412,15 @@ class MainWindow(QtWidgets.QMainWindow):
     def _move(self) -> None:
         if self.docks and not self.area.is_seen:
             return
-        look = self._look_again()
-        if look is None or look.newest is self._drawn:
+        view = self._refresh_view()
+        if view is None or view.newest is self._drawn:
             return
-        self._drawn = look.newest
+        self._drawn = view.newest
         for pane in self.area.seen.values():
-            pane.move(look)
+            pane.move(view)
 
     def _read(self) -> None:
-        look = self._look_again()
+        view = self._refresh_view()
         if not self._has_panes:
             return
         engine, readings = self.measurement.engine, self.measurement.readings
@@ -428,23 +428,23 @@ class MainWindow(QtWidgets.QMainWindow):
             self.area.hand_on(rows)
         if engine is not None:
             self.area.hear(engine, readings)
-        if look is None:
+        if view is None:
             return
         seen = self.area.seen
         for pane in seen.values():
-            pane.read(look)
+            pane.read(view)
         self._judge()
         if seen:
-            self.shown = Shown(look, {name: pane.texts() for name, pane in seen.items()})
+            self.shown = ShownTexts(view, {name: pane.texts() for name, pane in seen.items()})
         self._show_wall()
 
     def _judge(self, hidden: bool = False) -> None:
-        if self._look is None:
+        if self._view is None:
             return
-        look = replace(self._look, held=self._held)
+        view = replace(self._view, held=self._held)
         for dock in self.docks.values():
             if dock.pane is not None and (hidden or dock.is_seen):
-                dock.pane.judge(look)
+                dock.pane.judge(view)
 
     def _show_state(self) -> None:
         """Also while hidden: an engine that has ended by itself must be put away."""
@@ -483,7 +483,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._show_calibration(engine)
         state = measurement.state
         self.status.setText(status_text(engine, state, measurement.measured_s))
-        self.setWindowTitle(title_text(engine, state, self._look))
+        self.setWindowTitle(title_text(engine, state, self._view))
         if not measurement.measuring or self.frozen:
             self._judge()  # what has come in sight meanwhile
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.bar import Bar, BarScale
-from amt_monitor.cell import Cell
-from amt_monitor.numbers import signed_text
+from amt_monitor.level_bar import LevelBar, LevelBarScale
+from amt_monitor.number_format import signed_text
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import tint
 from amt_stream.meters.accumulators import EBU_9, EBU_18
@@ -21,15 +21,15 @@ PEAK_LIMIT_DBTP = -1.0
 """What no true peak is to exceed (EBU R 128)."""
 
 EBU_SCALES = {
-    "EBU +9": BarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
-    "EBU +18": BarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
+    "EBU +9": LevelBarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
+    "EBU +18": LevelBarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
 }
 LOW = 260
 """Pixels: in a pane that is no higher the bars stand beside each other."""
 BESIDE = QtWidgets.QBoxLayout.Direction.LeftToRight
 BELOW = QtWidgets.QBoxLayout.Direction.TopToBottom
 
-PEAK_SCALE = BarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
+PEAK_SCALE = LevelBarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
 
 
 def lu_text(level_lufs: float) -> str:
@@ -49,12 +49,12 @@ class LoudnessPane(ReadingPane):
         small = (
             self._pair("max_ltl"),
             self._pair("max_stl"),
-            [Cell(f"{prefix}ltl_n5_phon")],
+            [ReadingCell(f"{prefix}ltl_n5_phon")],
         )
         super().__init__(entry, about, large, small, names)
 
-    def _pair(self, reading: str) -> list[Cell]:
-        return [Cell(f"{self._prefix}{reading}_{unit}") for unit in ("sone", "phon")]
+    def _pair(self, reading: str) -> list[ReadingCell]:
+        return [ReadingCell(f"{self._prefix}{reading}_{unit}") for unit in ("sone", "phon")]
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
         super().show_readings(found)
@@ -81,13 +81,13 @@ def gm2002_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:
 def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     """Of ZwickerTimeVarying."""
 
-    def pair(reading: str) -> list[Cell]:
-        return [Cell(f"zwicker_{reading}_{unit}") for unit in ("sone", "phon")]
+    def pair(reading: str) -> list[ReadingCell]:
+        return [ReadingCell(f"zwicker_{reading}_{unit}") for unit in ("sone", "phon")]
 
-    large = pair("n"), [Cell("zwicker_n5_sone")], [Cell("zwicker_nmax_sone")]
+    large = pair("n"), [ReadingCell("zwicker_n5_sone")], [ReadingCell("zwicker_nmax_sone")]
     small = (
-        [Cell("zwicker_n5_phon")],
-        [Cell("zwicker_n50_sone")],
+        [ReadingCell("zwicker_n5_phon")],
+        [ReadingCell("zwicker_n50_sone")],
         pair("n_left"),
         pair("n_right"),
     )
@@ -102,9 +102,9 @@ def sound_level_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     about = "IEC 61672"
     if "laf_left_db" in names:
         about += ", higher of both channels"
-    large = [[Cell(f"{name}_db")] for name in ("laf", "laeq", "lafmax")]
+    large = [[ReadingCell(f"{name}_db")] for name in ("laf", "laeq", "lafmax")]
     order = ("lcpeak", "l10", "l50", "l90", "laeq_1s", "las", "lai", "laf_left", "laf_right")
-    small = [[Cell(f"{name}_db")] for name in (*order, "lcf", "lcs", "lzf", "lzs")]
+    small = [[ReadingCell(f"{name}_db")] for name in (*order, "lcf", "lcs", "lzf", "lzs")]
     return ReadingPane(entry, about, large, small, names)
 
 
@@ -113,22 +113,22 @@ class ProgrammePane(ReadingPane):
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         large = [
-            [Cell(f"{name}_lufs"), Cell(f"{name}_lufs", f"{name}_lu", lu_text)]
+            [ReadingCell(f"{name}_lufs"), ReadingCell(f"{name}_lufs", f"{name}_lu", lu_text)]
             for name in ("integrated", "momentary", "short_term")
         ]
         order = ("lra_lu", "true_peak_dbtp", "max_momentary_lufs", "max_short_term_lufs")
         about = f"ITU-R BS.1770, EBU R 128; 0 LU = {TARGET_LUFS:g} LUFS"
-        super().__init__(entry, about, large, [[Cell(name)] for name in order], names)
+        super().__init__(entry, about, large, [[ReadingCell(name)] for name in order], names)
         self.scale = QtWidgets.QComboBox()
         self.scale.setObjectName("scale")
         self.scale.addItems(list(EBU_SCALES))
         self.scale.currentTextChanged.connect(self._rescale)
         self.head.addWidget(self.scale)
         first = EBU_SCALES[self.scale.currentText()]
-        self.momentary = Bar(
+        self.momentary = LevelBar(
             "bar_momentary", "M in LU, target at 0", first, limit=0.0, over="accent"
         )
-        self.peak = Bar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
+        self.peak = LevelBar("bar_peak", "True peak in dBTP", PEAK_SCALE, limit=PEAK_LIMIT_DBTP)
         self._bars = QtWidgets.QBoxLayout(BESIDE)
         self._bars.setSpacing(12)
         self.body.addLayout(self._bars)

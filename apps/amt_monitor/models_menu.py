@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.measurement import has_ended
+from amt_monitor.measurement_control import has_ended
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters import catalog
 from amt_stream.sessions.events import tables_of_files

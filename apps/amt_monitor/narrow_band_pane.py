@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bands_pane import LINES, LOWEST_PLOT
-from amt_monitor.cell import Cell
-from amt_monitor.curve import CurveLayer
-from amt_monitor.follower import Follower
-from amt_monitor.frequency_plot import Columns, FrequencyPlot
-from amt_monitor.lines import CurveMaximum, Markers, Maxima
-from amt_monitor.numbers import number_text
+from amt_monitor.curve_layers import CurveLayer
+from amt_monitor.frame_follower import FrameFollower
+from amt_monitor.frequency_plot import FrequencyColumns, FrequencyPlot
+from amt_monitor.line_layers import LabelledMaximum, MarkerLayer, MaximumLayer
+from amt_monitor.number_format import number_text
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.plot import Named, PlotAxis
+from amt_monitor.plot import LegendEntry, PlotAxis
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import Colors, Role, ThemedLabel
 from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
 
@@ -48,7 +48,9 @@ class NarrowBandPane(ReadingPane):
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
-        pairs = [[Cell(f"spectrum_{what}_{unit}") for unit in ("hz", "db")] for what in WHATS]
+        pairs = [
+            [ReadingCell(f"spectrum_{what}_{unit}") for unit in ("hz", "db")] for what in WHATS
+        ]
         super().__init__(entry, "Hann window, fast (F)", (), pairs, names)
         self.plot = FrequencyPlot("narrow_band_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
@@ -57,11 +59,11 @@ class NarrowBandPane(ReadingPane):
         self.plot.pointed.connect(self.read_off)
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
-        self.strongest, self.cursor = Maxima(), Markers("ink")
+        self.strongest, self.cursor = MaximumLayer(), MarkerLayer("ink")
         for layer in (*self.greatest, *self.curves, self.strongest, self.cursor):
             self.plot.add(layer)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
-        self._held, self._follower, self._columns = PeakHold(), Follower(), Columns()
+        self._held, self._follower, self._columns = PeakHold(), FrameFollower(), FrequencyColumns()
         self._time_s = self._quiet_since_s = -np.inf
         self._top = 0.0
         self._set_top(80.0)
@@ -75,16 +77,16 @@ class NarrowBandPane(ReadingPane):
         for widget in (self.sides, self.line):
             self.head.insertWidget(self.head.count() - 1, widget)
 
-    def move(self, look: "Look") -> None:
-        frames = look.frames.get(self.model)
+    def move(self, view: "ViewState") -> None:
+        frames = view.frames.get(self.model)
         if frames is not None and frames.end_s != self._time_s:
             if self.line.currentIndex():
-                self.hear(look.engine, look.readings)
-            model: Any = look.engine.models[self.model]
+                self.hear(view.engine, view.readings)
+            model: Any = view.engine.models[self.model]
             self.show_spectrum(frames.end_s, frames.values.level_db[:, -1], model.bin_hz)
 
-    def read(self, look: "Look") -> None:
-        super().read(look)
+    def read(self, view: "ViewState") -> None:
+        super().read(view)
         self.name_strongest()
         self.read_off()
 
@@ -121,7 +123,7 @@ class NarrowBandPane(ReadingPane):
             return
         text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
         role: Role = SIDES[channel] if len(self._now) > 1 else "ink"
-        self.strongest.set([CurveMaximum(float(np.log10(hz)), level, text, role)])
+        self.strongest.set([LabelledMaximum(float(np.log10(hz)), level, text, role)])
 
     def read_off(self) -> None:
         """Write the levels at the cursor."""
@@ -136,9 +138,9 @@ class NarrowBandPane(ReadingPane):
         text = f"{number_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
         self.cursor.set([(lg, text)])
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        self._held.stand_still("frozen" in look.held)
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        self._held.stand_still("frozen" in view.held)
 
     def begin_anew(self) -> None:
         self._held.clear()
@@ -165,7 +167,7 @@ class NarrowBandPane(ReadingPane):
     def _tell_sides(self, two: bool) -> None:
         if two == self.sides.isHidden():
             self.sides.setVisible(two)
-            named = [Named("left", False, "left"), Named("right", True, "right")]
+            named = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
             self.plot.legend = named if two else []
 
     def _fit(self, highest: float) -> None:

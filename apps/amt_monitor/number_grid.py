@@ -26,7 +26,7 @@ SPREAD = 1.5
 """So much wider than they need stand columns at most, where there is room."""
 
 
-class Box(NamedTuple):
+class GroupBox(NamedTuple):
     """Where a group stands, and how large its first and its other numbers are."""
 
     x: int
@@ -39,11 +39,11 @@ class GridPlan(NamedTuple):
     """Where the groups stand, and the places that are left for a table."""
 
     extent: Extent
-    boxes: list[Box]
+    boxes: list[GroupBox]
     places: list[tuple[int, int]]
 
 
-class Way(NamedTuple):
+class GridOption(NamedTuple):
     """A way to lay all out, for any size of the number that rules.
 
     in_line: the others stand beside what rules, not below it; `across` of them in a line
@@ -57,11 +57,11 @@ class Way(NamedTuple):
     short: bool
 
 
-class Form(NamedTuple):
+class GridLayout(NamedTuple):
     """All of it. The table has so many lines, `deep` of them below each other."""
 
     extent: Extent
-    boxes: list[Box]
+    boxes: list[GroupBox]
     table: QtCore.QRect
     lines: int
     deep: int
@@ -85,7 +85,7 @@ class NumberGrid(QtWidgets.QWidget):
             table.setParent(self)
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         self.setSizePolicy(ignored, ignored)
-        self.form: Form | None = None
+        self.form: GridLayout | None = None
         self._extents: dict[tuple[int, int, int], Extent] = {}
         self.setMinimumSize(*self._least())
 
@@ -98,9 +98,11 @@ class NumberGrid(QtWidgets.QWidget):
             return Extent(0, 0)
         others = [self._of(k, SMALLEST, SMALLEST).width for k in range(1, len(self.groups))]
         narrow = max([self._of(0, LEAST, SMALLEST).width, *others])
-        return Extent(narrow, self._plan(Way(False, 1, 0, False), LEAST, narrow).extent.height)
+        return Extent(
+            narrow, self._plan(GridOption(False, 1, 0, False), LEAST, narrow).extent.height
+        )
 
-    def _best(self, room: Extent) -> Form:
+    def _best(self, room: Extent) -> GridLayout:
         """The one with the largest numbers that shows all, if these are not too small for that."""
         ways = [*self._ways()]
         bare = max(self._largest(way, room, 0) for way in ways)
@@ -116,14 +118,14 @@ class NumberGrid(QtWidgets.QWidget):
             return self._form(ways[0], SMALLEST, room)
         return max(fitting, key=lambda form: (form.lines, not form.short))
 
-    def _ways(self) -> Iterator[Way]:
+    def _ways(self) -> Iterator[GridOption]:
         acrosses = range(1, max(2, len(self.groups)))
         places = (0, 1) if self.groups else (0,)
         in_line = (False, True) if len(self.groups) > 1 else (False,)
         tables = (False, True) if self.table is not None else (False,)
-        return starmap(Way, product(in_line, acrosses, places, tables))
+        return starmap(GridOption, product(in_line, acrosses, places, tables))
 
-    def _largest(self, way: Way, room: Extent, lines: int) -> int:
+    def _largest(self, way: GridOption, room: Extent, lines: int) -> int:
         """Size with which so many lines of the table are shown; 0 for none."""
 
         def fits(size: int) -> bool:
@@ -143,7 +145,7 @@ class NumberGrid(QtWidgets.QWidget):
                 high = middle - 1
         return 0 if low < LEAST // STEP else max(LEAST, low * STEP)
 
-    def _grown(self, way: Way, size: int, room: Extent) -> Form:
+    def _grown(self, way: GridOption, size: int, room: Extent) -> GridLayout:
         """With the largest letters of the table that fit."""
         form = self._form(way, size, room)
         for letters in range(form.letters + 1, min(TABLE[1], _beside_size(size)) + 1):
@@ -153,7 +155,9 @@ class NumberGrid(QtWidgets.QWidget):
             form = larger
         return form
 
-    def _form(self, way: Way, size: int, room: Extent, letters: int = 0, least: int = 1) -> Form:
+    def _form(
+        self, way: GridOption, size: int, room: Extent, letters: int = 0, least: int = 1
+    ) -> GridLayout:
         plan, letters = self._plan(way, size, room.width), letters or _table_size(size)
         if self.table is None:
             return self._bare(way, size, room)
@@ -167,19 +171,19 @@ class NumberGrid(QtWidgets.QWidget):
         )
         table = QtCore.QRect(x, y, *needed)
         extent = Extent(wide, high) if lines else plan.extent
-        return Form(extent, plan.boxes, table, lines, deep, letters, way.short)
+        return GridLayout(extent, plan.boxes, table, lines, deep, letters, way.short)
 
-    def _bare(self, way: Way, size: int, room: Extent) -> Form:
+    def _bare(self, way: GridOption, size: int, room: Extent) -> GridLayout:
         """Without the table."""
         plan = self._plan(way, size, room.width)
-        return Form(plan.extent, plan.boxes, QtCore.QRect(), 0, 0, TABLE[0], way.short)
+        return GridLayout(plan.extent, plan.boxes, QtCore.QRect(), 0, 0, TABLE[0], way.short)
 
-    def _plan(self, way: Way, size: int, width: int) -> GridPlan:
+    def _plan(self, way: GridOption, size: int, width: int) -> GridPlan:
         if not self.groups:
             return GridPlan(Extent(0, 0), [], [(0, 0)])
         half = _beside_size(size)
         ruling = self._of(0, size, half)
-        first = Box(0, 0, size, half)
+        first = GroupBox(0, 0, size, half)
         if way.in_line:
             left = ruling.width + _gap(size)
             inner, others = self._others(half, way.across, width - left)
@@ -196,7 +200,7 @@ class NumberGrid(QtWidgets.QWidget):
             extent, boxes, [(0, high + _line_gap(half)), (extent.width + _gap(size), 0)]
         )
 
-    def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[Box]]:
+    def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[GroupBox]]:
         """Those that do not rule, `across` in a line, spread over a width."""
         extents = [self._of(k, size, size) for k in range(1, len(self.groups))]
         if not extents:
@@ -207,7 +211,7 @@ class NumberGrid(QtWidgets.QWidget):
         step = max(step, min((width - needed) // max(1, across - 1), round(SPREAD * step)))
         line = max(extent.height for extent in extents) + _line_gap(size)
         boxes = [
-            Box(place % across * step, place // across * line, size, size)
+            GroupBox(place % across * step, place // across * line, size, size)
             for place in range(len(extents))
         ]
         return Extent((across - 1) * step + needed, boxes[-1].y + line - _line_gap(size)), boxes
@@ -223,7 +227,7 @@ class NumberGrid(QtWidgets.QWidget):
             self._extents[key] = Extent(max(wide, first.width), first.height)
         return self._extents[key]
 
-    def _arrange(self, form: Form) -> None:
+    def _arrange(self, form: GridLayout) -> None:
         for group, box in zip(self.groups, form.boxes, strict=True):
             left = box.x
             for number in group:

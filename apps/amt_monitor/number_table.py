@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.big_number import Extent, resize_text, text_width
-from amt_monitor.cell import Cell
-from amt_monitor.numbers import NONE
+from amt_monitor.number_format import NONE
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import Role, tint
 
 LINE = 1.35
@@ -29,7 +29,7 @@ class NumberTable(QtWidgets.QWidget):
     lines: cells of each; what is made of all that was counted stands first, with the time of it
     """
 
-    def __init__(self, lines: Sequence[Sequence[Cell]]) -> None:
+    def __init__(self, lines: Sequence[Sequence[ReadingCell]]) -> None:
         super().__init__()
         counted = [line for line in lines if line[0].caption.counted]
         others = [line for line in lines if not line[0].caption.counted]
@@ -49,7 +49,7 @@ class NumberTable(QtWidgets.QWidget):
         units = {cell.caption.unit for cell in cells}
         self._second = {unit for first, unit in PAIRS if first in units}
         self._widths: dict[tuple[int, bool], int] = {}
-        self._cells: list[list[Cell]] = [[], []]
+        self._cells: list[list[ReadingCell]] = [[], []]
         for cell in cells:
             self._cells[self._column(cell)].append(cell)
 
@@ -58,10 +58,10 @@ class NumberTable(QtWidgets.QWidget):
         return len(self._items)
 
     @property
-    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+    def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
         return [(cell, number) for line in self._lines for cell, number, _ in line.parts]
 
-    def show_number(self, number: QtWidgets.QLabel, cell: Cell, text: str) -> None:
+    def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
         """Write a number so that its point stands under the others."""
         if text == number.text():
             return
@@ -154,7 +154,7 @@ class NumberTable(QtWidgets.QWidget):
             unit.setGeometry(left + wide + gap, place.y(), self._unit_width(column, size), high)
             self._align(number, cell, number.text())
 
-    def _align(self, number: QtWidgets.QLabel, cell: Cell, text: str) -> None:
+    def _align(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
         decimals = self._decimals(self._column(cell))
         _, point, after = text.partition(".")
         missing = "" if point else "."
@@ -163,7 +163,7 @@ class NumberTable(QtWidgets.QWidget):
             missing = ""
         number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
 
-    def _column(self, cell: Cell) -> int:
+    def _column(self, cell: ReadingCell) -> int:
         """Which of the two columns of numbers it stands in."""
         return int(cell.caption.unit in self._second)
 
@@ -205,7 +205,7 @@ class NumberTable(QtWidgets.QWidget):
 class _Line:
     """The labels of cells that have one caption."""
 
-    def __init__(self, cells: Sequence[Cell], parent: QtWidgets.QWidget) -> None:
+    def __init__(self, cells: Sequence[ReadingCell], parent: QtWidgets.QWidget) -> None:
         self.caption = cells[0].caption
         self.words = _label(self.caption.words, parent)
         tint(self.words, "second")

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.kept_picture import PICTURES, offer
+from amt_monitor.plot_export import PICTURES, offer
 from amt_monitor.theme import colors_of, hatching, tint
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.meters.rows import Rows
     from amt_stream.sessions.outputs import FollowedReadings
@@ -69,7 +69,7 @@ class Badge(QtWidgets.QWidget):
         painter.drawText(frame, QtCore.Qt.AlignmentFlag.AlignCenter, text)
 
 
-class Elided(QtWidgets.QLabel):
+class ElidedLabel(QtWidgets.QLabel):
     """A line that is cut with dots where there is no room for it, and asks for none."""
 
     def __init__(self, text: str) -> None:
@@ -108,7 +108,7 @@ class Pane(QtWidgets.QWidget):
         self.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self.badge = Badge()
-        self.look: Look | None = None
+        self.view: ViewState | None = None
         """The last that was judged."""
         heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
         heading.setObjectName(f"{name}_title")
@@ -129,10 +129,10 @@ class Pane(QtWidgets.QWidget):
     def begin_anew(self) -> None:
         """Forget what was measured before: another measurement that reads the same begins."""
 
-    def move(self, look: "Look") -> None:
+    def move(self, view: "ViewState") -> None:
         """Paint what moves, thirty times a second at most, while it is seen."""
 
-    def read(self, look: "Look") -> None:
+    def read(self, view: "ViewState") -> None:
         """Write what is read, five times a second, while it is seen."""
 
     def take(self, rows: "Sequence[Rows]") -> None:
@@ -141,18 +141,18 @@ class Pane(QtWidgets.QWidget):
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         """Take in the frames that are new, five times a second, also while it is not seen.
 
-        A `Follower` tells which are; a pane that shows at once what they were asks before it moves.
+        `FrameFollower` finds them; a pane that draws them at once asks it before it moves.
         """
 
-    def judge(self, look: "Look") -> None:
+    def judge(self, view: "ViewState") -> None:
         """Say why what is shown is to be doubted."""
-        self.look = look
-        doubts = look.doubts()
+        self.view = view
+        doubts = view.doubts()
         self.mark(doubts.words, doubts.uncalibrated)
 
     def head_of_export(self) -> dict[str, Any]:
         """What is told above what is kept of this pane, as data for JSON."""
-        return {} if self.look is None else self.look.header
+        return {} if self.view is None else self.view.header
 
     def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         """Offer to keep a picture of the plot, where there is one."""

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.docks import VERSION, Dock, lay_out
-from amt_monitor.kinds import kinds_of
-from amt_monitor.look import Look
 from amt_monitor.pane import Pane
+from amt_monitor.pane_docks import VERSION, PaneDock, lay_out
+from amt_monitor.pane_kinds import pane_kinds
 from amt_monitor.settings import Settings
+from amt_monitor.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -30,7 +30,7 @@ class PaneArea:
     def __init__(self, window: QtWidgets.QMainWindow, settings: Settings) -> None:
         window.setDockNestingEnabled(True)
         self._window, self._settings = window, settings
-        self.docks: dict[str, Dock] = {}
+        self.docks: dict[str, PaneDock] = {}
         self.begun = 0
         self._read: Any = None
 
@@ -45,7 +45,7 @@ class PaneArea:
         found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}
         return {name: pane for name, pane in found.items() if pane is not None}
 
-    def fit(self, look: Look, begun: int) -> bool:
+    def fit(self, view: ViewState, begun: int) -> bool:
         """Make docks for what is measured, where that has changed; gives whether they are new.
 
         begun: how many measurements have; the panes of one before are used again where the same is
@@ -53,7 +53,7 @@ class PaneArea:
         """
         if begun == self.begun:
             return False
-        before, self.begun, self._read = self._read, begun, _read_in(look)
+        before, self.begun, self._read = self._read, begun, _read_in(view)
         if before is not None and before == self._read:
             for pane in self._made():
                 pane.begin_anew()
@@ -64,7 +64,7 @@ class PaneArea:
         self.leave()
         if (before_panes := self._window.centralWidget()) is not None:
             before_panes.hide()  # docks have its room then
-        self.docks = {kind.name: Dock(kind) for kind in kinds_of(look, self._settings)}
+        self.docks = {kind.name: PaneDock(kind) for kind in pane_kinds(view, self._settings)}
         for dock in self.docks.values():
             if dock.kind.always:
                 dock.fill()
@@ -117,9 +117,9 @@ class PaneArea:
         return [dock.pane for dock in self.docks.values() if dock.pane is not None]
 
 
-def _read_in(look: Look) -> Any:
+def _read_in(view: ViewState) -> Any:
     """What panes are made for: models, columns and limits; None where nothing is read."""
-    if (readings := look.readings) is None:
+    if (readings := view.readings) is None:
         return None
     columns = tuple(column.name for column in readings.rows.columns)
     return readings.models, columns, readings.limits

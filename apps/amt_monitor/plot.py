@@ -35,7 +35,7 @@ class PlotAxis(NamedTuple):
         return [value for value, _ in self.ticks] if self.lines is None else self.lines
 
 
-class Named(NamedTuple):
+class LegendEntry(NamedTuple):
     """A line and its name."""
 
     role: Role
@@ -78,7 +78,7 @@ class Plot(QtWidgets.QWidget):
         self.unit_text = ""
         self.inside = QtCore.QRect()
         self.layers: list[Layer] = []
-        self.legend: list[Named] = []
+        self.legend: list[LegendEntry] = []
         self.colors = theme.colors
         self._ground: QtGui.QPixmap | None = None
         self.kept = False

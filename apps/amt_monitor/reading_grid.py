@@ -6,9 +6,9 @@ from typing import Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.big_number import BigNumber
-from amt_monitor.cell import Cell
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.top_bar import elapsed_text
 
 WIDEST_BAND = "± 100 %"
@@ -26,16 +26,16 @@ class ReadingGrid(NumberGrid):
 
     def __init__(
         self,
-        large: Sequence[Sequence[Cell]],
-        small: Sequence[Sequence[Cell]],
+        large: Sequence[Sequence[ReadingCell]],
+        small: Sequence[Sequence[ReadingCell]],
         banded: Collection[str] = (),
     ) -> None:
-        self._large: list[tuple[Cell, BigNumber]] = []
+        self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
         super().__init__(groups, NumberTable(small) if small else None)
 
     @property
-    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+    def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
         """All that are written, large ones first."""
         large = [(cell, number.digits) for cell, number in self._large]
         return large + (self.table.numbers if self.table else [])
@@ -63,7 +63,7 @@ class ReadingGrid(NumberGrid):
             if cell.name == name:
                 number.show_note(text and f"± {text}", BAND)
 
-    def _big(self, cell: Cell, captioned: bool, banded: Collection[str]) -> BigNumber:
+    def _big(self, cell: ReadingCell, captioned: bool, banded: Collection[str]) -> BigNumber:
         stem, _, unit = cell.name.rpartition("_")
         spare = WIDEST_BAND if f"{stem}_low_{unit}" in banded else ""
         if cell.caption.counted and captioned:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.cell import Cell
-from amt_monitor.pane import Elided, Pane
+from amt_monitor.pane import ElidedLabel, Pane
+from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.theme import Role, tint
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.meters.plugin import MakesPane
 
 BOUNDS = ("_low_", "_high_")
@@ -34,18 +34,20 @@ class ReadingPane(Pane):
         self,
         entry: Entry,
         about: str,
-        large: Sequence[Sequence[Cell]],
-        small: Sequence[Sequence[Cell]],
+        large: Sequence[Sequence[ReadingCell]],
+        small: Sequence[Sequence[ReadingCell]],
         names: Collection[str],
     ) -> None:
         super().__init__(entry.name, f"<big>{escape(entry.title)}</big>")
-        self.head.insertWidget(1, Elided(about), 100)
+        self.head.insertWidget(1, ElidedLabel(about), 100)
         self.head_bar.setToolTip(entry.method)
         self.model = entry.name
         """What its model is called in the engine."""
         groups, lines = _there(large, names), _there(small, names)
         named = {cell.name for line in (*groups, *lines) for cell in line}
-        lines += [[Cell(n)] for n in names if n not in named and not any(b in n for b in BOUNDS)]
+        lines += [
+            [ReadingCell(n)] for n in names if n not in named and not any(b in n for b in BOUNDS)
+        ]
         if large and not groups and lines:
             groups, lines = (
                 [lines[0][:1]],
@@ -55,7 +57,7 @@ class ReadingPane(Pane):
         self.body.addWidget(self.grid, 1)
 
     @property
-    def numbers(self) -> list[tuple[Cell, QtWidgets.QLabel]]:
+    def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
         """All that are written, large ones first."""
         return self.grid.numbers
 
@@ -76,21 +78,23 @@ class ReadingPane(Pane):
         for _, label in self.numbers:
             tint(label, role, hatched=uncalibrated)
 
-    def move(self, look: "Look") -> None:
-        self.draw(look.values)
+    def move(self, view: "ViewState") -> None:
+        self.draw(view.values)
 
-    def read(self, look: "Look") -> None:
-        self.show_readings(look.values)
-        self.grid.show_elapsed(look.measured_s)
+    def read(self, view: "ViewState") -> None:
+        self.show_readings(view.values)
+        self.grid.show_elapsed(view.measured_s)
 
-    def judge(self, look: "Look") -> None:
-        self.look = look
-        doubts = look.doubts(self.model)
+    def judge(self, view: "ViewState") -> None:
+        self.view = view
+        doubts = view.doubts(self.model)
         self.mark(doubts.words, doubts.uncalibrated)
         self.doubt(doubts.grey, doubts.uncalibrated)
 
 
-def _there(lines: Sequence[Sequence[Cell]], names: Collection[str]) -> list[list[Cell]]:
+def _there(
+    lines: Sequence[Sequence[ReadingCell]], names: Collection[str]
+) -> list[list[ReadingCell]]:
     """Those cells that there are, without lines that have none."""
     found = ([cell for cell in line if cell.name in names] for line in lines)
     return [line for line in found if line]
@@ -98,7 +102,9 @@ def _there(lines: Sequence[Sequence[Cell]], names: Collection[str]) -> list[list
 
 def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     """The pane of a model that brings none: its first reading large, the others small."""
-    return ReadingPane(entry, entry.method, [[Cell(name)] for name in [*names][:1]], (), names)
+    return ReadingPane(
+        entry, entry.method, [[ReadingCell(name)] for name in [*names][:1]], (), names
+    )
 
 
 def pane_of(model: str, names: Collection[str]) -> ReadingPane:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.drops import KEPT, dropped_kind
+from amt_monitor.file_drop_filter import KEPT, dropped_kind
 from amt_monitor.settings import Settings
 from amt_stream.core.safe_text import plain
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.asked_file import asked_file
-from amt_monitor.background import BackgroundTask
-from amt_monitor.buttons import Buttons
+from amt_monitor.background_task import BackgroundTask
+from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.report_pdf import pdf_of
+from amt_monitor.save_file_dialog import ask_save_path
 from amt_monitor.theme import tint
 from amt_stream.core.files import whole_text_file
 from amt_stream.core.safe_text import plain, sentence
@@ -80,17 +80,17 @@ class ReportDialog(QtWidgets.QDialog):
         column.addWidget(self.told)
         column.addWidget(self._buttons())
 
-    def _buttons(self) -> Buttons:
+    def _buttons(self) -> DialogButtons:
         role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = Buttons()
+        box = DialogButtons()
         self.save = box.addButton("&Save...", role.ActionRole)
         self.save.setObjectName("save")
         self.save.setDefault(True)
         self.save.clicked.connect(self._choose)
-        self.look = box.addButton("&Open it", role.ActionRole)
-        self.look.setObjectName("open_report")
-        self.look.setEnabled(False)
-        self.look.clicked.connect(self._open)
+        self.open_report = box.addButton("&Open it", role.ActionRole)
+        self.open_report.setObjectName("open_report")
+        self.open_report.setEnabled(False)
+        self.open_report.clicked.connect(self._open)
         box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Close)
         box.rejected.connect(self.reject)
         return box
@@ -112,7 +112,7 @@ class ReportDialog(QtWidgets.QDialog):
 
     def _done(self, path: Path) -> None:
         self.save.setEnabled(True)
-        self.look.setEnabled(True)
+        self.open_report.setEnabled(True)
         self._path = path
         self._tell(f"Written: {plain(path)}")
         self.written.emit(path)
@@ -139,8 +139,8 @@ def make_room(dialog: QtWidgets.QDialog) -> None:
 
 
 def asked_page(over: QtWidgets.QWidget, stem: str) -> Path | None:
-    """The file that a person chooses for a page, with its ending; as `asked_file`."""
-    return asked_file(over, "Save the page", stem, PAGES)
+    """The file that a person chooses for a page, with its ending; as `ask_save_path`."""
+    return ask_save_path(over, "Save the page", stem, PAGES)
 
 
 def save_page(

@@ -10,9 +10,9 @@ from pyqtgraph.Qt import QtCore
 from pyqtgraph.util.garbage_collector import GarbageCollector
 
 from amt_monitor.application import application
-from amt_monitor.controls import MakeLog
 from amt_monitor.main_window import MainWindow
-from amt_monitor.measurement import MakeEngine
+from amt_monitor.measurement_actions import MakeLog
+from amt_monitor.measurement_control import MakeEngine
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 
@@ -29,10 +29,9 @@ def run_window(
 ) -> int:
     """Show the meter until it is closed, or has measured for `duration` seconds.
 
-    make_engine: `make_engine(wanted)` gives a new engine, not yet started, for a `Wanted`: an
-        input, a file, or what the program was started with; one that goes on has the sink
-        `wanted.past` and goes on from its snapshot
-    make_log: `make_log(engine, folder)` gives a log of it; without, the window offers none
+    make_engine: `make_engine(request)` makes an engine for a `MeasurementRequest`, not yet
+        started; to resume a measurement it attaches `request.resumed` and restores its snapshot
+    make_log: `make_log(engine, folder)` makes a log; without it the window offers no logging
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
     nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.buttons import Buttons
+from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.settings import Settings
 from amt_monitor.theme import CHOICES, NAMES, theme, tint
 
@@ -88,7 +88,7 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow("", self.minimize)
 
         button = QtWidgets.QDialogButtonBox.StandardButton
-        buttons = Buttons(button.Ok | button.Cancel)
+        buttons = DialogButtons(button.Ok | button.Cancel)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         form.addRow(buttons)

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.curve import Between, CurveLayer
-from amt_monitor.follower import Follower
-from amt_monitor.look import specific_in
+from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.plot import Named, Plot, PlotAxis
+from amt_monitor.plot import LegendEntry, Plot, PlotAxis
 from amt_monitor.theme import Colors, ThemedLabel
+from amt_monitor.view_state import specific_in
 from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
 
@@ -50,13 +50,13 @@ class SpectrumPane(Pane):
             cams, top=[(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
         )
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
-        self.filled = [Between("left", 0.18), Between("right", 0.18)]
+        self.filled = [FillBetweenLayer("left", 0.18), FillBetweenLayer("right", 0.18)]
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
         for layer in (*self.filled, *self.greatest, *self.curves):
             self.plot.add(layer)
-        self.plot.legend = [Named("left", False, "left"), Named("right", True, "right")]
+        self.plot.legend = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
         self.plot.setAccessibleName("specific loudness of both ears")
-        self._held, self._follower = PeakHold(), Follower()
+        self._held, self._follower = PeakHold(), FrameFollower()
         self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
         self.most = self._switch("most", "Max", "The greatest since readings were reset")
@@ -99,16 +99,16 @@ class SpectrumPane(Pane):
             counts = self._follower.counts(new, readings)
             self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
-    def move(self, look: "Look") -> None:
-        specific = look.specific_loudness
+    def move(self, view: "ViewState") -> None:
+        specific = view.specific_loudness
         if self.hold.isChecked() or self.most.isChecked():
-            self.hear(look.engine, look.readings)
+            self.hear(view.engine, view.readings)
         if specific is not None:
             self.draw(specific[:, -1])
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        self._held.stand_still("frozen" in look.held)
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        self._held.stand_still("frozen" in view.held)
 
     def begin_anew(self) -> None:
         self._held.clear()

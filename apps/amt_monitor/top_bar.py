@@ -2,7 +2,7 @@
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.pane import Badge
 from amt_monitor.theme import tint
 
@@ -21,7 +21,7 @@ class TopBar(QtWidgets.QWidget):
         self.buttons = {action.objectName(): _Button(action) for action in actions}
         for name in GOES_ON:
             self.buttons[name].keep_room_for("Continue")
-        self.device = DeviceChoice()
+        self.device = DeviceComboBox()
         self.device.setAccessibleName("input")
         self.calibration = Badge()
         self.calibration.setObjectName("calibration")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.big_number import BigNumber
-from amt_monitor.captions import caption_of
-from amt_monitor.limit_words import forecast_words, state_of, state_words, value_words, worst
+from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.limits_pane import Light
-from amt_monitor.numbers import number_text
+from amt_monitor.number_format import number_text
 from amt_monitor.pane import Badge
+from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
@@ -26,7 +26,7 @@ from amt_monitor.top_bar import elapsed_text
 from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
 
 MOST = 3
 """Numbers that a person reads at a glance."""
@@ -132,28 +132,28 @@ class WallView(QtWidgets.QWidget):
             self._places.setColumnStretch(column, 1 if column < below else 0)
         self._darken()
 
-    def read(self, look: "Look", message: str = "") -> None:
+    def read(self, view: "ViewState", message: str = "") -> None:
         """Write what is read just now, and how far that can be trusted."""
-        self.source.setText(plain(look.engine.source.name))
+        self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
-        doubts = {name: look.doubts(look.model_of(name)) for name in self.numbers}
+        doubts = {name: view.doubts(view.model_of(name)) for name in self.numbers}
         uncalibrated = any(one.uncalibrated for one in doubts.values())
         words = dict.fromkeys(word for one in doubts.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
-            number.show_text(number_text(name, look.values.get(name)))
+            number.show_text(number_text(name, view.values.get(name)))
             doubt = doubts[name]
             number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:
-                number.show_note(elapsed_text(look.measured_s), "the time that it covers")
-        self._show_limit(look)
+                number.show_note(elapsed_text(view.measured_s), "the time that it covers")
+        self._show_limit(view)
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))
         self._fit()
 
-    def _show_limit(self, look: "Look") -> None:
-        limits = look.readings.limits if look.readings is not None else ()
-        values, held = look.values, look.held
+    def _show_limit(self, view: "ViewState") -> None:
+        limits = view.readings.limits if view.readings is not None else ()
+        values, held = view.values, view.held
         of = worst(limits, values, held)
         for widget in (self.light, self.state, self.limit):
             widget.setVisible(of is not None)
@@ -216,24 +216,24 @@ class WallMenu(QtWidgets.QMenu):
 
     def __init__(
         self,
-        look: Callable[[], "Look | None"],
+        view: Callable[[], "ViewState | None"],
         chosen: Callable[[], Sequence[str]],
         choose: Callable[[list[str]], object],
     ) -> None:
         super().__init__("&Numbers on the wall")
-        self._look, self._chosen, self._choose = look, chosen, choose
+        self._view, self._chosen, self._choose = view, chosen, choose
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
         """List them as they are just now."""
         self.clear()
-        look, chosen = self._look(), self._chosen()
-        if look is None or look.readings is None:
+        view, chosen = self._view(), self._chosen()
+        if view is None or view.readings is None:
             self.addAction("nothing that has readings is measured").setEnabled(False)
             return
-        for model in look.readings.models:
+        for model in view.readings.models:
             menu = self.addMenu(model)
-            for name in look.readings.of(model):
+            for name in view.readings.of(model):
                 caption = caption_of(name)
                 action = menu.addAction(plain(f"{caption.spoken}, {caption.unit}"))
                 action.setObjectName(f"wall_{name}")
@@ -251,14 +251,14 @@ class WallMenu(QtWidgets.QMenu):
             self._choose(chosen)
 
 
-def wall_numbers(look: "Look", wanted: Sequence[str]) -> list[str]:
+def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
     """Names of the readings on the wall: of those wanted what there is, or what is usual."""
-    if look.readings is None:
+    if view.readings is None:
         return []
-    there = [name for model in look.readings.models for name in look.readings.of(model)]
+    there = [name for model in view.readings.models for name in view.readings.of(model)]
     if found := [name for name in wanted if name in there]:
         return found[:MOST]
-    limited = [limit.column for limit in look.readings.limits]
+    limited = [limit.column for limit in view.readings.limits]
     usual = [name for name in dict.fromkeys((*limited, *USUAL)) if name in there]
     return usual[:2] or there[:1]
 

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.follower import Follower
-from amt_monitor.look import specific_in
+from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz_text
 from amt_monitor.time_plot import ago
-from amt_monitor.waterfall import Waterfall
+from amt_monitor.view_state import specific_in
+from amt_monitor.waterfall_layer import WaterfallLayer
 from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
-    from amt_monitor.look import Look
+    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
 
@@ -39,8 +39,8 @@ class WaterfallPane(Pane):
         times = [(float(t), ago(float(t))) for t in range(-round(span), 1, 10)]
         cams = [(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
         self.plot.set_axes(PlotAxis(-span, 0.0, times, ()), PlotAxis(CAM_LOW, CAM_HIGH, cams, ()))
-        self._follower = Follower()
-        self.colors = Waterfall(2, CHANNELS, COLUMNS, COLUMN_S)
+        self._follower = FrameFollower()
+        self.colors = WaterfallLayer(2, CHANNELS, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
         self.ear, self.top = QtWidgets.QComboBox(), QtWidgets.QComboBox()
         self.ear.setAccessibleName("ear")
@@ -56,8 +56,8 @@ class WaterfallPane(Pane):
         self._set_colors()
         self.body.addWidget(self.plot, 1)
 
-    def move(self, look: "Look") -> None:
-        self.hear(look.engine, look.readings)
+    def move(self, view: "ViewState") -> None:
+        self.hear(view.engine, view.readings)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
@@ -70,9 +70,9 @@ class WaterfallPane(Pane):
             for k, first in enumerate(columns.tolist()):
                 self.draw(float(time_s[first]), greatest[:, k])
 
-    def judge(self, look: "Look") -> None:
-        super().judge(look)
-        self.colors.hold("frozen" in look.held)
+    def judge(self, view: "ViewState") -> None:
+        super().judge(view)
+        self.colors.hold("frozen" in view.held)
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         """Show `(ear, channel)` in sone/Cam."""

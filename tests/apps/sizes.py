@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.pane import Elided
+from amt_monitor.pane import ElidedLabel
 
 
 def cut(window):
@@ -22,7 +22,7 @@ def cut(window):
     for widget in window.findChildren(QtWidgets.QWidget):
         if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton):
             continue
-        if isinstance(widget, Elided) or not (widget.isVisible() and widget.text()):
+        if isinstance(widget, ElidedLabel) or not (widget.isVisible() and widget.text()):
             continue  # an elided one has all of its words in a tooltip
         if any(dock.isAncestorOf(widget) for dock in behind):
             continue

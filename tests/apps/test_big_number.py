@@ -4,7 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.big_number import SMALLEST_CAPTION, BigNumber
-from amt_monitor.captions import caption_of
+from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import theme
 
 

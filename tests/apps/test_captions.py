@@ -2,7 +2,7 @@
 
 import pytest
 
-from amt_monitor.captions import caption_of
+from amt_monitor.reading_captions import caption_of
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import readings_of
 

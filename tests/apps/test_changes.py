@@ -149,11 +149,11 @@ def test_another_input_with_the_same_models_has_panes_of_its_own(
     window.controls.play(paths[1])
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     qtbot.waitUntil(lambda: window.measurement.measured_s > 0.5, timeout=15000)
-    qtbot.waitUntil(lambda: window.docks["history"].pane.past.count > 5, timeout=5000)
-    qtbot.waitUntil(lambda: window.shown.look.engine is window.measurement.engine, timeout=5000)
+    qtbot.waitUntil(lambda: window.docks["history"].pane.history.count > 5, timeout=5000)
+    qtbot.waitUntil(lambda: window.shown.view.engine is window.measurement.engine, timeout=5000)
     left = window.docks["spl"].pane.findChild(QtWidgets.QLabel, "laf_left_db")
     assert (left is not None) == (channels[1] == 2)
-    assert window.docks["history"].pane.past.has("laf_left_db") == (channels[1] == 2)
+    assert window.docks["history"].pane.history.has("laf_left_db") == (channels[1] == 2)
 
 
 def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tmp_path):
@@ -161,9 +161,9 @@ def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tm
     soundfile.write(path, tone(20.0, 1), FS)
     window = open_window(played(path, ("third_octave",)))
     pane = window.docks["history"].pane
-    qtbot.waitUntil(lambda: pane.past.count > 5, timeout=10000)
+    qtbot.waitUntil(lambda: pane.history.count > 5, timeout=10000)
     assert pane.chosen == ["lzf_1000hz_db"]
-    qtbot.waitUntil(lambda: window.shown.look.values["lzf_1000hz_db"] > 60.0, timeout=5000)
+    qtbot.waitUntil(lambda: window.shown.view.values["lzf_1000hz_db"] > 60.0, timeout=5000)
     results = window._results()
     assert len(results.rows) > 5
     assert np.nanmax(results.rows["lzf_1000hz_db"]) > 60.0
@@ -205,8 +205,8 @@ def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
 
     def make(wanted):
         assert not wanted.settings
-        past = wanted.past
-        sinks, restore = ([], None) if past is None else ([past], past.standing.state)
+        resumed = wanted.resumed
+        sinks, restore = ([], None) if resumed is None else ([resumed], resumed.standing.state)
         source = SignalSource([Tone(1000.0, level_db=60.0)], FS)
         return Engine(source, model, sinks, restore=restore)
 
@@ -292,8 +292,8 @@ def played(path, models=("spl",)):
     def make(wanted):
         source = FileSource(wanted.file or path)
         made = Preset(wanted.models or models, wanted.settings).models(FS, source.channels)
-        past = wanted.past
-        sinks, restore = ([], None) if past is None else ([past], past.standing.state)
+        resumed = wanted.resumed
+        sinks, restore = ([], None) if resumed is None else ([resumed], resumed.standing.state)
         return Engine(source, made, sinks, restore=restore)
 
     return make

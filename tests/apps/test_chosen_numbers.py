@@ -3,11 +3,11 @@
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.choose_numbers import ChooseNumbers
-from amt_monitor.kinds import kinds_of
-from amt_monitor.look import Look
-from amt_monitor.numbers import number_text
+from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
+from amt_monitor.number_format import number_text
+from amt_monitor.pane_kinds import pane_kinds
 from amt_monitor.settings import Settings
+from amt_monitor.view_state import ViewState
 from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.rows import JoinedRows, readings_of
@@ -26,11 +26,11 @@ def look(qtbot):
     with Engine(source, models, [sink]) as engine:
         qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
         sink.sum_up()
-        yield Look.at(engine, sink)
+        yield ViewState.at(engine, sink)
 
 
 def pane_of(look, settings):
-    return next(kind for kind in kinds_of(look, settings) if kind.name == "numbers").make()
+    return next(kind for kind in pane_kinds(look, settings) if kind.name == "numbers").make()
 
 
 def test_chosen_numbers_are_those_of_the_rows_and_are_kept(qtbot, look, tmp_path):
@@ -94,7 +94,7 @@ def test_a_number_is_found_and_taken_by_keyboard(qtbot, look, tmp_path):
 
 
 def test_cancel_leaves_what_was_chosen(qtbot):
-    dialog = ChooseNumbers(["laf_db", "las_db"], ["las_db"])
+    dialog = ChooseReadingsDialog(["laf_db", "las_db"], ["las_db"])
     qtbot.addWidget(dialog)
     assert [item.data(QtCore.Qt.ItemDataRole.UserRole) for item in dialog._items()] == [
         "las_db",

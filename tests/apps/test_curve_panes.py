@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.counted import counted_from, pauses
+from amt_monitor.counted_time import counted_from, pauses
 from amt_monitor.distribution_pane import DistributionPane, percentiles_of
 from amt_monitor.ears_pane import inhibited_text
-from amt_monitor.past import Past, kept_of
+from amt_monitor.image_layers import color_table
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.picture import color_table
+from amt_monitor.reading_history import ReadingHistory, kept_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.theme import theme
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
@@ -139,7 +139,7 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
     for bar in dock.pane.bars:
         assert "25 % inhibited" in bar.text
     assert dock.pane.bars[0].level == pytest.approx(0.75 * dock.pane.bars[0].held, rel=0.01)
-    stl = window.shown.look.values["stl_sone"]
+    stl = window.shown.view.values["stl_sone"]
     assert float(dock.pane.sum.text().split()[1]) == pytest.approx(stl, abs=0.02)
 
 
@@ -158,12 +158,12 @@ def rows_of(columns, first, level):
 
 def test_the_distribution_is_that_of_the_rows(shown):
     columns = SoundLevelReadings(1).columns
-    past = Past(columns, 0.1)
+    history = ReadingHistory(columns, 0.1)
     levels = np.random.default_rng(3).normal(65, 4, 4000)
-    past.add(rows_of(columns, 1, levels[:1000]))
-    pane = shown(DistributionPane(past))
+    history.add(rows_of(columns, 1, levels[:1000]))
+    pane = shown(DistributionPane(history))
     assert pane.name == "laf_db"
-    past.add(rows_of(columns, 1001, levels[1000:]))
+    history.add(rows_of(columns, 1001, levels[1000:]))
     found = {"l10_db": float(np.quantile(levels, 0.9)), "l90_db": None, "lae_db": 1.0}
     pane.follow((), found)
     first, counts = pane.distribution.shown()
@@ -182,9 +182,9 @@ def test_the_distribution_is_that_of_the_rows(shown):
 
 def test_what_is_not_counted_is_in_no_distribution(shown):
     columns = SoundLevelReadings(1).columns
-    past = Past(columns, 0.1)
-    past.add(rows_of(columns, 1, np.repeat([50.5, 60.5, 70.5], 100)))
-    pane = shown(DistributionPane(past))
+    history = ReadingHistory(columns, 0.1)
+    history.add(rows_of(columns, 1, np.repeat([50.5, 60.5, 70.5], 100)))
+    pane = shown(DistributionPane(history))
     pane.follow((), {})
     assert pane.distribution.counts.sum() == 300
     cleared = Event("readings_reset", 0, 10.0, 0.0)
@@ -201,9 +201,9 @@ def test_the_distribution_counts_the_first_rows_as_statistics_do(shown):
     rows = rows_of(columns, 1, [40.5, 90.5, 90.5, 80.5, 70.5, 60.5, 60.5, 99.5, 99.5, 60.5])
     rows["settling"][:6] = rows["settling"][7:9] = True
     rows["fault"][7] = Fault.GAP
-    past = Past(columns, 0.1)
-    past.add(rows)
-    pane = shown(DistributionPane(past))
+    history = ReadingHistory(columns, 0.1)
+    history.add(rows)
+    pane = shown(DistributionPane(history))
     pane.follow((), {})
     first, counts = pane.distribution.shown()
     assert (first, counts[0], counts[-1], counts.sum()) == (60, 3, 2, 7)
@@ -251,18 +251,18 @@ def test_bands_are_kept_where_there_is_nothing_else():
 
 def test_rows_without_a_column_that_is_kept_are_taken_in():
     columns = SoundLevelReadings(1).columns
-    past = Past((), 0.1)
-    past.add(rows_of(columns, 1, [60.0] * 5))
-    assert (past.newest, past.count) == (5, 5)
+    history = ReadingHistory((), 0.1)
+    history.add(rows_of(columns, 1, [60.0] * 5))
+    assert (history.newest, history.count) == (5, 5)
 
 
 def test_of_several_that_are_heard_the_first_is_kept():
     columns = SoundLevelReadings(1).columns
-    past = Past(columns, 0.1)
+    history = ReadingHistory(columns, 0.1)
     one, two = rows_of(columns, 1, [60.0] * 5), rows_of(columns, 1, [70.0] * 5)
     both = {name: np.stack((one[name], two[name]), axis=1).ravel() for name in one.columns}
-    past.add(Rows({"row": np.array(["front", "back"] * 5)} | both))
-    kept = past.rows(["laf_db"], 0.0, 1.0)
+    history.add(Rows({"row": np.array(["front", "back"] * 5)} | both))
+    kept = history.rows(["laf_db"], 0.0, 1.0)
     assert kept["laf_db"].tolist() == [60.0] * 5
 
 
@@ -278,12 +278,12 @@ def test_changing_panes_and_themes_loses_nothing_and_shows_the_rows(qtbot, open_
             theme.choose("dark" if name in ("waterfall", "distribution") else "light")
             qtbot.wait(200)
         pane = window.docks["history"].pane
-        qtbot.waitUntil(lambda: pane.past.now_s > 1.0, timeout=10000)
+        qtbot.waitUntil(lambda: pane.history.now_s > 1.0, timeout=10000)
     finally:
         theme.choose(before)
     health = window.measurement.engine.health
     assert (health.lost_samples, health.overruns) == (0, 0)
-    rows = pane.past.rows(["ltl_phon"], 0.0, pane.past.now_s)
+    rows = pane.history.rows(["ltl_phon"], 0.0, pane.history.now_s)
     np.testing.assert_allclose(np.diff(rows["time_s"]), 0.1)
     shown = pane.layers.read_at(1.0)["ltl_phon"][0]
     assert shown == rows["ltl_phon"][np.isclose(rows["time_s"], 1.0)][0]

@@ -2,11 +2,11 @@
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.device_choice import DeviceChoice
+from amt_monitor.device_combo_box import DeviceComboBox
 
 
 def test_the_wheel_over_the_closed_list_chooses_nothing(qtbot):
-    choice, chosen = DeviceChoice(), []
+    choice, chosen = DeviceComboBox(), []
     qtbot.addWidget(choice)
     choice.addItem("another", "another")
     choice.chosen.connect(lambda: chosen.append(choice.device))
@@ -21,7 +21,7 @@ def test_the_wheel_over_the_closed_list_chooses_nothing(qtbot):
 
 
 def test_what_is_played_is_listed_beside_the_microphones_and_told_apart(qtbot, virtual_mic):
-    choice = DeviceChoice()
+    choice = DeviceComboBox()
     qtbot.addWidget(choice)
     choice.refresh()
     qtbot.waitUntil(lambda: choice.count() > 1, timeout=20000)
@@ -36,7 +36,7 @@ def test_two_outputs_of_one_name_are_named_by_what_the_server_calls_them(qtbot, 
 
     made = ["module-null-sink", "sink_properties=device.description=VirtualSpeaker"]
     pactl("load-module", *made, "sink_name=second")
-    choice = DeviceChoice()
+    choice = DeviceComboBox()
     qtbot.addWidget(choice)
     try:
         choice.refresh()

@@ -9,8 +9,8 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.events_pane import EventsPane, line_of
 from amt_monitor.health_pane import HealthPane
-from amt_monitor.health_words import health_lines
-from amt_monitor.look import Look
+from amt_monitor.health_text import health_lines
+from amt_monitor.view_state import ViewState
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event
@@ -28,21 +28,21 @@ def engine():
 @pytest.fixture
 def look(qtbot, engine):
     qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
-    return Look.at(engine, None)
+    return ViewState.at(engine, None)
 
 
 def test_events_are_those_of_the_engine_the_newest_first(qtbot):
     pane = EventsPane()
     qtbot.addWidget(pane)
     with Engine(SignalSource([], FS), SoundLevel(FS)) as engine:
-        qtbot.waitUntil(lambda: Look.at(engine, None) is not None, timeout=15000)
-        pane.read(Look.at(engine, None))
+        qtbot.waitUntil(lambda: ViewState.at(engine, None) is not None, timeout=15000)
+        pane.read(ViewState.at(engine, None))
         assert not pane.texts()
         assert not pane.none.isHidden()
         for text in ("first", "<b>second</b>\x1b[2J"):
             engine.mark(text)
         qtbot.waitUntil(lambda: len(engine.events) == 2, timeout=5000)
-        pane.read(Look.at(engine, None))
+        pane.read(ViewState.at(engine, None))
     assert pane.texts() == tuple("\t".join(line_of(one)) for one in reversed(engine.events))
     top = pane.list.topLevelItem(0)
     assert (top.text(2), top.text(3)) == ("Marker", "<b>second</b>\\x1b[2J")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.counted import counted_from
-from amt_monitor.follower import Follower
+from amt_monitor.counted_time import counted_from
+from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import COLUMN_S, WaterfallPane
@@ -100,7 +100,7 @@ def test_what_is_paused_or_was_before_a_reset_does_not_count(qtbot):
             wait_for = reached(readings) + 0.4
             qtbot.waitUntil(lambda end_s=wait_for: reached(readings) > end_s, timeout=10000)
             action()
-    follower, of_model = Follower(), readings.rows.readings["spl"]
+    follower, of_model = FrameFollower(), readings.rows.readings["spl"]
     new = follower.new(engine, "spl")
     counts = follower.counts(new, readings)
     time_s = np.concatenate([one.time_s for one in new])

@@ -9,13 +9,13 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.kept_picture import COPY_PICTURE, COPY_ROWS, Keeper, copy, save
-from amt_monitor.lines import rooms_at_lines, rooms_beside
-from amt_monitor.past import Past
+from amt_monitor.line_layers import rooms_at_lines, rooms_beside
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.stretches import Stretch, Stretches, stretches
+from amt_monitor.plot_export import COPY_PICTURE, COPY_ROWS, PlotExporter, copy, save
+from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import LIGHT
 from amt_monitor.time_plot import ago, clock_text
+from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings
@@ -45,7 +45,7 @@ def open_history(qtbot):
     """Makes a pane of rows with some columns, on the screen."""
 
     def make(columns, *parts):
-        pane = HistoryPane(Past(columns, 0.1))
+        pane = HistoryPane(ReadingHistory(columns, 0.1))
         qtbot.addWidget(pane)
         pane.resize(1000, 320)
         pane.show()
@@ -235,7 +235,7 @@ def test_what_is_visible_is_kept_as_it_was(open_history, levels, tmp_path):
 
 def test_rows_are_written_behind_the_window(qtbot, open_history, levels, tmp_path, monkeypatch):
     pane = open_history(levels, rows_of(levels, range(1, 100)))
-    keeper = pane.plot.findChild(Keeper)
+    keeper = pane.plot.findChild(PlotExporter)
 
     def choose(path, wanted):
         monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
@@ -270,14 +270,14 @@ def test_what_is_frozen_stays_however_it_is_looked_at(open_history, levels):
 def test_another_measurement_begins_anew(open_history, levels):
     pane = open_history(levels, rows_of(levels, range(1, 300)))
     pane.begin_anew()
-    assert pane.past.newest == -1
+    assert pane.history.newest == -1
     pane.take([rows_of(levels, range(1, 20))])
     pane.draw()
-    assert pane.past.now_s == pytest.approx(1.9)
+    assert pane.history.now_s == pytest.approx(1.9)
 
 
 def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
-    plot, marks = Plot("plot"), Stretches()
+    plot, marks = Plot("plot"), TimeSpanLayer()
     qtbot.addWidget(plot)
     plot.resize(400, 200)
     plot.set_axes(PlotAxis(0.0, 100.0), PlotAxis(0.0, 1.0))
@@ -290,7 +290,7 @@ def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
         return sum(image.pixelColor(x, y).name() != LIGHT.paper for x, y in places)
 
     assert not written()
-    marks.set([Stretch(0, 97.0, 100.0, "settling")])
+    marks.set([TimeSpan(0, 97.0, 100.0, "settling")])
     assert written() > 20
 
 
@@ -318,9 +318,9 @@ def test_names_of_limits_stand_inside_and_on_no_other_name():
 def test_stretches_join_what_is_close():
     marked = np.zeros(30, bool)
     marked[[2, 3, 5, 20]] = True
-    assert stretches(marked, 2) == [(2, 3), (5, 5), (20, 20)]
-    assert stretches(marked, 5) == [(2, 5), (20, 20)]
-    assert stretches(np.zeros(3, bool), 5) == []
+    assert runs_of_true(marked, 2) == [(2, 3), (5, 5), (20, 20)]
+    assert runs_of_true(marked, 5) == [(2, 5), (20, 20)]
+    assert runs_of_true(np.zeros(3, bool), 5) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_monitor.live_results import results_of
-from amt_monitor.past import Past
+from amt_monitor.reading_history import ReadingHistory
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import limit_from_text
@@ -28,18 +28,18 @@ def measured():
     models = preset.models(FS, 2)
     table = Table(preset, models, Sound("noise", FS, (1, 2), [LEVEL], None), RowSettings(100))
     readings, source = FollowedReadings(table.rows), PushSource(FS, 2, live=False)
-    past = Past(table.rows.columns, 0.1)
+    history = ReadingHistory(table.rows.columns, 0.1)
     noise = 0.01 * np.random.default_rng(6).standard_normal((FS // 10, 2)).astype(np.float32)
     with Engine(source, models, [readings], calibration=LEVEL) as engine, source:
-        assert results_of(engine, readings, past) is None
+        assert results_of(engine, readings, history) is None
         for _ in range(30):
             source.push(noise)
         engine.mark("end")
         source.close()
         assert engine.wait(60)
     for rows in readings.take():
-        past.add(rows)
-    return engine, readings, past, table
+        history.add(rows)
+    return engine, readings, history, table
 
 
 def test_a_burst_at_the_start_is_in_what_the_window_tells():
@@ -52,22 +52,22 @@ def test_a_burst_at_the_start_is_in_what_the_window_tells():
     engine = Engine(source, models, calibration=LEVEL)
     readings = FollowedReadings(engine.new_rows())
     engine.attach(readings)
-    past = Past(readings.rows.columns, 0.1)
+    history = ReadingHistory(readings.rows.columns, 0.1)
     with engine, source:
         for at in range(0, FS, 480):
             source.push(pascal[at : at + 480] / np.float32(2 * np.sqrt(2)))
         source.close()
         assert engine.wait(60)
     for rows in readings.take():
-        past.add(rows)
-    results = results_of(engine, readings, past)
+        history.add(rows)
+    results = results_of(engine, readings, history)
     assert results.summary["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
     assert readings.of("zwicker")["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
 
 
 def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):
-    engine, readings, past, table = measured
-    results = results_of(engine, readings, past)
+    engine, readings, history, table = measured
+    results = results_of(engine, readings, history)
     assert results.summary["laeq_db"] == table.summary()["laeq_db"]
     assert [one["exceeded"] for one in results.limits] == [False]
     path = save_session(

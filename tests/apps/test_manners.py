@@ -3,7 +3,7 @@
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.message_line import MessageLine
+from amt_monitor.message_bar import MessageBar
 from amt_monitor.pane import LEAST_ENDS, Badge
 from amt_monitor.theme import theme
 from tests.apps.sizes import cut
@@ -123,7 +123,7 @@ def test_a_narrow_badge_keeps_its_word(qtbot):
 
 
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
-    line = MessageLine()
+    line = MessageBar()
     qtbot.addWidget(line)
     line.say(["a\x1b[2Jb", "", "the disk is full: make room", "a\x1b[2Jb"])
     line.resize(800, 60)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.modulation_spectrum import LONGEST, StrongestPane
+from amt_monitor.modulation_panes import LONGEST, StrongestModulationPane
 from amt_stream.dsp.models import ModulationSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.meters.calibration import UNCALIBRATED
@@ -96,7 +96,7 @@ def test_silence_and_keys(qtbot, open_window, king):
 
 @pytest.mark.parametrize("size", [(260, 90), (520, 200), (1200, 600)])
 def test_the_strongest_modulation_is_as_large_as_there_is_room(qtbot, size):
-    pane = StrongestPane()
+    pane = StrongestModulationPane()
     qtbot.addWidget(pane)
     pane.resize(*size)
     pane.show()

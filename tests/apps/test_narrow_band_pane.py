@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.frequency_plot import Columns
+from amt_monitor.frequency_plot import FrequencyColumns
 from amt_monitor.reading_pane import pane_of
 from amt_stream import NarrowBandSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone
@@ -35,7 +35,7 @@ def level_of(bins):
 
 @pytest.mark.parametrize("width", [80, 300, 640, 5000])
 def test_of_the_bins_in_a_column_of_pixels_the_highest_is_drawn(width):
-    columns, level = Columns(), np.random.default_rng(width).normal(40, 10, 4097)
+    columns, level = FrequencyColumns(), np.random.default_rng(width).normal(40, 10, 4097)
     columns.fit(level.size, STAGE.bin_hz, width)
     drawn = columns.highest(level)
     lg = np.log10(np.arange(columns.shown.start, columns.shown.stop) * STAGE.bin_hz)
@@ -114,9 +114,9 @@ def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window
     window = open_window(lambda wanted: Engine(SignalSource(tones, FS), STAGE))
     pane = window.docks["spectrum"].pane
     qtbot.waitUntil(lambda: pane.strongest.maxima[:1] != (), timeout=15000)
-    qtbot.waitUntil(lambda: window.shown.look.values["time_s"] > 5.0, timeout=20000)
+    qtbot.waitUntil(lambda: window.shown.view.values["time_s"] > 5.0, timeout=20000)
     qtbot.waitUntil(lambda: pane.strongest.maxima[0].text == "3000 Hz  50.0 dB", timeout=5000)
-    values = window.shown.look.values
+    values = window.shown.view.values
     assert values["spectrum_peak_hz"] == pytest.approx(3000.0, abs=0.01)
     assert values["spectrum_peak_db"] == pytest.approx(50.0, abs=0.01)
     assert values["spectrum_max_hz"] == pytest.approx(1000.0, abs=0.1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.curve import Between, CurveLayer
-from amt_monitor.picture import Picture, color_table
+from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.image_layers import ImageLayer, color_table
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.theme import DARK, LIGHT, theme
 
@@ -45,7 +45,7 @@ def test_a_line_goes_through_its_points(plot):
 
 
 def test_a_line_is_broken_where_nothing_is_known(plot):
-    curve, between = CurveLayer("left"), Between("red", opacity=1.0)
+    curve, between = CurveLayer("left"), FillBetweenLayer("red", opacity=1.0)
     plot.add(between)
     plot.add(curve)
     y = np.array([np.nan, 50.0, 50.0, np.nan, 50.0, 50.0])
@@ -97,7 +97,7 @@ def test_only_what_has_changed_is_painted(qtbot, plot):
 
 
 def test_a_picture_is_in_the_colors_of_its_values(plot):
-    picture = Picture(0.0, 10.0)
+    picture = ImageLayer(0.0, 10.0)
     plot.add(picture)
     picture.set_extent(0.0, 0.0, 100.0, 100.0)
     picture.set([[0.0, 10.0], [np.nan, 5.0]])

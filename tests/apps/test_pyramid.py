@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from amt_monitor.pyramid import FACTOR, LEVELS, Pyramid
+from amt_monitor.history_pyramid import FACTOR, LEVELS, HistoryPyramid
 
 
 def plain(values, level, first, end):
@@ -24,7 +24,7 @@ def plain(values, level, first, end):
 
 
 def filled(values, chunk, rows=20000, whole=20000, marks=None):
-    pyramid = Pyramid(len(values), rows, whole)
+    pyramid = HistoryPyramid(len(values), rows, whole)
     count = values.shape[1]
     marks = np.zeros(count, np.uint16) if marks is None else marks
     for at in range(0, count, chunk):
@@ -59,7 +59,7 @@ def test_a_mark_of_one_row_is_seen_at_every_scale():
 
 
 def test_a_gap_is_as_long_as_it_was():
-    pyramid = Pyramid(1, 1000, 4000)
+    pyramid = HistoryPyramid(1, 1000, 4000)
     ones = np.ones((1, 10))
     for first in (0, 90):
         pyramid.add(np.arange(first, first + 10), ones, np.zeros(10, np.uint16))
@@ -96,7 +96,7 @@ def test_what_comes_twice_changes_nothing():
 
 DAY = """
 import numpy as np
-from amt_monitor.pyramid import Pyramid
+from amt_monitor.history_pyramid import Pyramid
 from tests.soak.memory import resident_mb
 
 before = resident_mb()

@@ -6,10 +6,10 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor import run_window
-from amt_monitor.docks import AREA, Dock
-from amt_monitor.kinds import PaneKind
 from amt_monitor.limit_alarm import LimitAlarm
 from amt_monitor.model_panes import lu_text
+from amt_monitor.pane_docks import AREA, PaneDock
+from amt_monitor.pane_kinds import PaneKind
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import theme
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
@@ -180,7 +180,9 @@ def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of
 
 def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
     names = told_of(ProgrammeReadings(2))
-    dock = Dock(PaneKind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names)))
+    dock = PaneDock(
+        PaneKind("bs1770", "Programme loudness", 0, 4, lambda: pane_of("bs1770", names))
+    )
     dock.fill()
     before = dock.least_width
     window = QtWidgets.QMainWindow()

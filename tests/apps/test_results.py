@@ -11,13 +11,13 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QT_LIB, QtCore, QtGui, QtWidgets
 
-from amt_monitor.compare_window import CompareWindow
-from amt_monitor.drops import KEPT, SOUND, Drops
-from amt_monitor.file_desk import FileDesk
-from amt_monitor.open_dialog import OpenDialog
+from amt_monitor.comparison_dialog import ComparisonDialog
+from amt_monitor.file_actions import FileActions
+from amt_monitor.file_drop_filter import KEPT, SOUND, FileDropFilter
+from amt_monitor.open_sound_dialog import OpenSoundDialog
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.report_dialog import ReportDialog, asked_page
-from amt_monitor.results_window import OpenedResults, ResultsWindow
+from amt_monitor.results_dialog import ResultsDialog, ResultsLoader
 from amt_monitor.settings import Settings
 from amt_stream.sessions.results import read_results
 from tests.sessions.report.conftest import FS, MARK, NAMELESS, measure_into
@@ -50,16 +50,16 @@ def texts(table):
 
 
 def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log):
-    opened = OpenedResults(QtWidgets.QApplication.instance())
+    opened = ResultsLoader(QtWidgets.QApplication.instance())
     with qtbot.waitSignal(opened.opened, timeout=WAIT_MS) as found:
         opened.read(log)
     results, path = found.args
     assert path == log
-    window = shown(ResultsWindow(results, path))
+    window = shown(ResultsDialog(results, path))
     table = {row[0]: row for row in texts(window.table)}
     assert table["LAeq"][1:3] == [f"{results.summary['laeq_db']:.1f}", "dB"]
-    past = window.history.past
-    rows = past.rows(["laf_db"], 0.0, 10.0)
+    history = window.history.history
+    rows = history.rows(["laf_db"], 0.0, 10.0)
     kept = results.rows
     np.testing.assert_allclose(rows["laf_db"][3:], kept["laf_db"][3:], rtol=1e-6)
     assert not window.history.plot.follows
@@ -77,7 +77,7 @@ def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log)
 
 
 def test_what_is_no_session_is_said(qtbot, tmp_path):
-    opened = OpenedResults(QtWidgets.QApplication.instance())
+    opened = ResultsLoader(QtWidgets.QApplication.instance())
     with qtbot.waitSignal(opened.refused, timeout=WAIT_MS) as found:
         opened.read(tmp_path)
     assert "is no session" in found.args[0]
@@ -103,7 +103,7 @@ def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", [ReportDialog, lambda results: CompareWindow(results, results)])
+@pytest.mark.parametrize("kind", [ReportDialog, lambda results: ComparisonDialog(results, results)])
 def test_no_page_overwrites_what_a_person_was_not_asked_about(
     qtbot, shown, log, tmp_path, monkeypatch, kind
 ):
@@ -152,7 +152,7 @@ def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
     bare = measure_into(tmp_path / "bare", calibration=NAMELESS)
     dialog = shown(ReportDialog(read_results(bare)))
     assert "not calibrated" in dialog.told.text()
-    assert shown(ResultsWindow(read_results(bare))).badge.text == "uncalibrated"
+    assert shown(ResultsDialog(read_results(bare))).badge.text == "uncalibrated"
 
 
 def test_a_log_that_was_edited_is_told_where_a_report_is_asked_for(qtbot, shown, log, tmp_path):
@@ -161,7 +161,7 @@ def test_a_log_that_was_edited_is_told_where_a_report_is_asked_for(qtbot, shown,
     told = (copy / "session.json").read_text()
     (copy / "session.json").write_text(told.replace("100.0", "97.0", 1))
     results = read_results(copy)
-    dialog, window = shown(ReportDialog(results)), shown(ResultsWindow(results))
+    dialog, window = shown(ReportDialog(results)), shown(ResultsDialog(results))
     edited = "Log edited: session.json was edited"
     assert dialog.told.text().startswith(edited)
     assert dialog.told.text().endswith("The report says so.")
@@ -176,7 +176,11 @@ def test_a_log_that_was_edited_is_told_where_a_report_is_asked_for(qtbot, shown,
 
 def test_no_two_controls_of_a_window_share_a_letter(shown, log):
     results = read_results(log)
-    for window in (ResultsWindow(results), CompareWindow(results, results), ReportDialog(results)):
+    for window in (
+        ResultsDialog(results),
+        ComparisonDialog(results, results),
+        ReportDialog(results),
+    ):
         shown(window)
         texts = [one.text() for one in window.findChildren(QtWidgets.QAbstractButton)]
         texts += [label.text() for label in window.findChildren(QtWidgets.QLabel) if label.buddy()]
@@ -188,7 +192,7 @@ def test_no_two_controls_of_a_window_share_a_letter(shown, log):
 
 def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tmp_path):
     softer = read_results(measure_into(tmp_path / "softer", gain=0.0095))
-    window = shown(CompareWindow(read_results(log), softer))
+    window = shown(ComparisonDialog(read_results(log), softer))
     (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
     assert row[3] == f"{20 * math.log10(0.95):+.2f}"
     assert row[5:] == ["0.57", "no sure difference"]
@@ -222,7 +226,7 @@ def left_behind(tmp_path, monkeypatch):
 
 
 def test_a_file_is_analyzed_with_progress_and_nothing_is_left(qtbot, shown, sound, left_behind):
-    dialog = shown(OpenDialog(sound, ["--model", "spl", "--full-scale-db", "100"]))
+    dialog = shown(OpenSoundDialog(sound, ["--model", "spl", "--full-scale-db", "100"]))
     with qtbot.waitSignal(dialog.analyzed, timeout=WAIT_MS) as found:
         dialog.begin()
     results = found.args[0]
@@ -237,7 +241,7 @@ def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
 ):
     path = tmp_path / "long.wav"
     soundfile.write(path, np.tile(NOISE, (120, 1)), FS, subtype="FLOAT")
-    dialog = shown(OpenDialog(path, ["--model", "moore2016", "--full-scale-db", "100"]))
+    dialog = shown(OpenSoundDialog(path, ["--model", "moore2016", "--full-scale-db", "100"]))
     dialog.begin()
     with qtbot.waitSignal(dialog.analysis.came, timeout=WAIT_MS):
         pass
@@ -253,7 +257,7 @@ def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
 def test_a_file_that_is_no_sound_is_said_and_may_be_tried_again(qtbot, shown, tmp_path):
     path = tmp_path / "text.wav"
     path.write_text("nothing to hear")
-    dialog = shown(OpenDialog(path, ["--model", "spl"]))
+    dialog = shown(OpenSoundDialog(path, ["--model", "spl"]))
     with qtbot.waitSignal(dialog.analysis.refused, timeout=WAIT_MS):
         dialog.begin()
     assert "text.wav" in dialog.told.text()
@@ -282,7 +286,7 @@ def drop(widget, *paths):
 
 def test_one_file_or_session_may_be_dropped(shown, log, sound, tmp_path):
     widget = shown(QtWidgets.QWidget())
-    drops, found = Drops(widget), []
+    drops, found = FileDropFilter(widget), []
     drops.dropped.connect(lambda path, kind: found.append((path, kind)))
     assert drop(widget, sound)
     assert drop(widget, log)
@@ -316,7 +320,7 @@ def desk(qtbot, tmp_path):
     qtbot.waitExposed(window)
     made = SimpleNamespace(said=[], played=[], now=None, log=None, window=window)
     made.settings = Settings(tmp_path / "monitor.json")
-    made.desk = FileDesk(
+    made.desk = FileActions(
         window,
         made.settings,
         front=lambda: window,
@@ -336,12 +340,12 @@ def child(window, kind, qtbot):
 
 def test_the_desk_opens_what_is_dropped_and_remembers_it(qtbot, desk, log, sound):
     assert drop(desk.window, log)
-    shown = child(desk.window, ResultsWindow, qtbot)
+    shown = child(desk.window, ResultsDialog, qtbot)
     assert shown.path == log
     assert desk.settings.get("recent", []) == [str(log)]
     shown.close()
     assert drop(desk.window, sound)
-    child(desk.window, OpenDialog, qtbot).play.click()
+    child(desk.window, OpenSoundDialog, qtbot).play.click()
     assert desk.played == [sound]
     desk.desk.open_path(sound.parent / "gone")
     assert "neither a sound nor a session" in desk.said[-1]

@@ -15,7 +15,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.main_window import MainWindow
 from amt_monitor.report_dialog import ReportDialog
-from amt_monitor.results_window import ResultsWindow
+from amt_monitor.results_dialog import ResultsDialog
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 from amt_stream.cli.command import build_parser
@@ -263,7 +263,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     assert person.window.bar.calibrated.text() == "calibrated"
     (recent,) = (one for one in person.window.recent_menu.actions() if one.data() == log)
     recent.trigger()
-    kept = person.dialog(ResultsWindow)
+    kept = person.dialog(ResultsDialog)
     table = kept.table
     cells = [[table.item(row, at) for at in range(2)] for row in range(table.rowCount())]
     told = {name.text(): value.text() for name, value in cells if name and value}

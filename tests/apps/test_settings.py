@@ -8,11 +8,11 @@ import sys
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.limit_alarm import LimitAlarm
-from amt_monitor.measurement import Wanted
+from amt_monitor.measurement_control import MeasurementRequest
 from amt_monitor.settings import VERSION, Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.theme import theme
-from amt_monitor.tray import Tray, light_icon
+from amt_monitor.tray_icon import TrayIcon, light_icon
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.window import Maker
@@ -150,9 +150,9 @@ def test_a_limit_sounds_once_when_it_turns_red():
         ("red", 2),
         ("uncalibrated", 2),
     ):
-        alarm.look([limit], {limit.state: state}, True)
+        alarm.check([limit], {limit.state: state}, True)
         assert len(sounds) == count, state
-    alarm.look([limit], {limit.state: "red"}, False)
+    alarm.check([limit], {limit.state: "red"}, False)
     assert len(sounds) == 2
 
 
@@ -171,7 +171,7 @@ def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_wind
         window.showMinimized()
         qtbot.wait(200)
         assert not window.isHidden()
-    tray = Tray(window)
+    tray = TrayIcon(window)
     tray.tell("red", "over the limit")
     assert not tray.is_there
 
@@ -181,12 +181,12 @@ def test_sound_and_logs_are_where_settings_have_them(tmp_path):
     preset = chosen_preset(args)
     args = with_microphones(args, preset)
     maker = Maker(args, preset)
-    engine = maker.engine(Wanted(keep_s=5.0, folder=tmp_path))
+    engine = maker.engine(MeasurementRequest(keep_s=5.0, folder=tmp_path))
     keeper = keeper_in(engine.sinks)
     assert keeper.folder == tmp_path / "sounds"
     assert keeper.words.startswith("the last 5 s")
     engine.stop()
-    engine = maker.engine(Wanted(folder=tmp_path))
+    engine = maker.engine(MeasurementRequest(folder=tmp_path))
     assert keeper_in(engine.sinks) is None
     log = maker.log(engine, tmp_path)
     assert log.path.parent == tmp_path

@@ -3,8 +3,8 @@
 import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.bar import Bar, BarScale
-from amt_monitor.buttons import Buttons
+from amt_monitor.dialog_buttons import DialogButtons
+from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
 
@@ -65,7 +65,7 @@ def pixels(widget):
 def test_all_is_painted_anew_in_another_theme(qtbot):
     pane, bar = (
         pane_of("moore2016", ["ltl_sone", "ltl_phon"]),
-        Bar("b", "left", BarScale(0, 10, (0, 10))),
+        LevelBar("b", "left", LevelBarScale(0, 10, (0, 10))),
     )
     pane.body.addWidget(bar, 1)
     qtbot.addWidget(pane)
@@ -105,7 +105,7 @@ def test_a_theme_that_there_is_not_is_refused(qapp):
 
 def test_buttons_of_dialogs_have_no_icons_that_dark_hides(qtbot):
     names = QtWidgets.QDialogButtonBox.StandardButton
-    box = Buttons(names.Ok | names.Close)
+    box = DialogButtons(names.Ok | names.Close)
     qtbot.addWidget(box)
     box.show()
     assert len(box.buttons()) == 2

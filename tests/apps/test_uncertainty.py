@@ -28,7 +28,7 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
         bands = [label(window, f"{kind}_{unit}_note") for unit in ("sone", "phon")]
         assert all(band.isVisible() for band in bands)
         assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
-        values = window.shown.look.values
+        values = window.shown.view.values
         assert values[f"{kind}_low_sone"] < 0.93 < 1.07 < values[f"{kind}_high_sone"]
     window._show_state()
     told = "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB"

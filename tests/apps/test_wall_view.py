@@ -59,7 +59,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     assert wall.isFullScreen()
     assert list(wall.numbers) == ["laeq_1s_db", "laf_db"]
     qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
-    values = window._look.values
+    values = window._view.values
     qtbot.waitUntil(lambda: wall.state.text() == "Over the limit", timeout=10000)
     assert wall.light.state == values["limit_loud"] == "red"
     assert wall.limit.text().startswith("LAeq,1s ")
@@ -103,7 +103,7 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
     window._choose_for_wall(["laf_db", "ltl_sone"])
 
     def only_one_settles():
-        look = window._look
+        look = window._view
         wall.read(look)
         return look.doubts("moore2016").settling and not look.doubts("spl").settling
 

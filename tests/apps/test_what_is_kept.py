@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.log_watch import log_in
+from amt_monitor.log_status import log_in
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset

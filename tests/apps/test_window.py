@@ -55,7 +55,7 @@ def test_numbers_on_the_screen_are_those_of_the_frame(qtbot, open_window, tone_e
     for _ in range(3):
         before = window.shown
         qtbot.waitUntil(lambda before=before: window.shown is not before, timeout=5000)
-        values = window.shown.look.values
+        values = window.shown.view.values
         for name in ("ltl", "stl"):
             on_screen = text(window, f"{name}_sone"), text(window, f"{name}_phon")
             assert set(on_screen) <= set(window.shown.texts["moore2016"])
@@ -79,7 +79,7 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     assert pane_in(window, "specific_loudness").curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
     pane, row = pane_in(window, "history"), window.measurement.readings.row
     assert pane.chosen == ["ltl_phon", "stl_phon"]
-    qtbot.waitUntil(lambda: pane.past.now_s == row["time_s"], timeout=5000)
+    qtbot.waitUntil(lambda: pane.history.now_s == row["time_s"], timeout=5000)
     for curve, name in zip(pane.layers.curves, pane.chosen, strict=True):
         assert curve.y[-1] == row[name]
     pane.choose(["stl_sone"])
@@ -184,11 +184,11 @@ def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(
     assert window.frozen
     qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: window.measurement.begun == 2 and not window.frozen, timeout=15000)
-    past = pane_in(window, "history").past
+    history = pane_in(window, "history").history
     qtbot.waitUntil(lambda: window.measurement.measured_s > 1.0, timeout=15000)
-    qtbot.waitUntil(lambda: past.now_s > 1.0, timeout=5000)
+    qtbot.waitUntil(lambda: history.now_s > 1.0, timeout=5000)
     assert not window.actions_by_name["freeze"].isChecked()
-    np.testing.assert_allclose(past.rows(["ltl_phon"], 0.0, 1.0)["time_s"][:3], [0.0, 0.1, 0.2])
+    np.testing.assert_allclose(history.rows(["ltl_phon"], 0.0, 1.0)["time_s"][:3], [0.0, 0.1, 0.2])
 
 
 def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine):
@@ -230,9 +230,9 @@ def going_on(tone_engine):
     """Makes engines that go on where the one before was stopped."""
 
     def make(wanted):
-        if wanted.past is None:
+        if wanted.resumed is None:
             return tone_engine(sinks=[])
-        return tone_engine(sinks=[wanted.past], restore=wanted.past.standing.state)
+        return tone_engine(sinks=[wanted.resumed], restore=wanted.resumed.standing.state)
 
     return make
 

@@ -25,10 +25,10 @@ def rows_of(columns, first, count):
 @pytest.mark.bench
 def test_eight_hours_cost_no_more_than_a_minute(qtbot):
     from amt_monitor.history_pane import HistoryPane
-    from amt_monitor.past import Past
+    from amt_monitor.reading_history import ReadingHistory
 
     columns = LoudnessReadings().columns
-    pane = HistoryPane(Past(columns, 0.1))
+    pane = HistoryPane(ReadingHistory(columns, 0.1))
     qtbot.addWidget(pane)
     pane.resize(1280, 280)
     pane.show()

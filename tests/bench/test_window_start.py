@@ -11,7 +11,7 @@ import pytest
 CHILD = """
 import sys, time
 from pyqtgraph.Qt import QtCore
-from amt_monitor.docks import on_screen
+from amt_monitor.pane_docks import on_screen
 from amt_monitor.main_window import MainWindow
 from amt_stream.cli import main
 

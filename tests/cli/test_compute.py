@@ -87,7 +87,7 @@ def test_the_log_of_another_device_is_replayed_with_a_word_of_it(said, sound):
 
 
 def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
-    from amt_monitor.status import status_text
+    from amt_monitor.status_text import status_text
     from amt_stream.dsp.stages import SoundLevel
 
     monkeypatch.setattr(engine_module, "device_words", lambda device: "cuda:0 (a GPU)")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from amt_monitor.limit_words import state_of, state_words
+from amt_monitor.limit_text import state_of, state_words
 from amt_stream.cli.limits import judged
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.readings_terminal import limit_words

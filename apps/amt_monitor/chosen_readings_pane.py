@@ -1,0 +1,97 @@
+"""Numbers that a person has chosen, of all models."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
+from amt_monitor.pane import Pane
+from amt_monitor.reading_cell import ReadingCell
+from amt_monitor.reading_grid import ReadingGrid
+from amt_monitor.theme import tint
+
+if TYPE_CHECKING:
+    from amt_monitor.view_state import ViewState
+
+LARGE = 3
+"""So many are large; those after them stand in the table."""
+
+USUAL = 2
+"""So many are shown where nobody has chosen."""
+
+
+class ChosenReadingsPane(Pane):
+    """The readings that were chosen, the first largest.
+
+    chosen: names that were chosen before; those of other models are kept
+    keep: is called with the names, whenever others are chosen
+    """
+
+    def __init__(self, chosen: Sequence[str], keep: Callable[[list[str]], object]) -> None:
+        super().__init__("numbers", "Numbers")
+        self._chosen, self._keep = list(chosen), keep
+        self._model_of: dict[str, str] = {}
+        self._shown: list[str] | None = None
+        self.choose = QtWidgets.QToolButton()
+        self.choose.setObjectName("choose_numbers_button")
+        self.choose.setText("Choose...")
+        self.choose.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+        self.choose.clicked.connect(lambda _: self.ask())
+        self.head.insertWidget(self.head.count() - 1, self.choose)
+        self.grid = ReadingGrid((), ())
+        self.body.addWidget(self.grid, 1)
+
+    def ask(self) -> None:
+        """Let a person choose others."""
+        dialog = ChooseReadingsDialog(self._model_of, self._shown or [], self.window())
+        dialog.accepted.connect(lambda: self.take_names(dialog.chosen))
+        dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def take_names(self, names: Sequence[str]) -> None:
+        """Show these from now on, and have them kept; none for what is usual."""
+        others = [name for name in self._chosen if name not in self._model_of]
+        self._chosen = [*names, *others]
+        self._keep(self._chosen)
+        self._fill()
+
+    def read(self, view: "ViewState") -> None:
+        readings = view.readings
+        models = readings.models if readings is not None else ()
+        there = {name: one for one in models for name in (readings.of(one) if readings else ())}
+        if there != self._model_of or self._shown is None:
+            self._model_of = there
+            self._fill()
+        self.grid.show_readings(view.values)
+        self.grid.show_elapsed(view.measured_s)
+
+    def judge(self, view: "ViewState") -> None:
+        models = dict.fromkeys(self._model_of.get(name, "") for name in self._shown or ())
+        doubts = {model: view.doubts(model) for model in models}
+        words = dict.fromkeys(word for one in doubts.values() for word in one.words)
+        self.mark([*words], any(one.uncalibrated for one in doubts.values()))
+        for cell, label in self.grid.numbers:
+            doubt = doubts.get(self._model_of.get(cell.name, ""))
+            if doubt is not None:
+                tint(label, "second" if doubt.grey else None, hatched=doubt.uncalibrated)
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(label.text() for _, label in self.grid.numbers)
+
+    def _fill(self) -> None:
+        """Make the numbers anew, where others are to be shown."""
+        wanted = [name for name in self._chosen if name in self._model_of]
+        names = wanted or [*self._model_of][:USUAL]
+        if names == self._shown:
+            return
+        self._shown = names
+        large, small = names[:LARGE], names[LARGE:]
+        old = self.grid
+        self.grid = ReadingGrid(
+            [[ReadingCell(name)] for name in large], [[ReadingCell(name)] for name in small]
+        )
+        self.body.replaceWidget(old, self.grid)
+        old.hide()
+        old.deleteLater()
+        self.body.setStretchFactor(self.grid, 1)

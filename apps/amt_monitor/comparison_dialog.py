@@ -1,0 +1,247 @@
+"""Two measurements side by side: both histories, their difference, and how sure it is."""
+
+from collections.abc import Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.background_task import BackgroundTask
+from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.dialog_buttons import DialogButtons
+from amt_monitor.history_traces import FIRST, GrowingScale, ticks_of
+from amt_monitor.line_layers import Threshold, ThresholdLayer
+from amt_monitor.message_bar import begun
+from amt_monitor.plot import LegendEntry, PlotAxis
+from amt_monitor.report_dialog import save_page, writing
+from amt_monitor.theme import Colors, ThemedLabel, tint
+from amt_monitor.time_plot import TimePlot
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions.compare import Comparison, Course, Difference
+from amt_stream.sessions.report.curves import summed_up
+from amt_stream.sessions.report.names import symbol
+from amt_stream.sessions.results import Results
+
+AIR = 0.08
+"""Above and below a difference, of its range."""
+
+SMALLEST = 1.0
+HEADS = ("Reading", "A", "B", "B - A", "Unit", "±", "Verdict")
+
+
+class ComparisonDialog(QtWidgets.QDialog):
+    """Says how much louder B is than A, over all and over time [main-thread].
+
+    independent: take the calibrations for two
+    """
+
+    def __init__(
+        self,
+        a: Results,
+        b: Results,
+        parent: QtWidgets.QWidget | None = None,
+        *,
+        independent: bool = False,
+    ) -> None:
+        super().__init__(parent)
+        from amt_stream.sessions.compare import compare
+
+        self.setObjectName("compare_window")
+        self.setWindowTitle(f"{plain(b.name)} against {plain(a.name)} - amt-stream")
+        self.setWindowFlag(QtCore.Qt.WindowType.WindowMaximizeButtonHint, True)
+        self.resize(1000, 580)
+        self.setMinimumSize(760, 480)
+        self._results = a, b
+        self.found = compare(a, b, independent=independent)
+        self._course: Course | None = None
+        self._build()
+        self._compare()
+        if self.found.names:
+            wanted = next((n for n in FIRST if n in self.found.names), self.found.names[0])
+            self.choice.setCurrentIndex(self.found.names.index(wanted))
+        self._choose()
+
+    def _build(self) -> None:
+        a, b = self._results
+        names = ThemedLabel(partial(_names, plain(a.name), plain(b.name)))
+        names.setObjectName("names")
+        self.place = QtWidgets.QCheckBox("Same &microphone at the same place, spectra alike")
+        self.place.setObjectName("same_place")
+        self.place.setChecked(self.found.same_place)
+        self.place.setToolTip("Its error is common to both then, and cancels")
+        self.place.toggled.connect(self._compare)
+        self.why = QtWidgets.QLabel()
+        self.why.setObjectName("why")
+        self.why.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.why.setWordWrap(True)
+        tint(self.why, "second")
+        self.table = QtWidgets.QTableWidget(0, len(HEADS))
+        self.table.setObjectName("differences")
+        self.table.setAccessibleName("differences of readings")
+        self.table.setHorizontalHeaderLabels(list(HEADS))
+        self.table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
+        left = QtWidgets.QWidget()
+        column = QtWidgets.QVBoxLayout(left)
+        column.addWidget(names)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.place)
+        column.addWidget(self.why)
+        split = QtWidgets.QSplitter()
+        split.addWidget(left)
+        split.addWidget(self._pictures())
+        split.setSizes([430, 570])
+        box = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        box.rejected.connect(self.reject)
+        save = box.addButton("&Save as a page...", QtWidgets.QDialogButtonBox.ButtonRole.ActionRole)
+        save.setObjectName("save")
+        save.setAutoDefault(False)
+        save.clicked.connect(self._save)
+        self._background = BackgroundTask(self)
+        self._background.done.connect(lambda path: self._tell(f"Written: {path}"))
+        self._background.refused.connect(self._refused)
+        whole = QtWidgets.QVBoxLayout(self)
+        whole.addWidget(split, 1)
+        whole.addWidget(box)
+
+    def _save(self) -> None:
+        stem = f"{self.found.b.name}-against-{self.found.a.name}"
+        save_page(self, stem, self.write, self._refused)
+
+    def write(self, path: Path) -> None:
+        """Write it as a page to a file that ends in .html or .pdf."""
+        from amt_stream.sessions.compare import comparison_page
+
+        self._background.run(writing(path, comparison_page(self.found)))
+
+    def _refused(self, why: str) -> None:
+        self._tell(f"Not written: {why}")
+
+    def _tell(self, words: str) -> None:
+        self.why.setText(plain(words))
+
+    def _pictures(self) -> QtWidgets.QWidget:
+        self.choice = QtWidgets.QComboBox()
+        self.choice.setObjectName("choice")
+        self.choice.setAccessibleName("reading that is drawn")
+        for name in self.found.names:
+            self.choice.addItem(f"{symbol(name)}, {self.found.a.columns[name]['unit']}", name)
+        self.choice.activated.connect(self._choose)
+        self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
+        self.both.setAccessibleName("both against time")
+        self.apart.setAccessibleName("their difference against time")
+        self._a, self._b = CurveLayer("accent"), CurveLayer("right", dashed=True)
+        self._doubt, self._difference = FillBetweenLayer("ltl", 0.2), CurveLayer("ltl")
+        self._zero = ThresholdLayer()
+        self.both.set_layers([self._a, self._b])
+        self.apart.set_layers([self._zero, self._doubt, self._difference])
+        self.both.legend = [LegendEntry("accent", False, "A"), LegendEntry("right", True, "B")]
+        for plot, other in ((self.both, self.apart), (self.apart, self.both)):
+            plot.viewed.connect(lambda p=plot, o=other: self._follow(p, o))
+        right = QtWidgets.QWidget()
+        column = QtWidgets.QVBoxLayout(right)
+        column.addWidget(self.choice)
+        column.addWidget(self.both, 3)
+        column.addWidget(self.apart, 2)
+        return right
+
+    def _compare(self) -> None:
+        """Reckon how sure it is, with what is known of the place."""
+        self.found = Comparison(
+            self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
+        )
+        notes = map(plain, self.found.notes)
+        self.why.setText(
+            begun("; ".join([f"{self.found.why} (k = 2)", self.found.repeats, *notes]))
+        )
+        rows = self.found.differences
+        self.table.setRowCount(len(rows))
+        for at, one in enumerate(rows):
+            for place, text in enumerate(cells_of(one)):
+                item = QtWidgets.QTableWidgetItem(text)
+                item.setToolTip(f"{one.words}\n{one.verdict}".strip())
+                if 0 < place < 4 or place == 5:
+                    aligned = QtCore.Qt.AlignmentFlag
+                    item.setTextAlignment(aligned.AlignRight | aligned.AlignVCenter)
+                self.table.setItem(at, place, item)
+        self.table.resizeColumnsToContents()
+        self._choose()
+
+    def _choose(self) -> None:
+        name = self.choice.currentData()
+        self._course = None if name is None else self.found.course(name)
+        course = self._course
+        if course is None or not len(course.time_s):
+            return
+        end_s = float(course.time_s[-1])
+        for plot, unit in ((self.both, course.unit), (self.apart, f"{course.unit}, B - A")):
+            plot.now_s = end_s
+            plot.set_unit(unit, False)
+        self.both.show_until(end_s - 1e-6, end_s)
+        self._draw()
+
+    def _follow(self, moved: TimePlot, other: TimePlot) -> None:
+        """Show the same time in both."""
+        end_s = None if moved.follows else moved.end_s
+        other.show_until(end_s, moved.span_s)
+        self._draw()
+
+    def _draw(self) -> None:
+        course = self._course
+        if course is None or not len(course.time_s):
+            return
+        begin, end = self.both.from_s, self.both.end_s
+        seen = (course.time_s >= begin) & (course.time_s <= end)
+        if not seen.any():
+            return
+        parts = max(2, self.both.inside.width())
+        time_s = course.time_s[seen]
+        a, b = (summed_up(time_s, v[seen], parts) for v in (course.a, course.b))
+        off = summed_up(time_s, course.difference[seen], parts)
+        edges = [v for v in (course.low, course.high) if v is not None]
+        doubt = [summed_up(time_s, v[seen], parts)[2] for v in edges]
+        axis = GrowingScale(course.unit).axis(np.concatenate([a[1], a[3], b[1], b[3]]))
+        for plot, y in ((self.both, axis), (self.apart, _around_zero([off[2], *doubt]))):
+            plot.set_time(end, y)
+        x = a[0] - self.both.reference_s
+        self._a.set(x, a[2])
+        self._b.set(b[0] - self.both.reference_s, b[2])
+        x = off[0] - self.apart.reference_s
+        self._difference.set(x, off[2])
+        self._doubt.set(*((x, doubt[0], doubt[1]) if doubt else ((), (), ())))
+        self._zero.set([Threshold(0.0, "equal", "second")])
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The plots get their new sizes after this.
+        QtCore.QTimer.singleShot(0, self._draw)
+
+
+def _around_zero(values: Sequence[np.ndarray]) -> PlotAxis:
+    """A scale in which 0 is seen, with a little air."""
+    known = np.concatenate([*values, [0.0]])
+    known = known[np.isfinite(known)]
+    low, high = float(known.min()), float(known.max())
+    wide = max(high - low, SMALLEST)
+    low, high = low - AIR * wide, high + AIR * wide
+    return PlotAxis(low, high, ticks_of(low, high))
+
+
+def _names(a: str, b: str, colors: Colors) -> str:
+    """Which line is whose."""
+    lines = (colors.accent, "&#9473;&#9473;", "A", a), (colors.right, "&#9477;&#9477;", "B", b)
+    return "<br>".join(
+        f"<span style='color:{color}'>{line}</span> {side}: {escape(name)}"
+        for color, line, side, name in lines
+    )
+
+
+def cells_of(one: Difference) -> tuple[str, ...]:
+    """A line of the table."""
+    doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
+    numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
+    return (one.symbol, *numbers, one.unit, doubt, one.verdict.partition(":")[0])

@@ -1,0 +1,103 @@
+"""Lines in a plot."""
+
+import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.functions import arrayToQPolygonF
+from pyqtgraph.Qt import QtGui
+
+from amt_monitor.plot import Layer, Values, area_of, changed_area
+from amt_monitor.theme import Role
+
+NONE = np.empty((0, 2))
+
+
+class CurveLayer(Layer):
+    """A line through points, broken where one is NaN.
+
+    width: in pixels; on the screen it is drawn so often, as Qt draws wider lines many times slower
+    """
+
+    def __init__(self, role: Role, dashed: bool = False, width: int = 1) -> None:
+        self.role, self.dashed, self.width = role, dashed, width
+        self.x, self.y = np.empty(0), np.empty(0)
+        self._points: NDArray[np.float64] = NONE
+        self._lines: list[QtGui.QPolygonF] = []
+
+    def set(self, x: Values, y: Values) -> None:
+        """Go through other points; nothing is painted where they look alike."""
+        if not len(x) and not len(self.x):
+            return
+        self.x, self.y = np.asarray(x, float), np.asarray(y, float)
+        points = self.plot.points(self.x, self.y)
+        area = changed_area(self._points, points, 1 + self.width)
+        if not area.isEmpty():
+            self._set_points(points)
+            self.plot.update(area.intersected(self.plot.inside))
+
+    def place(self) -> None:
+        self._set_points(self.plot.points(self.x, self.y))
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        kept = self.plot.kept
+        painter.setPen(self.plot.pen(self.role, self.width if kept else 1.0, self.dashed))
+        for _ in range(1 if kept else self.width):
+            for line in self._lines:
+                painter.drawPolyline(line)
+            painter.translate(0, 1 / self.plot.grain)
+
+    def _set_points(self, points: NDArray[np.float64]) -> None:
+        self._points = points
+        self._lines = [polygon(points[first:end]) for first, end in runs(~np.isnan(points[:, 1]))]
+
+
+class FillBetweenLayer(Layer):
+    """The area between two lines, lightly filled."""
+
+    def __init__(self, role: Role, opacity: float = 0.25) -> None:
+        self.role, self.opacity = role, opacity
+        self.x = self.low = self.high = np.empty(0)
+        self._points: NDArray[np.float64] = NONE
+        self._areas: list[QtGui.QPolygonF] = []
+
+    def set(self, x: Values, low: Values, high: Values) -> None:
+        """Fill between other lines; NaN leaves a hole."""
+        if not len(x) and not len(self.x):
+            return
+        self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
+        before = self._points
+        self.place()
+        area = changed_area(before, self._points)
+        if not area.isEmpty():
+            # The other edge is not far in time, but may be in value.
+            area = area_of(before).united(area_of(self._points))
+            self.plot.update(area.intersected(self.plot.inside))
+
+    def place(self) -> None:
+        low, high = self.plot.points(self.x, self.low), self.plot.points(self.x, self.high)
+        self._points = np.concatenate((low, high))
+        known = ~np.isnan(low[:, 1] + high[:, 1])
+        self._areas = [
+            polygon(np.concatenate((low[first:end], high[first:end][::-1])))
+            for first, end in runs(known)
+        ]
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color.setAlphaF(self.opacity)
+        painter.setPen(QtGui.QPen(color, 0))
+        painter.setBrush(color)
+        for area in self._areas:
+            painter.drawPolygon(area)
+
+
+def runs(known: NDArray[np.bool_]) -> list[list[int]]:
+    """First index of each run of True, and the index after it."""
+    edges: list[list[int]] = (
+        np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
+    )
+    return edges
+
+
+def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:
+    """Of points `(point, 2)` in pixels."""
+    return arrayToQPolygonF(points[:, 0], points[:, 1])

@@ -1,0 +1,102 @@
+"""The list of inputs, looked up without touching the stream that runs."""
+
+import json
+from typing import Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_stream.core.processes import module_command
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.devices.identity import is_alias
+
+LETTERS = 60
+"""At most so wide."""
+
+
+class DeviceComboBox(QtWidgets.QComboBox):
+    """Inputs by name; the first entry is the one the program was started with.
+
+    The list is looked up again whenever it is opened.
+    """
+
+    chosen = QtCore.Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("device")
+        self.setMinimumContentsLength(12)
+        policy = QtWidgets.QSizePolicy.Policy
+        self.setSizePolicy(policy.Expanding, policy.Fixed)
+        self.setMaximumWidth(LETTERS * self.fontMetrics().averageCharWidth())
+        adjust = QtWidgets.QComboBox.SizeAdjustPolicy
+        self.setSizeAdjustPolicy(adjust.AdjustToMinimumContentsLengthWithIcon)
+        self.addItem("as started")
+        self._listing = QtCore.QProcess(self)
+        self._listing.finished.connect(self._listed)
+        self.activated.connect(lambda _: self.chosen.emit())
+
+    @property
+    def device(self) -> str | int | None:
+        return self.currentData()
+
+    def choose(self, device: str | int | None) -> None:
+        """Show another as chosen."""
+        self.setCurrentIndex(max(0, self.findData(device)))
+
+    def name_first(self, name: str) -> None:
+        """Say what the program was started with."""
+        self.setItemText(0, plain(f"{name} (as started)"))
+
+    def refresh(self) -> None:
+        if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
+            # In a process of its own: a sound system that hangs does not hold up the window.
+            program, *arguments = module_command("amt_stream.engine.devices.listing")
+            self._listing.start(program, arguments)
+
+    def close_listing(self) -> None:
+        self._listing.blockSignals(True)
+        self._listing.kill()
+        self._listing.waitForFinished(2000)
+
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
+        # A measurement ends by a choice, not by a mouse that passes over the closed list.
+        event.ignore()
+
+    def showPopup(self) -> None:
+        self.refresh()
+        super().showPopup()
+
+    def _listed(self, exit_code: int) -> None:
+        output = bytes(self._listing.readAllStandardOutput())
+        if exit_code != 0:
+            return  # a sound server that hangs says nothing of its devices
+        devices = json.loads(output)
+        names = [device["name"] for device in devices]
+        entries = [
+            # By name where that is enough: indices change when devices come and go.
+            (
+                plain(f"{d['name']} ({'what is played' if d['played'] else d['host_api']})"),
+                d["name"] if names.count(d["name"]) == 1 else _otherwise(d),
+            )
+            for d in devices
+        ]
+        if entries == [(self.itemText(i), self.itemData(i)) for i in range(1, self.count())]:
+            return
+        current, chosen = self.currentText(), self.device
+        while self.count() > 1:
+            self.removeItem(1)
+        for text, device in entries:
+            self.addItem(text, device)
+        place = self.findText(current)
+        if place < 0 and chosen is not None:
+            place = self.findData(chosen)  # it was given by its name alone
+        if place < 0 and chosen is not None:
+            self.addItem(current, chosen)  # it is chosen, and gone just now
+            place = self.count() - 1
+        self.setCurrentIndex(max(0, place))
+
+
+def _otherwise(device: dict[str, Any]) -> str | int:
+    """What names one of several of the same name: its index, or where a sound server has it."""
+    behind, host_api, name = device["behind"], device["host_api"], device["name"]
+    return device["index"] if behind is None or is_alias(name, host_api) else behind

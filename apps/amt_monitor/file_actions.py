@@ -1,0 +1,180 @@
+"""What a person does with files and sessions, in one place for whatever window has it."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.background_task import BackgroundTask
+from amt_monitor.file_drop_filter import KEPT, FileDropFilter, dropped_kind
+from amt_monitor.open_sound_dialog import OpenSoundDialog
+from amt_monitor.results_dialog import ResultsDialog, ResultsLoader
+from amt_monitor.settings import Settings
+from amt_stream.core.errors import Refusal
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions import save_session
+from amt_stream.sessions.results import Results
+
+NOTHING = "nothing was measured yet: start a measurement first"
+KINDS = "Sound, or rows (*.wav *.flac *.ogg *.mp3 *.aif *.aiff *.caf *.csv *.jsonl *.parquet)"
+FIELDS = "report"
+"""Under which settings keep what was said in the last report."""
+
+
+class FileActions(QtCore.QObject):
+    """Opens, saves, reports and compares; its dialogs stand over a window [main-thread].
+
+    over: the window, and `front` what stands before it just now; files may be dropped onto it
+    play: measures a sound file as it sounds
+    now: what was measured so far, or None
+    logged: the folder of the log that has all of it, or None: what is in a log is saved already
+    options: of `amt-stream analyze`, for the models and the calibration of files
+    tell: says a sentence
+    """
+
+    def __init__(
+        self,
+        over: QtWidgets.QWidget,
+        settings: Settings,
+        *,
+        front: Callable[[], QtWidgets.QWidget],
+        play: Callable[[Path], object],
+        now: Callable[[], Results | None],
+        logged: Callable[[], Path | None],
+        options: Callable[[], Sequence[str]],
+        tell: Callable[[str], object],
+    ) -> None:
+        super().__init__(over)
+        self._front, self._settings = front, settings
+        self._play, self._now, self._logged = play, now, logged
+        self._options, self._tell = options, tell
+        self._opened = ResultsLoader(self)
+        self._opened.opened.connect(self._show)
+        self._opened.refused.connect(tell)
+        self._other = ResultsLoader(self)
+        self._other.refused.connect(tell)
+        self._other.opened.connect(self._compare_with)
+        self._compared: Results | None = None
+        self._saving = BackgroundTask(self)
+        self._saving.done.connect(self._saved)
+        self._saving.refused.connect(tell)
+        FileDropFilter(over).dropped.connect(lambda path, kind: self.open_path(path))
+
+    def open_file(self) -> None:
+        """Choose a sound or a file of rows."""
+        name, _ = QtWidgets.QFileDialog.getOpenFileName(
+            self._front(), "Open", "", f"{KINDS};;All files (*)"
+        )
+        if name:
+            self.open_path(Path(name))
+
+    def open_session(self) -> None:
+        """Choose the folder of a session."""
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Open a session")
+        if name:
+            self.open_path(Path(name))
+
+    def open_path(self, path: Path) -> None:
+        """A sound is played or analyzed, what was kept is shown."""
+        kind = dropped_kind(path)
+        if not kind:
+            self._tell(f"{path} is neither a sound nor a session, or it is gone")
+        elif kind == KEPT:
+            self._opened.read(path)
+        else:
+            dialog = OpenSoundDialog(path, self._options(), self._front())
+            dialog.played.connect(self._play)
+            dialog.analyzed.connect(self.show_results)
+            _open(dialog)
+
+    def save_session(self) -> None:
+        """Keep what was measured; what is in a log from its beginning is kept already."""
+        log = self._logged()
+        if log is not None:
+            self._tell(f"it is kept already, in the log {log}")
+        else:
+            self._of_now(self._save)
+
+    def _save(self, results: Results) -> None:
+        name, _ = QtWidgets.QFileDialog.getSaveFileName(
+            self._front(), "Save the session as a folder", "session"
+        )
+        if name:
+            self.save_to(Path(name), results)
+
+    def save_to(self, path: Path, results: Results) -> None:
+        """Keep results in a new folder."""
+        self._saving.run(
+            partial(
+                save_session,
+                path,
+                results.rows,
+                results.header,
+                summary=results.summary,
+                events=results.events,
+                settings=results.settings,
+            )
+        )
+
+    def _saved(self, path: Path) -> None:
+        self._settings.add_recent(path)
+        self._tell(f"saved: {path}")
+
+    def _of_now(self, action: Callable[[Results], object]) -> None:
+        """Do something with what was measured so far."""
+        results = self._now()
+        if results is None:
+            self._tell(NOTHING)
+        else:
+            action(results)
+
+    def report(self) -> None:
+        """Report what was measured so far."""
+        self._of_now(self.report_on)
+
+    def report_on(self, results: Results) -> None:
+        """Ask for what only people know, and write the page."""
+        # Here and not above: a window starts 0.1 s sooner without what few open.
+        from amt_monitor.report_dialog import ReportDialog
+
+        dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._front())
+        dialog.written.connect(lambda _: self._settings.put(**{FIELDS: dialog.fields}))
+        _open(dialog)
+
+    def compare(self) -> None:
+        """Compare what was measured so far with a session that is chosen."""
+        self._of_now(self.compare_to)
+
+    def compare_to(self, results: Results) -> None:
+        """Choose what these results are compared with."""
+        name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Compare with the session")
+        if name:
+            self._compared = results
+            self._other.read(Path(name))
+
+    def _compare_with(self, other: Results, _: Path) -> None:
+        from amt_monitor.comparison_dialog import ComparisonDialog
+
+        if self._compared is None:
+            return
+        try:
+            _open(ComparisonDialog(other, self._compared, self._front()))
+        except Refusal as refusal:
+            self._tell(plain(refusal))
+
+    def _show(self, results: Results, path: Path) -> None:
+        self._settings.add_recent(path)
+        self.show_results(results, path)
+
+    def show_results(self, results: Results, path: Path | None = None) -> None:
+        """Show what was kept, or analyzed."""
+        window = ResultsDialog(results, path, self._front())
+        actions = {"report": self.report_on, "compare": self.compare_to}
+        window.asked.connect(lambda name: actions[name](results))
+        _open(window)
+
+
+def _open(dialog: QtWidgets.QDialog) -> None:
+    dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.show()

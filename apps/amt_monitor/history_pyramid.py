@@ -1,0 +1,172 @@
+"""Readings of hours at every scale of time, in fixed memory."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FACTOR = 4
+"""Cells of one level in a cell of the next."""
+
+LEVELS = 6
+"""The coarsest cell is 4^5 rows: a day of usual ones is 844 cells."""
+
+AT_MOST = 512
+"""Rows wait for so many others to be summed up, where nobody asks: it costs the same for all."""
+
+
+class PyramidCells(NamedTuple):
+    """Some cells of a level, in their order.
+
+    low, mean, high: `(column, cell)`, NaN where there is nothing
+    marks: bits that any of the rows had
+    """
+
+    low: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    high: NDArray[np.float64]
+    marks: NDArray[np.uint16]
+
+
+class _CellRing:
+    """Cells around a ring: cell k is in place k modulo their number."""
+
+    def __init__(self, columns: int, size: int, finest: bool) -> None:
+        self.size, self.newest = size, -1
+        # The system gives memory as it is written to, 2 MB at once: an hour takes that of an hour
+        # where the columns of a cell lie together, and nothing is made as a copy.
+        self.marks = np.zeros(size, np.uint16)
+        kind = np.float64 if finest else np.float32
+        self.count = np.zeros((size, columns), np.uint8 if finest else np.uint16).T
+        self.low = self.high = self.total = np.zeros((size, columns), kind).T
+        if not finest:
+            self.high, self.total = (np.zeros((size, columns), kind).T for _ in range(2))
+
+    def advance(self, newest: int) -> None:
+        """Make room for cells up to this one."""
+        if newest > self.newest:
+            first = max(self.newest + 1, newest - self.size + 1)
+            fresh = np.arange(first, newest + 1) % self.size
+            self.marks[fresh] = 0
+            self.count[:, fresh] = 0
+            self.newest = newest
+
+    def there(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which cells are still kept, or kept already."""
+        return (cells >= 0) & (cells <= self.newest) & (cells > self.newest - self.size)
+
+
+class HistoryPyramid:
+    """Least, mean and greatest value of 1, 4, 16 and so on rows.
+
+    Rows are numbered by their time, so that a gap is as long as it was. Whatever is shown, a level
+    has about as many cells as the screen has pixels.
+
+    rows: so many are kept as they are; of whole: so many in levels above
+    """
+
+    def __init__(self, columns: int, rows: int, whole: int) -> None:
+        self.columns = columns
+        sizes = [rows, *(-(-whole // FACTOR**level) for level in range(1, LEVELS))]
+        self._new: list[NDArray[np.int64]] = []
+        self._waiting, self._at_most = 0, min(AT_MOST, rows // 2)
+        self._levels = [_CellRing(columns, size, level == 0) for level, size in enumerate(sizes)]
+
+    @property
+    def newest(self) -> int:
+        """Number of the newest row; -1 before there is any."""
+        return self._levels[0].newest
+
+    @property
+    def oldest(self) -> int:
+        """Number of the first row that is still kept in some level, or 0."""
+        size = FACTOR ** (LEVELS - 1)
+        return max(0, (self.newest // size - self._levels[-1].size + 1) * size)
+
+    def add(
+        self, rows: NDArray[np.int64], values: NDArray[np.float64], marks: NDArray[np.uint16]
+    ) -> None:
+        """Take in rows by their rising numbers: values `(column, row)`, NaN where there is none."""
+        finest = self._levels[0]
+        if not len(rows) or rows[0] <= finest.newest:
+            # What comes twice is there.
+            later = rows > finest.newest
+            rows, values, marks = rows[later], values[:, later], marks[later]
+            if not len(rows):
+                return
+        if rows[-1] - self.newest > self._at_most:
+            # Those that wait may be beyond what is kept after that.
+            self._sum_up()
+        finest.advance(int(rows[-1]))
+        kept = rows > finest.newest - finest.size
+        places = rows[kept] % finest.size
+        known = ~np.isnan(values[:, kept])
+        finest.low[:, places] = np.where(known, values[:, kept], 0.0)
+        finest.count[:, places] = known
+        finest.marks[places] = marks[kept]
+        self._new.append(rows[kept])
+        self._waiting += len(rows)
+        if self._waiting >= self._at_most:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Bring the levels above up to the rows."""
+        if not self._new:
+            return
+        touched = np.concatenate(self._new)
+        self._new, self._waiting = [], 0
+        touched = touched[touched > self.newest - self._levels[0].size]
+        for below, above in zip(self._levels, self._levels[1:], strict=False):
+            touched = np.unique(touched // FACTOR)
+            _sum_up(below, above, touched)
+
+    def cells(
+        self, level: int, first: int, end: int, columns: Sequence[int] | None = None
+    ) -> PyramidCells:
+        """Cells `first` to `end - 1` of a level; those that are not kept are empty.
+
+        columns: by their places; None for all
+        """
+        if level:
+            self._sum_up()
+        found = self._levels[level]
+        cells = np.arange(first, end)
+        there = found.there(cells)
+        places = cells % found.size
+        chosen = np.arange(self.columns) if columns is None else np.array(columns, np.int64)
+        at = chosen[:, None], places
+        count = np.where(there, found.count[at], 0)
+        known = count > 0
+        low, high, total = (
+            np.where(known, part[at], np.nan).astype(np.float64)
+            for part in (found.low, found.high, found.total)
+        )
+        mean = total / np.where(known, count, 1)
+        return PyramidCells(
+            low, mean, high, np.where(there, found.marks[places], 0).astype(np.uint16)
+        )
+
+    def level_for(self, rows: float, first: int, most: int) -> int:
+        """The finest level that has at most `most` cells in so many rows, and still has `first`."""
+        for level, found in enumerate(self._levels):
+            kept = first // FACTOR**level > self.newest // FACTOR**level - found.size
+            if rows <= most * FACTOR**level and kept:
+                return level
+        return LEVELS - 1
+
+
+def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64]) -> None:
+    """Make some cells of a level, in their order, from those below them."""
+    above.advance(int(cells[-1]))
+    cells = cells[cells > above.newest - above.size]
+    parts = cells[:, None] * FACTOR + np.arange(FACTOR)
+    places, there = parts % below.size, below.there(parts)
+    count = np.where(there, below.count[:, places], 0)
+    known = count > 0
+    at = cells % above.size
+    above.count[:, at] = count.sum(axis=2)
+    above.low[:, at] = np.where(known, below.low[:, places], np.inf).min(axis=2)
+    above.high[:, at] = np.where(known, below.high[:, places], -np.inf).max(axis=2)
+    above.total[:, at] = np.where(known, below.total[:, places], 0.0).sum(axis=2)
+    above.marks[at] = np.bitwise_or.reduce(np.where(there, below.marks[places], 0), axis=1)

@@ -1,0 +1,106 @@
+"""Levels as colors in a plot."""
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pyqtgraph import colormap
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.plot import Layer
+from amt_monitor.theme import Role
+
+# Even in lightness, and the color-blind see the same steps (Nunez, Anderton & Renslow 2018).
+COLORS = "cividis"
+STEPS, NOTHING = 255, 255
+"""Colors there are, and the number that stands for none."""
+
+
+class ImageLayer(Layer):
+    """A field of values `(row, column)`, the first row below; NaN is left as the paper is.
+
+    low, high: what the first and the last color stand for
+    """
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.left, self.bottom, self.right, self.top = 0.0, 0.0, 1.0, 1.0
+        self._numbers = np.full((1, 1), NOTHING, np.uint8)
+        self._image = image_of(self._numbers)
+
+    def set_extent(self, left: float, bottom: float, right: float, top: float) -> None:
+        """Where it lies, along the axes of the plot."""
+        self.left, self.bottom, self.right, self.top = left, bottom, right, top
+        self.plot.update()
+
+    def set(self, values: ArrayLike) -> None:
+        numbers = numbers_of(values, self.low, self.high)[::-1]
+        if not np.array_equal(numbers, self._numbers):
+            self._numbers, self._image = numbers, image_of(numbers)
+            self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        painter.drawImage(self.area, self._image)
+
+    @property
+    def area(self) -> QtCore.QRectF:
+        """Where it lies, in pixels."""
+        return rectangle(self, self.left, self.bottom, self.right, self.top)
+
+
+class FrameLayer(Layer):
+    """A frame around a part of the plot; its two lines are seen on every color."""
+
+    def __init__(self, inner: Role = "paper", outer: Role = "ink") -> None:
+        self.inner, self.outer = inner, outer
+        self.around: tuple[float, float, float, float] | None = None
+
+    def set(self, around: tuple[float, float, float, float] | None) -> None:
+        """Left, bottom, right, top along the axes; None for no frame."""
+        if around != self.around:
+            self.around = around
+            self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        if self.around is not None:
+            area = rectangle(self, *self.around)
+            painter.setPen(self.plot.pen(self.outer))
+            painter.drawRect(area)
+            painter.setPen(self.plot.pen(self.inner))
+            painter.drawRect(area.adjusted(1, 1, -1, -1))
+
+
+def rectangle(layer: Layer, left: float, bottom: float, right: float, top: float) -> QtCore.QRectF:
+    """An area in pixels, of a layer's plot."""
+    (x0, y0), (x1, y1) = layer.plot.points([left, right], [top, bottom]).tolist()
+    return QtCore.QRectF(x0, y0, x1 - x0, y1 - y0)
+
+
+def numbers_of(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
+    """Of the color of each value."""
+    values = np.asarray(values, float)
+    known = ~np.isnan(values)
+    steps = (np.where(known, values, low) - low) / (high - low) * (STEPS - 1)
+    numbers = np.clip(np.rint(steps), 0, STEPS - 1).astype(np.uint8)
+    numbers[~known] = NOTHING
+    return numbers
+
+
+def image_of(numbers: NDArray[np.uint8]) -> QtGui.QImage:
+    """Numbers of colors `(row, column)`, the first row above."""
+    rows, columns = numbers.shape
+    image = QtGui.QImage(
+        np.ascontiguousarray(numbers).tobytes(),
+        *(columns, rows, columns),
+        QtGui.QImage.Format.Format_Indexed8,
+    )
+    image.setColorTable(color_table())
+    # Of its own, as the bytes go.
+    return image.copy()
+
+
+@cache
+def color_table() -> list[int]:
+    """The colors, and at the end none at all."""
+    table = colormap.get(COLORS).getLookupTable(nPts=STEPS, mode="byte")
+    return [QtGui.qRgb(*map(int, color[:3])) for color in table] + [0]

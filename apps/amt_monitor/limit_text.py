@@ -1,0 +1,81 @@
+"""Limits in the words of the window."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from amt_monitor.number_format import number_text
+from amt_monitor.reading_captions import caption_of
+from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.rows import forecast
+from amt_stream.meters.rows.limited import so_far
+
+WORDS = {
+    "green": "within the limit",
+    "amber": "close to the limit",
+    "red": "over the limit",
+    "unknown": "not known yet",
+    "uncalibrated": "not judged without calibration",
+}
+"""Of each state."""
+
+HEARD = ("paused", "frozen")
+"""Why readings stand still while limits are judged all the same."""
+
+WORST = ("red", "amber", "uncalibrated", "unknown", "green")
+
+
+def silence(held: Collection[str]) -> str:
+    """Why nothing is measured, of all the words for why readings stand still; "" while it is."""
+    return next((why for why in held if why not in HEARD), "")
+
+
+def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """How it stands in a row; "unknown" in one that does not say, and while nothing is measured."""
+    state = "" if silence(held) else str(values.get(limit.state, ""))
+    return state if state in STATES else "unknown"
+
+
+def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """As "over the limit"; of what is not to be below, "below the limit"."""
+    if why := silence(held):
+        return f"not known: {why}"
+    state = state_of(limit, values)
+    if so_far(limit, values):
+        return f"{limit.side} the limit so far, in a window that is not whole"
+    return "below the limit" if limit.below and state == "red" else WORDS[state]
+
+
+def value_words(limit: Limit, values: Mapping[str, Any]) -> str:
+    """As "LAeq,30 min 97.3 dB, limit 99 dB"."""
+    caption = caption_of(limit.column)
+    value = number_text(limit.column, values.get(limit.column))
+    side = "at least" if limit.below else "limit"
+    name = caption.symbol or caption.words
+    return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"
+
+
+def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """What reaches the limit, and what does not; "" of one that has no forecast."""
+    if silence(held):
+        return ""
+    allowed, until = forecast(limit, values)
+    told = []
+    if until is not None:
+        told.append(f"as loud as now, the limit is reached in {_duration(until)}")
+    if allowed is not None:
+        told.append(f"up to {allowed:.1f} dB can go on")
+    return f"Forecast: {'; '.join(told)}" if told else ""
+
+
+def _duration(seconds: float) -> str:
+    """Rounded so that a person can count on it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def worst(
+    limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
+) -> Limit | None:
+    """The one that asks for something first; None where there is none."""
+    return min(limits, key=lambda limit: WORST.index(state_of(limit, values, held)), default=None)

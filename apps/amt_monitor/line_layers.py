@@ -1,0 +1,171 @@
+"""Lines across a plot, each with its name: limits, markers, maxima, and the cursor."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.plot import Layer
+from amt_monitor.theme import Role
+
+
+class Threshold(NamedTuple):
+    """A value that is not to be passed, in words too."""
+
+    value: float
+    text: str
+    role: Role = "red"
+
+
+class ThresholdLayer(Layer):
+    """Dashed lines from left to right."""
+
+    def __init__(self) -> None:
+        self.thresholds: tuple[Threshold, ...] = ()
+
+    def set(self, thresholds: Sequence[Threshold]) -> None:
+        if tuple(thresholds) != self.thresholds:
+            self.thresholds = tuple(thresholds)
+            self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        inside, metrics = self.plot.inside, painter.fontMetrics()
+        points = self.plot.points([0.0] * len(self.thresholds), [t.value for t in self.thresholds])
+        heights = points[:, 1].tolist()
+        sizes = [(metrics.horizontalAdvance(t.text) + 6, metrics.height()) for t in self.thresholds]
+        for y, threshold in zip(heights, self.thresholds, strict=True):
+            painter.setPen(self.plot.pen(threshold.role, dashed=True))
+            painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
+        rooms = rooms_at_lines(heights, sizes, inside)
+        for room, threshold in zip(rooms, self.thresholds, strict=True):
+            painter.setPen(self.plot.pen(threshold.role))
+            painter.fillRect(room, QtGui.QColor(self.plot.colors.paper))
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, threshold.text)
+
+
+def rooms_at_lines(
+    heights: Sequence[float], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
+) -> list[QtCore.QRectF]:
+    """Where the name of each line stands: above it at the right, below it at the top of the plot.
+
+    One that would stand on another is moved to the left of it.
+    """
+    rooms: list[QtCore.QRectF] = []
+    for y, (wide, high) in zip(heights, sizes, strict=True):
+        top = y - high - 1 if y - high - 1 >= inside.top() else y + 2
+        room = QtCore.QRectF(inside.right() - wide, top, wide, high)
+        while (other := next(filter(room.intersects, rooms), None)) is not None:
+            room.moveRight(other.left() - 1)
+        rooms.append(room)
+    return rooms
+
+
+class MarkerLayer(Layer):
+    """Moments with a note each, on lines from top to bottom."""
+
+    def __init__(self, role: Role = "accent") -> None:
+        self.role = role
+        self.markers: tuple[tuple[float, str], ...] = ()
+
+    def set(self, markers: Sequence[tuple[float, str]]) -> None:
+        if tuple(markers) != self.markers:
+            self.markers = tuple(markers)
+            self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        inside, metrics = self.plot.inside, painter.fontMetrics()
+        painter.setPen(self.plot.pen(self.role))
+        free = float(inside.left())
+        for x, text in self.markers:
+            ((at, _),) = self.plot.points([x], [0.0]).tolist()
+            painter.drawLine(QtCore.QLineF(at, inside.top(), at, inside.bottom()))
+            wide = metrics.horizontalAdvance(text)
+            left = at + 3 if at + 3 + wide <= inside.right() else at - 3 - wide
+            if left >= free:
+                high = metrics.height()
+                tag = QtCore.QRectF(left, inside.bottom() - high - 1, wide, high)
+                painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
+                painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, text)
+                free = left + wide + 3
+
+
+APART = 4
+"""Pixels between the values of maxima and what stands beside them."""
+
+
+class LabelledMaximum(NamedTuple):
+    """Where a curve is highest."""
+
+    x: float
+    y: float
+    text: str
+    role: Role
+
+
+class MaximumLayer(Layer):
+    """Small triangles above what is highest, with its value."""
+
+    def __init__(self) -> None:
+        self.maxima: tuple[LabelledMaximum, ...] = ()
+
+    def set(self, maxima: Sequence[LabelledMaximum]) -> None:
+        if tuple(maxima) != self.maxima:
+            self.maxima = tuple(maxima)
+            self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        metrics = painter.fontMetrics()
+        points = self.plot.points([one.x for one in self.maxima], [one.y for one in self.maxima])
+        marks = [QtCore.QRectF(at - 4, up - 10, 8, 7) for at, up in points.tolist()]
+        sizes = [(metrics.horizontalAdvance(one.text), metrics.height()) for one in self.maxima]
+        rooms = rooms_beside(marks, sizes, self.plot.inside)
+        for one, mark, room in zip(self.maxima, marks, rooms, strict=True):
+            color = QtGui.QColor(getattr(self.plot.colors, one.role))
+            painter.setPen(color)
+            painter.setBrush(color)
+            foot = QtCore.QPointF(mark.center().x(), mark.bottom())
+            painter.drawPolygon(QtGui.QPolygonF([foot, mark.topLeft(), mark.topRight()]))
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, one.text)
+
+
+def rooms_beside(
+    marks: Sequence[QtCore.QRectF], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
+) -> list[QtCore.QRectF]:
+    """Where the text of each mark stands: near it, on no mark and on no other text."""
+    rooms: list[QtCore.QRectF] = []
+    for mark, (wide, high) in zip(marks, sizes, strict=True):
+        taken = [*marks, *rooms]
+        lefts = [one.right() + APART for one in taken]
+        lefts += [one.left() - APART - wide for one in taken]
+        top, middle = max(float(inside.top()), mark.bottom() - 2 - high), mark.center().x()
+        near = sorted(lefts, key=lambda left: abs(left + wide / 2 - middle))
+        within = [left for left in near if inside.left() <= left <= inside.right() - wide]
+        found = (QtCore.QRectF(left, top, wide, high) for left in within)
+        free = (room for room in found if not any(map(room.intersects, taken)))
+        rooms.append(next(free, QtCore.QRectF(mark.right() + APART, top, wide, high)))
+    return rooms
+
+
+class CursorLayer(Layer):
+    """One line from top to bottom, where somebody points."""
+
+    def __init__(self) -> None:
+        self.x: float | None = None
+
+    def set(self, x: float | None) -> None:
+        if x != self.x:
+            self._update()
+            self.x = x
+            self._update()
+
+    def _update(self) -> None:
+        if self.x is not None:
+            at = round(self.plot.points([self.x], [0.0])[0, 0])
+            inside = self.plot.inside
+            self.plot.update(QtCore.QRect(at - 2, inside.top(), 5, inside.height()))
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        if self.x is not None:
+            at, inside = self.plot.points([self.x], [0.0])[0, 0], self.plot.inside
+            painter.setPen(self.plot.pen("ink"))
+            painter.drawLine(QtCore.QLineF(at, inside.top(), at, inside.bottom()))

@@ -1,0 +1,345 @@
+"""What a person does with the measurement: begin, pause, stop, mark, log, calibrate."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.background_task import BackgroundTask
+from amt_monitor.calibration_list import CalibrationList
+from amt_monitor.device_combo_box import DeviceComboBox
+from amt_monitor.log_status import log_in
+from amt_monitor.measurement_control import MeasurementControl, MeasurementRequest
+from amt_monitor.models_menu import swap_models
+from amt_monitor.settings import Settings
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.errors import Refusal
+from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.frames import Event
+from amt_stream.sessions.events import keeper_in
+from amt_stream.sessions.outputs import FollowedReadings
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.sessions import SessionLog
+
+FREE_MS = 50
+ASK_S = 60.0
+"""Readings of so long are not thrown away unasked."""
+
+MakeLog = Callable[["Engine", Path | None], "SessionLog"]
+"""Makes a log of what an engine measures, in a folder, or where logs usually are."""
+
+
+class MeasurementActions(QtCore.QObject):
+    """Does it, and asks before readings are lost [main-thread].
+
+    over: the window, and `front` what stands before it just now
+    device: the list of inputs
+    make_log: None where nothing can be logged that is not from the beginning
+    `changed` comes after each, and `told` with a sentence
+    """
+
+    changed = QtCore.Signal()
+    told = QtCore.Signal(str)
+
+    def __init__(
+        self,
+        over: QtWidgets.QWidget,
+        measurement: MeasurementControl,
+        settings: Settings,
+        device: DeviceComboBox,
+        *,
+        make_log: MakeLog | None,
+        front: Callable[[], QtWidgets.QWidget],
+    ) -> None:
+        super().__init__(over)
+        self.measurement, self._settings, self._device = measurement, settings, device
+        self._over, self._make_log = over, make_log
+        self._front = front
+        self._unlogged_s: dict[Path, float] = {}
+        self._replaying = BackgroundTask(self)
+        self._replaying.refused.connect(self.told)
+
+    def choose_models(self, names: tuple[str, ...]) -> None:
+        """Measure with other models, from nothing."""
+        wanted = replace(self.measurement.wanted, models=names, resumed=None, log=None)
+        begin = partial(self.begin, wanted)
+        self.unless_lost("Measure with other models?", "Begin", begin)
+
+    def set_models(self, setting: str, word: str) -> None:
+        """Set the models otherwise while they run; they are made in the background."""
+        measurement = self.measurement
+        engine = measurement.engine
+        if engine is not None and measurement.measuring:
+            swapping = BackgroundTask(self)
+            swapping.refused.connect(self.told)
+            swapping.done.connect(lambda _: measurement.have_set(engine, setting, word))
+            for told in (swapping.done, swapping.refused):
+                told.connect(lambda _: swapping.deleteLater())
+            swapping.run(lambda: swap_models(engine, setting, word))
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        if self.measurement.paused:
+            self._command(self.measurement.go_on)
+        else:
+            self._command(self.measurement.pause)
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Stop; go on where it is stopped."""
+        if self.measurement.measuring:
+            self.measurement.stop()
+        else:
+            self._go_on()
+        self.changed.emit()
+
+    def _go_on(self) -> None:
+        if self.measurement.can_go_on:
+            self.measurement.go_on()
+            if (wanted := self.measurement.wanted).file is None:
+                self._device.choose(wanted.device)
+        else:
+            self.begin(replace(self.measurement.wanted, resumed=None, log=None))
+
+    def anew(self) -> None:
+        """Begin from nothing."""
+        wanted = replace(self.measurement.wanted, resumed=None, log=None)
+        self.unless_lost("Begin a new measurement?", "Begin", lambda: self.begin(wanted))
+
+    def reset_readings(self) -> None:
+        """Forget what was counted."""
+        engine = self.measurement.engine
+        if engine is not None and self.measurement.measuring:
+            reset = partial(self._command, engine.reset_readings)
+            self.unless_lost("Reset the readings?", "Reset", reset)
+
+    def undo_reset(self) -> None:
+        """Count again what was just forgotten."""
+        if self.measurement.can_undo_reset and self.measurement.engine is not None:
+            with suppress(ValueError):  # just too late: that is no longer offered
+                self._command(self.measurement.engine.undo_reset)
+        self.changed.emit()
+
+    def reset_filters(self) -> None:
+        """Models back to silence; the clock goes on."""
+        if self.measurement.engine is not None and self.measurement.measuring:
+            self._command(self.measurement.engine.reset_filters)
+
+    def _command(self, command: Callable[[], object]) -> None:
+        """Have it done; where the measurement has just ended, it is told that it is not."""
+        try:
+            command()
+        except EngineEnded as error:
+            self.told.emit(str(error))
+
+    def mark(self) -> None:
+        """Keep this moment with a note, which is asked for."""
+        engine, readings = self.measurement.engine, self.measurement.readings
+        if engine is None or not self.measurement.measuring:
+            return
+        latest = engine.history.latest
+        events = engine.events if readings is None else readings.events
+        count = sum(event.kind == "mark" for event in events) + 1
+        dialog = QtWidgets.QInputDialog(self._front())
+        dialog.setWindowTitle("Marker")
+        dialog.setLabelText("Note")
+        dialog.setTextValue(f"mark {count}")
+
+        def keep(text: str) -> None:
+            if latest is None:
+                # Before there are readings one moment is as good as another.
+                self._command(lambda: engine.mark(text))
+                return
+            event = latest.moment("mark", text)
+            self._once_free(lambda: self._keep_mark(event, readings))
+
+        dialog.textValueSelected.connect(keep)
+        dialog.open()
+
+    def _keep_mark(self, event: Event, readings: FollowedReadings | None) -> None:
+        """Tell it where its measurement still runs; else keep it with what was read."""
+        engine, same = self.measurement.engine, self.measurement.readings is readings
+        if engine is not None and same and self.measurement.measuring:
+            self._command(lambda: engine.tell_event(event))
+        elif readings is None or not same:
+            self.told.emit(f"the marker was not kept, its measurement is no more: {event.text}")
+        else:
+            readings.event(event)
+            if log_in(engine) is not None:
+                self.told.emit(f"the marker is not in the log, which had ended: {event.text}")
+
+    def log(self) -> None:
+        """Log from here on, or no more."""
+        engine = self.measurement.engine
+        if engine is None or not self.measurement.measuring:
+            self.told.emit("nothing is measured, so there is nothing to log: start first")
+        elif (log := log_in(engine)) is not None:
+            engine.detach(log)
+            self.measurement.wanted = replace(self.measurement.wanted, log=None)
+        elif self._make_log is None:
+            self.told.emit("this program has no place for logs")
+        else:
+            try:
+                log = self._make_log(engine, self._folder)
+            except (Refusal, OSError) as error:
+                self.told.emit(str(error))
+            else:
+                self._unlogged_s[log.path] = 0.0
+                engine.attach(log, partial(self._begin_late, log))
+                self.measurement.wanted = replace(self.measurement.wanted, log=log.path)
+                self._settings.add_recent(log.path)
+        self.changed.emit()
+
+    def _begin_late(self, log: "SessionLog", time_s: float) -> None:
+        """A log begins in the midst of a measurement."""
+        log.table.rows.begin(time_s)
+        self._unlogged_s[log.path] = self.measurement.measured_s
+
+    @property
+    def log_of_all(self) -> Path | None:
+        """The folder of the log that has all that was measured, from its beginning."""
+        log = log_in(self.measurement.engine)
+        return None if log is None or self._unlogged_s.get(log.path) else log.path
+
+    def replay(self) -> None:
+        """Have the last of the sound written; the event of it tells where."""
+        engine = self.measurement.engine
+        keeper = keeper_in(engine.sinks) if engine is not None else None
+        if keeper is None:
+            self.told.emit(
+                "no sound is kept: let it be kept, in File > Settings, and begin a new measurement"
+            )
+            return
+        self._replaying.run(keeper.replay)
+
+    def calibrate(self) -> None:
+        """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
+        # What is just being made would take the input again.
+        calibrate = partial(self._once_free, self._calibrate)
+        self.unless_lost("Calibrate a microphone?", "Calibrate", calibrate)
+
+    def _calibrate(self) -> None:
+        # Its source brings torch; a window is seen before that.
+        from amt_stream.engine.devices.microphone import MicrophoneSource
+
+        measurement = self.measurement
+        wanted, engine = measurement.wanted, measurement.engine
+        device = wanted.device
+        if device is None and engine is not None and isinstance(engine.source, MicrophoneSource):
+            heard = engine.source.device
+            device = heard.name if heard.has_index else heard.behind
+        was_measuring = measurement.measuring
+        if was_measuring:
+            measurement.stop()
+        self._once_free(lambda: self._open_wizard(device, wanted, was_measuring))
+
+    def _once_free(self, action: Callable[[], object]) -> None:
+        """Do what needs the input, when nothing holds it any more."""
+        self.measurement.poll()
+        if self.measurement.busy:
+            QtCore.QTimer.singleShot(FREE_MS, lambda: self._once_free(action))
+        elif self._over.isVisible():
+            action()
+
+    def _open_wizard(
+        self, device: str | int | None, wanted: MeasurementRequest, goes_on: bool
+    ) -> None:
+        from amt_monitor.calibration_wizard import CalibrationWizard
+
+        wizard = CalibrationWizard(self._front(), device)
+        kept: list[str] = []
+        wizard.run.kept.connect(kept.append)
+
+        def go_on(_: int) -> None:
+            wizard.deleteLater()
+            if kept:
+                self.begin(replace(wanted, resumed=None, log=None))
+            elif goes_on:
+                self._go_on()
+
+        wizard.finished.connect(go_on)
+        wizard.open()
+
+    def calibrations(self) -> None:
+        """Show what is kept of every microphone."""
+        kept = CalibrationList(self._front())
+        kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        kept.open()
+
+    def play(self, path: Path) -> None:
+        """Measure a sound file as it sounds."""
+        last = self.measurement.wanted
+        wanted = replace(last, device=None, file=path, resumed=None, log=None)
+        self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
+
+    def change_input(self) -> None:
+        """Measure what was chosen with the same models; nothing changes where that is measured."""
+        measurement, device = self.measurement, self._device.device
+        made_of = measurement.made_of
+        measured = measurement.measuring and not measurement.busy
+        if measured and made_of.file is None and made_of.device == device:
+            return
+        wanted = replace(measurement.wanted, device=device, file=None, resumed=None, log=None)
+
+        def stay() -> None:
+            self._device.choose(self.measurement.wanted.device)
+
+        self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
+
+    def begin(self, wanted: MeasurementRequest) -> None:
+        """Measure, as settings say; where there is a log, what begins has one of its own."""
+        keep_s = float(self._settings.get("keep_s", 0))
+        logged = log_in(self.measurement.engine) is not None
+        self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
+        if logged:
+            self._once_free(self._log_too)
+        self.changed.emit()
+
+    def _log_too(self) -> None:
+        if self.measurement.measuring and log_in(self.measurement.engine) is None:
+            self.log()
+
+    def unless_lost(
+        self,
+        question: str,
+        verb: str,
+        action: Callable[[], object],
+        otherwise: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Do what throws readings away; ask first where these are many, and in no log."""
+        lost_s = self._lost_s
+        if lost_s < ASK_S:
+            action()
+            return
+        box = QtWidgets.QMessageBox(self._front())
+        box.setObjectName("question")
+        box.setText(question)
+        box.setInformativeText(
+            f"The readings of {elapsed_text(lost_s)} are in no log: they are lost."
+        )
+        role = QtWidgets.QMessageBox.ButtonRole
+        yes = box.addButton(verb, role.DestructiveRole)
+        # Enter, pressed in haste, throws nothing away.
+        box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
+        box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
+        box.open()
+
+    @property
+    def _lost_s(self) -> float:
+        """Seconds of readings that are in no log."""
+        measured_s, log = self.measurement.measured_s, log_in(self.measurement.engine)
+        if log is None or measured_s < ASK_S:
+            return measured_s
+        return self._unlogged_s.get(log.path, 0.0)
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where logs and sounds are, if somebody has said so."""
+        text = self._settings.get("log_folder", "")
+        return Path(text) if text else None

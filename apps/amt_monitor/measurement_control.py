@@ -1,0 +1,233 @@
+"""A measurement and its states; making and ending engines never holds up the window."""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amt_monitor.log_status import log_in
+from amt_stream.core.safe_text import plain
+from amt_stream.sessions.outputs import FollowedReadings
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+
+Device = str | int | None
+Work = tuple[Callable[[], "Engine | None"], "Future[Engine | None]"]
+
+ENDED = ("ended", "stopped")
+CLOSE_S = 1.0
+
+log = logging.getLogger("amt_monitor")
+
+
+@dataclass(frozen=True)
+class MeasurementRequest:
+    """What is to be measured.
+
+    device: an input by name or number; without device and file it is what the program was given
+    file: a sound file, played as it sounds
+    models: of the catalog, by name; None for those that the program was given
+    settings: of models, those that are to be others than the program was given
+    resumed: the readings of a measurement that was stopped: goes on with it
+    log: the folder of the log, of one that goes on or of a new one
+    keep_s: so much of the sound is kept in memory, where the program was given no more
+    folder: in which logs and sounds are, where nobody says otherwise; None for the usual one
+    """
+
+    device: Device = None
+    file: Path | None = None
+    models: tuple[str, ...] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    resumed: FollowedReadings | None = None
+    log: Path | None = None
+    keep_s: float = 0.0
+    folder: Path | None = None
+
+
+MakeEngine = Callable[[MeasurementRequest], "Engine"]
+
+
+class MeasurementControl:
+    """At most one engine that measures, made new whenever one begins or goes on [main-thread].
+
+    Making and warming a model takes seconds; so it is done, like stopping, in one thread of its
+    own, always the same, and whoever closes the window does not wait for the rest of it.
+
+    wanted: what was asked for last
+    made_of: what `engine` was made of, which goes on: another may be on its way, or have failed
+    """
+
+    def __init__(self, make_engine: MakeEngine) -> None:
+        self._make_engine = make_engine
+        self._made: Engine | None = None
+        self._closing = False
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        # A daemon: what hangs in there must not keep the program.
+        self._worker = threading.Thread(target=self._run, name="measurement", daemon=True)
+        self._worker.start()
+        self._job: Future[Engine | None] | None = None
+        self._verb = ""
+        self.wanted = self.made_of = self._making = MeasurementRequest()
+        self._waits = False
+        self.engine: Engine | None = None
+        self.readings: FollowedReadings | None = None
+        self.error: BaseException | None = None
+        self.measuring = False
+        self.begun = 0
+        """How many began anew."""
+
+    @property
+    def busy(self) -> bool:
+        return self._job is not None
+
+    @property
+    def state(self) -> str:
+        """In a word; while it measures, "paused" or the engine's own, as "running" or "lost"."""
+        if self.busy:
+            return self._verb
+        if self.engine is None:
+            return "stopped" if self.error else "idle"
+        if not self.measuring:
+            return "stopped"
+        told = self.engine.device_state
+        return "paused" if self.paused and told == "running" else told
+
+    @property
+    def paused(self) -> bool:
+        return self.measuring and self.readings is not None and self.readings.paused
+
+    @property
+    def measured_s(self) -> float:
+        """Seconds of sound that are counted."""
+        return 0.0 if self.readings is None else self.readings.measured_s
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether one that was stopped can go on where it was."""
+        engine, readings = self.engine, self.readings
+        if self.measuring or self.busy or engine is None or readings is None:
+            return False
+        return readings.standing is not None and (engine.source.live or engine.source.seekable)
+
+    @property
+    def can_undo_reset(self) -> bool:
+        """Whether readings were reset so short a time ago that it can be undone."""
+        engine = self.engine
+        return self.measuring and engine is not None and engine.can_undo_reset()
+
+    def begin(self, wanted: MeasurementRequest) -> None:
+        """Measure anew; an engine that is measuring stops first.
+
+        While one is being made or stopped, this waits for it; only what was asked for last does.
+        """
+        self.wanted, self._waits = wanted, self.busy
+        if not self.busy:
+            self._making = wanted
+            self._do("starting", partial(self._replace, wanted))
+
+    def go_on(self) -> None:
+        """After `stop`, or after a pause."""
+        if self.measuring and self.engine is not None:
+            self.engine.unpause()
+        elif self.can_go_on:
+            log = log_in(self.engine)
+            path = None if log is None else log.path
+            self.begin(replace(self.made_of, resumed=self.readings, log=path))
+
+    def have_set(self, engine: "Engine", setting: str, word: str) -> None:
+        """Go on so from now on: the models of an engine have been set otherwise."""
+        if engine is self.engine:
+            self.wanted, self.made_of = (
+                replace(one, settings={**one.settings, setting: word})
+                for one in (self.wanted, self.made_of)
+            )
+
+    def pause(self) -> None:
+        """Nothing is counted until it goes on; sound is heard."""
+        if self.measuring and self.engine is not None:
+            self.engine.pause()
+
+    def stop(self) -> None:
+        """Let the input go; what was read stays."""
+        self._do("stopping", self._end)
+
+    def poll(self) -> None:
+        """Take note of what has finished; to be called now and then."""
+        if self._job is None:
+            if self.measuring and self.engine and has_ended(self.engine):
+                self.error = self.engine.error
+                self._do("stopping", self._end)
+        elif self._job.done():
+            job, self._job = self._job, None
+            if (error := job.exception()) is not None:
+                self.error, self.measuring = error, False
+                log.error("%s", plain(error))
+                log.debug("the engine did not start", exc_info=error)
+            elif (started := job.result()) is not None:
+                self.made_of = self._making
+                self.begun += self.made_of.resumed is None
+                self.engine, self.measuring, self.error = started, True, None
+                self.readings = readings_in(started)
+            else:
+                self.measuring = False
+                if self.readings is not None:
+                    # The last frames came after the last time that it did this.
+                    self.readings.sum_up()
+            if self._waits:
+                self.begin(self.wanted)
+
+    def close(self) -> None:
+        """Stop, and wait for it; but not for a model that is still being made."""
+        if not self._worker.is_alive():
+            return
+        self._closing = True
+        if self._made is not None:
+            self._made.stop()
+        self._work.put(None)
+        self._worker.join(CLOSE_S)
+        if self._worker.is_alive():
+            log.info("an engine was still being made when the window closed: left behind")
+        self.poll()
+        self.measuring = False
+
+    def _do(self, verb: str, action: Callable[[], "Engine | None"]) -> None:
+        if self._job is None and not self._closing:
+            self._verb, self._job = verb, Future()
+            self._work.put((action, self._job))
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            action, job = work
+            try:
+                job.set_result(action())
+            except BaseException as error:
+                job.set_exception(error)
+
+    def _replace(self, wanted: MeasurementRequest) -> "Engine | None":
+        self._end()
+        self._made = self._make_engine(wanted)
+        if self._closing:
+            return None
+        if readings_in(self._made) is None and (rows := self._made.new_rows()) is not None:
+            self._made.attach(FollowedReadings(rows))
+        return self._made.start()
+
+    def _end(self) -> None:
+        if self._made is not None:
+            self._made.stop()
+
+
+def readings_in(engine: "Engine") -> FollowedReadings | None:
+    """What keeps the readings of an engine for the window."""
+    return next((sink for sink in engine.sinks if isinstance(sink, FollowedReadings)), None)
+
+
+def has_ended(engine: "Engine") -> bool:
+    """Whether by itself; one whose device is lost waits for it."""
+    return engine.error is not None or engine.device_state in ENDED

@@ -1,0 +1,92 @@
+"""What went wrong or can be undone, and what to do about it, in a line that can be dismissed."""
+
+from collections.abc import Iterable
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.theme import colors_of, theme
+from amt_stream.core.safe_text import plain
+
+MARK = 4
+"""Pixels of the stripe at the left, by which a line is seen as a message."""
+
+
+class MessageBar(QtWidgets.QWidget):
+    """Sentences below each other, and a button that takes them away.
+
+    `undo` is another button, beside a sentence on what can be undone. One that was dismissed is not
+    said again until it has gone by itself and comes back, or it happens once more (`say_again`).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: list[str] = []
+        self._dismissed: set[str] = set()
+        self.label = QtWidgets.QLabel()
+        self.label.setObjectName("message")
+        self.label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.label.setWordWrap(True)
+        flag = QtCore.Qt.TextInteractionFlag
+        self.label.setTextInteractionFlags(flag.TextSelectableByMouse)
+        font = self.label.font()
+        font.setBold(True)
+        self.label.setFont(font)
+        self.button = _button("dismiss", "Dismiss", "take these messages away")
+        self.button.clicked.connect(lambda _: self.dismiss())
+        self.undo = _button("undo", "Undo", "as if it had not been done")
+        self._undone = ""
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(MARK + 8, 4, 8, 4)
+        row.addWidget(self.label, 1)
+        for button in (self.undo, self.button):
+            row.addWidget(button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+        theme.changed.connect(self.update)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self.label.text()
+
+    def say(self, sentences: Iterable[str], undone: str = "") -> None:
+        """Say all that there is to say just now; last, what can be undone."""
+        self._said = [*dict.fromkeys(plain(one) for one in (*sentences, undone) if one)]
+        self._undone = plain(undone)
+        self._dismissed &= set(self._said)
+        self._show()
+
+    def say_again(self, sentence: str) -> None:
+        """What a sentence tells has happened once more: it is said although it was dismissed."""
+        self._dismissed.discard(plain(sentence))
+
+    def dismiss(self) -> None:
+        """Take away what is said just now."""
+        self._dismissed |= set(self._said)
+        self._show()
+
+    def _show(self) -> None:
+        text = "\n".join(begun(one) for one in self._said if one not in self._dismissed)
+        if text != self.label.text():
+            self.label.setText(text)
+            self.setAccessibleName(text)
+        self.undo.setVisible(bool(self._undone) and self._undone not in self._dismissed)
+        self.setVisible(bool(text))
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        colors, painter = colors_of(self), QtGui.QPainter(self)
+        painter.fillRect(self.rect(), QtGui.QColor(colors.paper))
+        painter.fillRect(0, 0, MARK, self.height(), QtGui.QColor(colors.ink))
+
+
+def begun(sentence: str) -> str:
+    """With a capital letter, where it does not begin with a name or a path."""
+    word = sentence.partition(" ")[0].rstrip(",:")
+    return sentence[:1].upper() + sentence[1:] if word.isalpha() else sentence
+
+
+def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:
+    button = QtWidgets.QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    button.setToolTip(about)
+    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+    return button

@@ -1,0 +1,245 @@
+"""Docks of the window, each with a pane, and how they lie."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.pane import Pane
+from amt_monitor.pane_kinds import CURVES, HISTORY, NUMBERS, SHARES, PaneKind
+
+VERSION = 1
+"""Of the layouts that are kept."""
+
+MOST_BESIDE = 4
+"""Docks of numbers in one line."""
+
+SPLIT = 6
+"""Pixels between docks."""
+
+TABS = 28
+"""Pixels of the bar of tabs."""
+
+AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
+
+
+class PaneDock(QtWidgets.QDockWidget):
+    """A pane that can be moved, tabbed, closed, or opened in a window of its own.
+
+    It does not float: docks that do are broken on Wayland. The pane is made when it is first seen.
+    """
+
+    def __init__(self, kind: PaneKind) -> None:
+        # Tabs and menus take a single & for a mark of a key.
+        super().__init__(kind.title.replace("&", "&&"))
+        self.kind = kind
+        self.pane: Pane | None = None
+        self.setObjectName(f"dock_{kind.name}")
+        feature = QtWidgets.QDockWidget.DockWidgetFeature
+        self.setFeatures(feature.DockWidgetMovable | feature.DockWidgetClosable)
+        self._own: PaneWindow | None = None
+        self._seen = False
+        self._bar = QtWidgets.QWidget()
+        self._bar.setBackgroundRole(QtGui.QPalette.ColorRole.Base)
+        self._bar.setAutoFillBackground(True)
+        row = QtWidgets.QHBoxLayout(self._bar)
+        row.setContentsMargins(8, 2, 4, 2)
+        row.setSpacing(2)
+        self._beside = QtWidgets.QHBoxLayout()
+        row.addLayout(self._beside, 1)
+        for icon, words, action in (
+            ("SP_TitleBarNormalButton", "Open in its own window", self.open_alone),
+            ("SP_TitleBarCloseButton", "Close this pane", self.close),
+        ):
+            row.addWidget(_small_button(icon, f"{words}: {kind.title}", action))
+        self.setTitleBarWidget(self._bar)
+        self.visibilityChanged.connect(self._set_seen)
+        self.toggleViewAction().triggered.connect(self._come_up)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether its pane is on a screen: not closed, behind a tab, minimized or covered."""
+        if self.pane is None or not (self._seen or self._own is not None):
+            return False
+        return on_screen(self.pane.window())
+
+    @property
+    def least_width(self) -> int:
+        """Of the pane and of the bar above it."""
+        return max(self.minimumSizeHint().width(), self._bar.minimumSizeHint().width())
+
+    def fill(self) -> Pane:
+        """Make the pane, if it is not there yet."""
+        if self.pane is None:
+            self.pane = self.kind.make()
+            self._beside.addWidget(self.pane.head_bar, 1)
+            self.setWidget(self.pane)
+            # Without a parent it was hidden, and what is hidden asks for no width.
+            self.pane.head_bar.show()
+        return self.pane
+
+    def open_alone(self) -> None:
+        """Show the pane in a window of its own, until that is closed."""
+        pane = self.fill()
+        if self._own is None:
+            pane.alone = True
+            self._own = PaneWindow(pane, self.kind.title, self._take_back)
+            # The keys of the window have their ways in it.
+            self._own.addActions(self.window().actions())
+            self._own.resize(max(480, pane.width()), max(360, pane.height()))
+            self._own.show()
+            self.hide()
+
+    def leave(self) -> None:
+        """Let go of the pane and of its window."""
+        if self._own is not None:
+            self._own.close()
+        # No layout that is restored meanwhile may mean this one.
+        self.setObjectName("")
+        self.deleteLater()
+
+    def _take_back(self) -> None:
+        self._own = None
+        if self.pane is not None:
+            self.pane.alone = False
+            self._beside.addWidget(self.pane.head_bar, 1)
+            self.setWidget(self.pane)
+            self.show()
+
+    def _come_up(self, shown: bool) -> None:
+        """Before those that it shares tabs with."""
+        if shown:
+            self.raise_()
+
+    def _set_seen(self, seen: bool) -> None:
+        self._seen = seen
+        if seen:
+            self.fill()
+
+
+class PaneWindow(QtWidgets.QWidget):
+    """A pane in a window of its own; `closed` is called when it is closed."""
+
+    def __init__(self, pane: Pane, title: str, closed: Callable[[], None]) -> None:
+        super().__init__()
+        self.setObjectName("own_window")
+        self.setWindowTitle(f"{title} - amt-stream")
+        self._pane, self._closed = pane, closed
+        body = QtWidgets.QVBoxLayout(self)
+        body.addWidget(pane.head_bar)
+        body.addWidget(pane, 1)
+        pane.show()
+        QtGui.QShortcut(QtGui.QKeySequence("Esc"), self).activated.connect(self.close)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        event.accept()
+        self._closed()
+        self.deleteLater()
+
+
+def on_screen(window: QtWidgets.QWidget) -> bool:
+    """False while a window is hidden, minimized or on a screen that is off."""
+    handle = window.windowHandle()
+    return not window.isMinimized() and handle is not None and handle.isExposed()
+
+
+def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
+    """Numbers above, history below them, curves at the bottom; others closed.
+
+    What finds no room is behind a tab: curves behind the history, then numbers behind others.
+    """
+    for dock in docks:
+        window.removeDockWidget(dock)
+        if dock.kind.row is not None:
+            dock.fill()
+    # Qt leaves some of those that have no dock any more where they were, above what comes there.
+    direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
+    for bar in window.findChildren(QtWidgets.QTabBar, options=direct):
+        bar.hide()
+    lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
+    below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
+    rows = [*lines, *filter(None, below)]
+    behind: list[tuple[PaneDock, PaneDock]] = []
+    around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
+    room = window.height() - sum(around) - TABS
+    if sum(map(_least_height, rows)) > room and all(below):
+        curves = rows.pop()
+        behind += [(below[0][0], curve) for curve in curves]
+    while sum(map(_least_height, rows)) > room and len(lines) > 1:
+        last = lines.pop()
+        rows.remove(last)
+        # Whoever stands before others finds its own place first.
+        behind = [*_tabbed(lines[-1], last, window.width()), *behind]
+    for row_of in rows:
+        window.addDockWidget(AREA, row_of[0])
+    for above, beneath in pairwise(rows):
+        window.splitDockWidget(above[0], beneath[0], QtCore.Qt.Orientation.Vertical)
+    for part in rows:
+        for left, right in pairwise(part):
+            window.splitDockWidget(left, right, QtCore.Qt.Orientation.Horizontal)
+    for front, back in behind:
+        window.tabifyDockWidget(front, back)
+    for dock in docks:
+        closed = dock.kind.row is None
+        if closed:
+            window.addDockWidget(AREA, dock)
+            if rows:
+                # Where it comes up when it is opened.
+                window.tabifyDockWidget(rows[-1][-1], dock)
+        dock.setVisible(not closed)
+    for front, _ in reversed(behind):
+        front.raise_()
+    for part in rows:
+        shares = [100 * dock.kind.share for dock in part]
+        window.resizeDocks(part, shares, QtCore.Qt.Orientation.Horizontal)
+    heights = [100 * SHARES[part[0].kind.row or 0] for part in rows]
+    firsts = [part[0] for part in rows]
+    window.resizeDocks(firsts, heights, QtCore.Qt.Orientation.Vertical)
+
+
+def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
+    """As few lines of docks as fit, about as many in each."""
+    for count in range(1, len(docks) + 1):
+        across = math.ceil(len(docks) / count)
+        lines = [[*docks[at : at + across]] for at in range(0, len(docks), across)]
+        if across <= MOST_BESIDE and all(_least_width(line) <= width for line in lines):
+            return lines
+    return [[dock] for dock in docks]
+
+
+def _tabbed(
+    line: Sequence[PaneDock], behind: Sequence[PaneDock], width: int
+) -> Iterator[tuple[PaneDock, PaneDock]]:
+    """Each dock of `behind`, and that of the line that takes it as a tab.
+
+    It is the one with the fewest tabs, of those that the line has room to widen so far.
+    """
+    widths, tabs = {dock: _least_width([dock]) for dock in line}, dict.fromkeys(line, 1)
+    for dock in sorted(behind, key=lambda one: -_least_width([one])):
+        least, spare = _least_width([dock]), width - sum(widths.values()) - SPLIT * len(line)
+        wider = {one: max(least - widths[one], 0) for one in line}
+        front = min(line, key=lambda one: (max(wider[one] - spare, 0), tabs[one], wider[one]))
+        widths[front] += wider[front]
+        tabs[front] += 1
+        yield front, dock
+
+
+def _least_width(line: Sequence[PaneDock]) -> int:
+    return sum(dock.least_width for dock in line) + SPLIT * (len(line) - 1)
+
+
+def _least_height(line: Sequence[PaneDock]) -> int:
+    return max(dock.minimumSizeHint().height() for dock in line) + SPLIT
+
+
+def _small_button(icon: str, words: str, action: Callable[[], object]) -> QtWidgets.QToolButton:
+    button = QtWidgets.QToolButton()
+    style = QtWidgets.QApplication.style()
+    button.setIcon(style.standardIcon(getattr(QtWidgets.QStyle.StandardPixmap, icon)))
+    button.setIconSize(QtCore.QSize(12, 12))
+    button.setAutoRaise(True)
+    button.setToolTip(words)
+    button.setAccessibleName(words)
+    button.clicked.connect(lambda _: action())
+    return button

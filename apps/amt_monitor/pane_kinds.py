@@ -1,0 +1,104 @@
+"""The panes that the window can show: a class and a line here for each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from amt_monitor.chosen_readings_pane import ChosenReadingsPane
+from amt_monitor.distribution_pane import DistributionPane
+from amt_monitor.ears_pane import EarsPane, ears_in
+from amt_monitor.events_pane import EventsPane
+from amt_monitor.health_pane import HealthPane
+from amt_monitor.history_pane import HistoryPane
+from amt_monitor.level_pane import LevelPane
+from amt_monitor.limits_pane import LimitsPane
+from amt_monitor.modulation_panes import ModulationMapsPane, StrongestModulationPane
+from amt_monitor.pane import Pane
+from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.reading_pane import pane_of
+from amt_monitor.settings import Settings
+from amt_monitor.spectrum_pane import SpectrumPane
+from amt_monitor.view_state import ViewState
+from amt_monitor.waterfall_pane import WaterfallPane
+from amt_stream.meters import catalog
+
+Make = Callable[[], Pane]
+
+
+class PaneKind(NamedTuple):
+    """A pane that can be shown.
+
+    name: of its dock, by which a layout knows it
+    title: in the menu
+    row: of the usual layout, from above; None where it is closed there
+    share: of that row's width
+    make: makes the pane
+    """
+
+    name: str
+    title: str
+    row: int | None
+    share: int
+    make: Make
+    always: bool = False
+    """Whether it is made at once: it follows what is measured also while it is closed."""
+
+
+NUMBERS, HISTORY, CURVES = range(3)
+"""Rows of the usual layout."""
+
+SHARES = (5, 5, 4)
+"""Of the window's height, by row."""
+
+
+def pane_kinds(view: ViewState, settings: Settings) -> list[PaneKind]:
+    """Those that what is measured can fill; settings keep what is chosen in them."""
+    return [*_of_models(view), *_of_all(view, settings)]
+
+
+def _of_models(view: ViewState) -> Iterator[PaneKind]:
+    if view.readings is None:
+        return
+    for name, model in view.engine.models.items():
+        entry = catalog.entry_of(model)
+        if entry is None or name not in view.readings.models:
+            continue
+        make = partial(_reading_pane, entry.name, name, tuple(view.readings.of(name)))
+        yield PaneKind(entry.name, entry.title, NUMBERS, 4, make)
+
+
+def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
+    pane = pane_of(model, names)
+    pane.model = in_engine
+    return pane
+
+
+def _chosen_pane(settings: Settings) -> Pane:
+    chosen = [name for name in settings.get("numbers", []) if isinstance(name, str)]
+    return ChosenReadingsPane(chosen, lambda names: settings.put(numbers=names))
+
+
+def _of_all(view: ViewState, settings: Settings) -> Iterator[PaneKind]:
+    # Whoever sets a limit looks for its light first.
+    if view.readings is not None and (limits := view.readings.limits):
+        yield PaneKind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
+    if view.heard is not None:
+        yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
+    if view.readings is not None and not view.readings.rows.gives_cells:
+        rows = view.readings.rows
+        history = ReadingHistory(rows.columns, rows.step_ms / 1000)
+        yield PaneKind("history", "History", HISTORY, 1, partial(HistoryPane, history), always=True)
+        yield PaneKind("distribution", "Distribution", None, 1, partial(DistributionPane, history))
+    if view.specific_loudness is not None:
+        yield PaneKind("specific_loudness", "Specific loudness", CURVES, 1, SpectrumPane)
+        title = "Specific loudness, last minute"
+        yield PaneKind("waterfall", title, None, 1, WaterfallPane, always=True)
+    if ears_in(view) is not None:
+        yield PaneKind("ears", "Ears and inhibition", None, 1, EarsPane)
+    if hasattr(view.newest.values, "rms"):
+        yield PaneKind("strongest", "Strongest modulation", NUMBERS, 4, StrongestModulationPane)
+        yield PaneKind("modulation", "Modulation spectrum", CURVES, 1, ModulationMapsPane)
+    if view.readings is not None:
+        yield PaneKind("numbers", "Numbers", None, 3, partial(_chosen_pane, settings))
+    yield PaneKind("events", "Events", None, 1, EventsPane)
+    yield PaneKind("health", "Health", None, 1, HealthPane)

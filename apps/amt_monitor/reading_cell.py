@@ -1,0 +1,34 @@
+"""A reading on the screen."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from amt_monitor.number_format import NONE, number_text
+from amt_monitor.reading_captions import Caption, caption_of
+
+
+class ReadingCell(NamedTuple):
+    """A reading by its name in the sink, and how it is written.
+
+    label: of the widget, and whose caption is taken, where that is another than that of the reading
+    words: instead of those of its caption
+    """
+
+    name: str
+    label: str = ""
+    text: Callable[[float], str] | None = None
+    words: str = ""
+
+    @property
+    def shown_as(self) -> str:
+        return self.label or self.name
+
+    @property
+    def caption(self) -> Caption:
+        caption = caption_of(self.shown_as)
+        return caption._replace(words=self.words, symbol="") if self.words else caption
+
+    def write(self, value: float | None) -> str:
+        if value is None or self.text is None:
+            return NONE if value is None else number_text(self.name, value)
+        return self.text(value)

@@ -1,0 +1,159 @@
+"""What was read since the beginning, as panes draw it: the rows, kept at every scale of time."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_monitor.history_pyramid import HistoryPyramid, PyramidCells
+from amt_stream.meters.rows import Rows
+
+if TYPE_CHECKING:
+    from amt_stream.meters.rows import Column
+
+ROWS, WHOLE = 288_000, 864_000
+"""Eight hours of rows each 100 ms are kept as they are, a day of them summed up."""
+
+BAND = re.compile(r"\dhz_")
+"""In the name of the level of a third octave, as "lzf_31_5hz_db"."""
+
+MOST = 36
+"""So many columns are kept, as many as there are third octaves, and those of the band around them:
+4 MB each after 8 hours."""
+
+FAULTS = 255
+SETTLING, UNCALIBRATED, CAME = 256, 512, 1024
+"""Marks of a row beside its bits of `Fault`; the last says that there was one."""
+
+
+class ReadingHistory:
+    """Rows of one measurement [main-thread].
+
+    columns: of the rows; those whose past is of use are kept
+    step_s: from one row to the next
+    """
+
+    def __init__(self, columns: "Sequence[Column]", step_s: float) -> None:
+        self.columns, self.step_s = tuple(kept_of(columns)), step_s
+        self._place = {column.name: i for i, column in enumerate(self.columns)}
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
+        self._utc = np.zeros(ROWS, np.int64)
+        self._row = ""
+        self.count = 0
+        """Goes up with every row."""
+        self.first_s = 0.0
+        """When the first row came."""
+
+    @property
+    def now_s(self) -> float:
+        """The end of the newest row; 0 before there is any."""
+        return round(max(0.0, self._pyramid.newest * self.step_s), 6)
+
+    @property
+    def begin_s(self) -> float:
+        """The beginning of what is kept."""
+        return max(0.0, (self._pyramid.oldest - 1) * self.step_s)
+
+    @property
+    def newest(self) -> int:
+        """Number of the newest row."""
+        return self._pyramid.newest
+
+    def add(self, rows: Rows) -> None:
+        """Take in rows, each by its time."""
+        if len(rows) and "row" in rows.columns:
+            # Of several that are heard, the first.
+            self._row = self._row or str(rows["row"][0])
+            rows = rows.where(rows["row"] == self._row)
+        if not len(rows):
+            return
+        numbers = np.rint(rows["time_s"] / self.step_s).astype(np.int64)
+        if numbers[-1] < self._pyramid.newest:
+            # A sound that begins again.
+            self.clear()
+        marks = rows["fault"].astype(np.uint16)
+        marks |= CAME
+        marks[rows["settling"]] |= SETTLING
+        marks[~rows["calibrated"]] |= UNCALIBRATED
+        if not self.count:
+            self.first_s = float(rows["time_s"][0])
+        values = np.array([rows[column.name] for column in self.columns], np.float64)
+        # Also where no column is kept.
+        self._pyramid.add(numbers, values.reshape(len(self.columns), len(rows)), marks)
+        self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
+        self.count += len(rows)
+
+    def has(self, name: str) -> bool:
+        return name in self._place
+
+    def cells(self, names: Sequence[str], level: int, first: int, end: int) -> PyramidCells:
+        """Cells of a level, `(name, cell)`."""
+        places = [self._place[name] for name in names]
+        return self._pyramid.cells(level, first, end, places)
+
+    def level_for(self, from_s: float, to_s: float, most: int) -> int:
+        """The finest level with at most `most` cells between two times."""
+        first = max(0, round(from_s / self.step_s))
+        return self._pyramid.level_for((to_s - from_s) / self.step_s, first, most)
+
+    def utc(self, time_s: float) -> np.datetime64:
+        """When a row was heard; NaT where that is not known, or not kept any more."""
+        number = round(time_s / self.step_s)
+        if not max(-1, self.newest - ROWS) < number <= self.newest:
+            return np.datetime64("NaT")
+        return np.datetime64(int(self._utc[number % ROWS]), "ms")
+
+    def rows(self, names: Sequence[str], from_s: float, to_s: float) -> Rows:
+        """The rows between two times, as they came; of older ones than eight hours there are none.
+
+        Times at which no row came have none.
+        """
+        first = max(0, self.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
+        end = min(self.newest, int(np.floor(to_s / self.step_s + 1e-6))) + 1
+        numbers = np.arange(first, max(first, end))
+        cells = self.cells(names, 0, first, max(first, end))
+        table: dict[str, NDArray[Any]] = {
+            "time_s": np.round(numbers * self.step_s, 6),
+            "utc": self._utc[numbers % ROWS].astype("datetime64[ms]"),
+        }
+        table |= dict(zip(names, cells.mean, strict=True))
+        table["fault"] = (cells.marks & FAULTS).astype(np.uint8)
+        table["settling"] = cells.marks & SETTLING > 0
+        table["calibrated"] = cells.marks & UNCALIBRATED == 0
+        return Rows(table).where(cells.marks & CAME > 0)
+
+
+def kept_of(columns: "Sequence[Column]") -> "list[Column]":
+    """Columns whose past is of use: levels first, of the moment before those that are counted.
+
+    No bands, of which there are too many, where there is anything else; and no forecasts.
+    """
+    usable = [one for one in columns if one.statistic != "forecast" and one.unit]
+    usable = [one for one in usable if not BAND.search(one.name)] or usable
+    main = [one for one in usable if not _is_edge(one.name)]
+    # Loudness is there as its level too.
+    main.sort(key=lambda one: (one.unit == "sone", one.statistic != "instantaneous"))
+    chosen = {one.name for one in main[:MOST]}
+    edges = [one for one in usable if _is_edge(one.name) and middle_of(one.name) in chosen]
+    return main[:MOST] + edges
+
+
+def _is_edge(name: str) -> bool:
+    return middle_of(name) != name
+
+
+def middle_of(name: str) -> str:
+    """The column that an edge of a band belongs to."""
+    return name.replace("_low_", "_").replace("_high_", "_")
+
+
+def edges_of(name: str) -> tuple[str, str]:
+    """The columns of the band around one: "ltl_low_phon" and "ltl_high_phon" of "ltl_phon"."""
+    stem, _, unit = name.rpartition("_")
+    return f"{stem}_low_{unit}", f"{stem}_high_{unit}"

@@ -1,0 +1,202 @@
+"""A measurement that was kept, opened again: its readings, its history, its settings."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.background_task import BackgroundTask
+from amt_monitor.dialog_buttons import DialogButtons
+from amt_monitor.history_pane import HistoryPane
+from amt_monitor.pane import Badge
+from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.theme import tint
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.limits import limit_of
+from amt_stream.meters.rows import Column
+from amt_stream.sessions.report.content import (
+    MOST_READINGS,
+    calibration,
+    device,
+    faults,
+    integrity,
+    limit_lines,
+    readings,
+    when,
+)
+from amt_stream.sessions.report.curves import is_followed
+from amt_stream.sessions.report.times import Clock
+from amt_stream.sessions.results import Results, read_results
+
+ALL_READINGS = 20 * MOST_READINGS
+
+
+class StoredHistoryPane(HistoryPane):
+    """The history of results, from their first row to their last."""
+
+    def __init__(self, results: Results) -> None:
+        columns = [_column(one) for one in results.header["columns"]]
+        there = [one for one in columns if one.name in results.rows.columns]
+        super().__init__(ReadingHistory(there, results.step_s))
+        self._header = results.header
+        self.layers.events = tuple(results.events)
+        self.layers.limits = tuple(map(limit_of, results.header.get("limits", ())))
+        self.take([results.rows])
+        self.draw()
+        # Not the very end, which the axis would count back from.
+        end_s = results.duration_s - results.step_s
+        self.plot.show_until(end_s, results.duration_s)
+        if not results.calibrated:
+            self.mark(["uncalibrated"], True)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The plot gets its new size after this.
+        QtCore.QTimer.singleShot(0, self._draw_again)
+
+    def _draw_again(self) -> None:
+        self.draw(again=True)
+
+    def head_of_export(self) -> dict[str, Any]:
+        return {**self._header, "visible": super().head_of_export()["visible"]}
+
+
+def _column(told: Mapping[str, Any]) -> Column:
+    name, unit, quantity = told["name"], told["unit"], told["quantity"]
+    return Column(name, unit, quantity, told["model"], told["statistic"])
+
+
+class ResultsDialog(QtWidgets.QDialog):
+    """Results as they were kept, for whoever looks at them again [main-thread].
+
+    `asked` names what is to be done with them: "report" or "compare".
+    """
+
+    asked = QtCore.Signal(str)
+
+    def __init__(
+        self, results: Results, path: Path | None = None, parent: QtWidgets.QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.results, self.path = results, path
+        self.setObjectName("results")
+        self.setWindowTitle(f"{plain(results.name)} - kept measurement - amt-stream")
+        self.setWindowFlag(QtCore.Qt.WindowType.WindowMaximizeButtonHint, True)
+        self.resize(980, 560)
+        self.setMinimumSize(760, 460)
+        column = QtWidgets.QVBoxLayout(self)
+        column.addLayout(self._head())
+        self.history = StoredHistoryPane(results)
+        tabs = QtWidgets.QTabWidget()
+        tabs.setObjectName("tabs")
+        tabs.addTab(self.history, "&History")
+        self.table = _table(results)
+        tabs.addTab(self.table, "Rea&dings")
+        tabs.addTab(_lines(_happened(results), "events"), "&Events and limits")
+        told = {"header": results.header, **results.settings}
+        tabs.addTab(_lines(json.dumps(told, indent=1, default=str), "settings"), "&Settings")
+        column.addWidget(tabs, 1)
+        column.addWidget(self._buttons())
+
+    def _head(self) -> QtWidgets.QHBoxLayout:
+        facts = [*when(self.results, _clock(self.results)), *device(self.results)]
+        facts += [*calibration(self.results), *integrity(self.results)]
+        label = QtWidgets.QLabel("\n".join(f"{name}: {value}" for name, value in facts))
+        label.setObjectName("facts")
+        label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        tint(label, "second")
+        self.badge = Badge()
+        if not self.results.calibrated:
+            self.badge.show_words(["uncalibrated"], True)
+        row = QtWidgets.QHBoxLayout()
+        row.addWidget(label, 1)
+        row.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignTop)
+        return row
+
+    def _buttons(self) -> DialogButtons:
+        role = QtWidgets.QDialogButtonBox.ButtonRole
+        box = DialogButtons()
+        for name, text in (("report", "&Report..."), ("compare", "&Compare with...")):
+            button = box.addButton(text, role.ActionRole)
+            button.setObjectName(name)
+            button.setAutoDefault(False)
+            button.clicked.connect(lambda _, n=name: self.asked.emit(n))
+        box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        box.rejected.connect(self.reject)
+        return box
+
+
+def _table(results: Results) -> QtWidgets.QTableWidget:
+    """The readings of the whole sound."""
+    groups = readings(results, ALL_READINGS)
+    every = [(title, one) for title, group in groups.items() for one in group]
+    table = QtWidgets.QTableWidget(len(every), 5)
+    table.setObjectName("readings")
+    table.setAccessibleName("readings of the whole sound")
+    table.setHorizontalHeaderLabels(["Reading", "Value", "Unit", "What it is", "Model"])
+    table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QtWidgets.QAbstractItemView.SelectionBehavior.SelectRows)
+    table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(round(1.5 * table.fontMetrics().height()))
+    right = QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter
+    for row, (title, one) in enumerate(every):
+        words = f"{one.words} ({one.band})" if one.band else one.words
+        for place, text in enumerate((one.symbol, one.value, one.unit, words, title)):
+            item = QtWidgets.QTableWidgetItem(plain(text))
+            item.setToolTip(one.name)
+            if place == 1:
+                item.setTextAlignment(right)
+            table.setItem(row, place, item)
+    table.resizeColumnsToContents()
+    table.horizontalHeader().setStretchLastSection(True)
+    return table
+
+
+def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
+    shown = QtWidgets.QPlainTextEdit(text)
+    shown.setObjectName(name)
+    shown.setAccessibleName(name)
+    shown.setReadOnly(True)
+    shown.setTabChangesFocus(True)
+    if name == "settings":
+        shown.setFont(QtGui.QFontDatabase.systemFont(QtGui.QFontDatabase.SystemFont.FixedFont))
+    return shown
+
+
+def _clock(results: Results) -> Clock:
+    return Clock(results.start_utc, results.zone, results.duration_s)
+
+
+def _happened(results: Results) -> str:
+    """Limits, what was wrong, and every event, a line each."""
+    clock = _clock(results)
+    found = [
+        ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
+        for one in limit_lines(results, clock)
+    ]
+    found += faults(results)
+    found += [""] * bool(found)
+    found += [
+        f"{clock.moment(event.time_s)}  {event.kind}: {event.text}" for event in results.events
+    ]
+    return "\n".join(map(plain, found)) or "Nothing happened."
+
+
+class ResultsLoader(QtCore.QObject):
+    """Reads results aside, and gives them by `opened` with their path [main-thread]."""
+
+    opened = QtCore.Signal(object, object)
+    refused = QtCore.Signal(str)
+
+    def __init__(self, parent: QtCore.QObject) -> None:
+        super().__init__(parent)
+        self._background = BackgroundTask(self)
+        self._background.refused.connect(self.refused)
+        self._background.done.connect(lambda found: self.opened.emit(*found))
+
+    def read(self, path: Path) -> None:
+        """A log's folder, or a file of rows."""
+        self._background.run(lambda: (read_results(path, is_followed), path))

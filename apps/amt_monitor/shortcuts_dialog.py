@@ -1,0 +1,24 @@
+"""The list of keys."""
+
+from pyqtgraph.Qt import QtWidgets
+
+from amt_monitor.dialog_buttons import DialogButtons
+from amt_monitor.window_commands import COMMANDS
+
+
+class ShortcutsDialog(QtWidgets.QDialog):
+    """What can be done, and by which key."""
+
+    def __init__(self, parent: QtWidgets.QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("keys_sheet")
+        self.setWindowTitle("Keys")
+        grid = QtWidgets.QGridLayout(self)
+        grid.setHorizontalSpacing(16)
+        for row, command in enumerate(COMMANDS):
+            texts = f"<b>{command.key}</b>", command.text.replace("&", ""), command.about
+            for column, text in enumerate(texts):
+                grid.addWidget(QtWidgets.QLabel(text), row, column)
+        buttons = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        grid.addWidget(buttons, len(COMMANDS), 0, 1, 3)

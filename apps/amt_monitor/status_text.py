@@ -1,0 +1,53 @@
+"""The status line, and the title of the window, in words."""
+
+from typing import TYPE_CHECKING
+
+from amt_monitor.top_bar import elapsed_text
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.rows import reading_text
+from amt_stream.sessions.events import keeper_in
+
+if TYPE_CHECKING:
+    from amt_monitor.view_state import ViewState
+    from amt_stream.engine import Engine
+
+HEADLINES = {
+    "ltl_sone": "LTL",
+    "gm2002_ltl_sone": "LTL",
+    "zwicker_n_sone": "N",
+    "laeq_db": "LAeq",
+    "integrated_lufs": "I",
+}
+"""What the title tells: the first of these that there is."""
+
+
+def status_text(engine: "Engine", state: str, measured_s: float) -> str:
+    """Input, state, what is counted, load; sound that is kept; a GPU."""
+    source, keeper = engine.source, keeper_in(engine.sinks)
+    words = (
+        f"{source.name}, {source.fs} Hz",
+        state,
+        *([elapsed_text(measured_s)] if measured_s else []),
+        f"load {100 * engine.health.load:.0f} %",
+        *([] if keeper is None else [keeper.words]),
+        *([] if engine.device == "cpu" else [f"on {engine.device}"]),
+    )
+    return plain(" \N{MIDDLE DOT} ".join(words))
+
+
+def title_text(engine: "Engine | None", state: str, view: "ViewState | None") -> str:
+    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state where it does not run.
+
+    A reading that is not calibrated says so.
+    """
+    if engine is None:
+        return "amt-stream"
+    values = view.values if view is not None else {}
+    name = next((one for one in HEADLINES if values.get(one) is not None), None)
+    told = state
+    if view is not None and name is not None and state == "running":
+        unit = name.rpartition("_")[2].replace("db", "dB").replace("lufs", "LUFS")
+        told = f"{HEADLINES[name]} {reading_text(name, values[name])} {unit}"
+        if view.doubts(view.model_of(name)).uncalibrated:
+            told += ", uncalibrated"
+    return plain(f"{told} - {engine.source.name} - amt-stream")

@@ -1,0 +1,150 @@
+"""What panes are shown of a measurement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from amt_stream.dsp.contract import takes_pascal
+from amt_stream.meters.catalog import entry_of
+from amt_stream.meters.rows import fault_words, header
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine, Frames
+    from amt_stream.meters.frames import Event
+    from amt_stream.sessions.outputs import FollowedReadings
+
+RECENT_S = 1.0
+"""For so long a fault is told beside the numbers."""
+
+
+@dataclass(frozen=True)
+class ViewState:
+    """One look at an engine: what it read last, and how far that can be trusted.
+
+    readings: none of an engine that gives cells, as a spectrum has
+    frames: the newest of each model by its name
+    values: readings by name, those of the moment and those of all that was counted
+    held: why the picture stands still, in words
+    """
+
+    engine: "Engine"
+    readings: "FollowedReadings | None"
+    frames: "Mapping[str, Frames]"
+    values: Mapping[str, Any]
+    measured_s: float
+    held: Sequence[str] = ()
+
+    @classmethod
+    def at(cls, engine: "Engine", readings: "FollowedReadings | None") -> "ViewState | None":
+        """The newest; None before each model has one: by them panes are chosen."""
+        newest = {name: history.latest for name, history in engine.histories.items()}
+        frames = {name: latest for name, latest in newest.items() if latest is not None}
+        if not frames or len(frames) < len(newest):
+            return None
+        row = {} if readings is None else (readings.row or {}) | readings.totals
+        return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
+
+    @property
+    def newest(self) -> "Frames":
+        """The newest frames of the first model that has some."""
+        return next(iter(self.frames.values()))
+
+    @property
+    def events(self) -> "tuple[Event, ...]":
+        """What happened in the measurement, also before it was stopped and went on."""
+        return self.engine.events if self.readings is None else self.readings.events
+
+    @cached_property
+    def heard(self) -> "Frames | None":
+        """The newest frames of a model that takes pascal: they tell the level of the input."""
+        models = self.engine.models
+        return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What is told above rows that are kept, as data for JSON."""
+        engine, told = self.engine, sound_told(self.engine)
+        if self.readings is None:
+            return {"source": told}
+        return header(self.readings.rows, models_told(engine), engine.calibration, told)
+
+    @property
+    def specific_loudness(self) -> "np.ndarray | None":
+        """Of both ears in the newest frames, (ear, channel, frame), where a model gives it."""
+        found = map(_specific, self.frames.values())
+        return next((one for one in found if one is not None), None)
+
+    def model_of(self, reading: str) -> str | None:
+        """The model that a reading is of; None where there is no such reading."""
+        readings = self.readings
+        if readings is None:
+            return None
+        return next((model for model in readings.models if reading in readings.of(model)), None)
+
+    def doubts(self, model: str | None = None) -> "ReadingStatus":
+        """Why readings of a model, or of the first one, are to be doubted."""
+        name = next(iter(self.frames)) if model is None else model
+        frames = self.frames.get(name)
+        if frames is None:
+            return ReadingStatus((), self.held)
+        history = self.engine.histories[name]
+        recent = history.since(history.count - round(RECENT_S * history.frame_rate))
+        fault = int(np.bitwise_or.reduce(recent.fault)) if len(recent) else 0
+        in_pascal = takes_pascal(self.engine.models[name])
+        settling = ["settling"] if frames.settling[-1] else []
+        words = (*settling, *fault_words(fault))
+        return ReadingStatus(words, self.held, in_pascal and not frames.calibrated, bool(settling))
+
+
+def specific_in(engine: "Engine") -> "Frames | None":
+    """The newest frames of the first model that gives specific loudness."""
+    newest = (history.latest for history in engine.histories.values())
+    return next((f for f in newest if f is not None and _specific(f) is not None), None)
+
+
+def _specific(frames: "Frames") -> "np.ndarray | None":
+    return getattr(frames.values, "specific_loudness", None)
+
+
+def sound_told(engine: "Engine") -> dict[str, Any]:
+    """What is heard, as a header tells it."""
+    source = engine.source
+    sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
+    return sound | {"channels": [*range(1, source.channels + 1)]}
+
+
+def models_told(engine: "Engine") -> list[dict[str, Any]]:
+    """Of each model its name and its settings, as a header tells them."""
+    found = []
+    for name, model in engine.models.items():
+        entry, made = entry_of(model), model.arguments()
+        keys = () if entry is None else entry.settings
+        found.append({"name": name, **{key: made[key] for key in keys if key in made}})
+    return found
+
+
+@dataclass(frozen=True)
+class ReadingStatus:
+    """Why readings are to be doubted.
+
+    found: in words, of the model and of the input
+    held: why they stand still
+    """
+
+    found: Sequence[str] = ()
+    held: Sequence[str] = ()
+    uncalibrated: bool = False
+    settling: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """All but that there is no calibration, which is told once for the whole window."""
+        return [*self.found, *self.held]
+
+    @property
+    def grey(self) -> bool:
+        """Whether numbers are not to be read off."""
+        return self.settling or bool(self.held)

@@ -1,0 +1,147 @@
+"""Columns of colors that move past, the newest at the right."""
+
+import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.Qt import QtCore, QtGui
+
+from amt_monitor.image_layers import image_of, numbers_of, rectangle
+from amt_monitor.plot import Layer
+
+
+class WaterfallLayer(Layer):
+    """A picture whose columns stand for equal times; its cost does not depend on their number.
+
+    Of several curves at one time the greatest is shown; times without any are left blank. Nothing
+    is painted before somebody looks.
+
+    kinds: of curves, of which one can be chosen; None stands for the greatest of all
+    rows, columns: as many values as a column has, and columns as there are
+    column_s: how long each is
+    """
+
+    def __init__(self, kinds: int, rows: int, columns: int, column_s: float) -> None:
+        self.column_s, self.low, self.high = column_s, 0.0, 1.0
+        self.kind: int | None = None
+        self._values = np.full((kinds, rows, columns), np.nan, np.float32)
+        self._newest = -1
+        self._held: tuple[NDArray[np.float32], int] | None = None
+        self._image: QtGui.QImage | None = None
+        self._painted = -1
+
+    @property
+    def seconds(self) -> float:
+        return self._values.shape[-1] * self.column_s
+
+    def clear(self) -> None:
+        self._values[:] = np.nan
+        self._newest = -1
+        self.place()
+
+    def hold(self, held: bool) -> None:
+        """Show nothing newer than now until this is told False; what is new is taken in."""
+        if not held and self._held is not None:
+            self._held = None
+            self.place()
+        elif held and self._held is None:
+            self._held = self._values.copy(), self._newest
+
+    @property
+    def _looked_at(self) -> tuple[NDArray[np.float32], int]:
+        """The values that are shown, and the newest column of them."""
+        return self._held or (self._values, self._newest)
+
+    def set_colors(self, low: float, high: float) -> None:
+        """What the first and the last color stand for."""
+        if (low, high) != (self.low, self.high):
+            self.low, self.high = low, high
+            self.place()
+
+    def choose(self, kind: int | None) -> None:
+        """Show another kind, all of its past too."""
+        if kind != self.kind:
+            self.kind = kind
+            self.place()
+
+    def show(self, time_s: float, values: NDArray[np.floating]) -> None:
+        """Take in values `(kind, row)`, the first below, at a time that only grows."""
+        column = int(time_s / self.column_s)
+        if column < self._newest:
+            self.clear()
+        ring = self._values.shape[-1]
+        at = column % ring
+        if column == self._newest:
+            self._values[..., at] = np.fmax(self._values[..., at], values)
+            return
+        skipped = range(max(self._newest + 1, column - ring + 1), column)
+        for blank in skipped if self._newest >= 0 else ():
+            self._values[..., blank % ring] = np.nan
+        self._values[..., at] = values
+        self._newest = column
+        if self._held is None:
+            self.plot.update(self.plot.inside)
+
+    def curve(self, time_s: float) -> NDArray[np.float32]:
+        """The values `(row,)` of a time; NaN where there are none, or not any more."""
+        column, ring = int(time_s / self.column_s), self._values.shape[-1]
+        newest = self._looked_at[1]
+        if not max(0, newest - ring + 1) <= column <= newest:
+            return np.full(self._values.shape[1], np.nan, np.float32)
+        return self._shown(column % ring, 1)[:, 0].copy()
+
+    def _shown(self, first: int, count: int) -> NDArray[np.float32]:
+        """Columns `(row, column)` as they are shown."""
+        values = self._looked_at[0][..., first : first + count]
+        return np.asarray(np.fmax.reduce(values) if self.kind is None else values[self.kind])
+
+    def place(self) -> None:
+        """Make the picture anew when it is next painted: another size, or other colors."""
+        self._image = None
+        self.plot.update(self.plot.inside)
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        newest = self._looked_at[1]
+        if newest < 0:
+            return
+        image = self._brought_up(newest)
+        ring, wide = self._values.shape[-1], image.width()
+        area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
+        # The newest column is still growing, and is painted when it is whole.
+        oldest = newest % ring * wide / ring
+        left = area.width() * (1 - oldest / wide)
+        high = image.height()
+        for source, target in (
+            (QtCore.QRectF(oldest, 0, wide - oldest, high), QtCore.QRectF(0, 0, left, 1)),
+            (QtCore.QRectF(0, 0, oldest, high), QtCore.QRectF(left, 0, area.width() - left, 1)),
+        ):
+            target.setHeight(area.height())
+            target.translate(area.topLeft())
+            painter.drawImage(target, image, source)
+
+    def _brought_up(self, newest: int) -> QtGui.QImage:
+        """The picture, in the size that it is shown in, with all columns that are whole."""
+        ring = self._values.shape[-1]
+        if self._image is None:
+            size = self.plot.inside.size() * self.plot.devicePixelRatioF()
+            self._wide = max(1, round(size.width() / ring))
+            self._image = QtGui.QImage(
+                self._wide * ring,
+                max(1, size.height()),
+                QtGui.QImage.Format.Format_ARGB32_Premultiplied,
+            )
+            self._image.fill(0)
+            self._painted = -1
+        first = max(self._painted, newest - ring + 1, 0)
+        while first < newest:
+            count = min(newest - first, ring - first % ring)
+            self._paint_columns(self._image, first % ring, count)
+            first += count
+        self._painted = newest
+        return self._image
+
+    def _paint_columns(self, image: QtGui.QImage, first: int, count: int) -> None:
+        numbers = numbers_of(self._shown(first, count)[::-1], self.low, self.high)
+        painter = QtGui.QPainter(image)
+        painter.setCompositionMode(QtGui.QPainter.CompositionMode.CompositionMode_Source)
+        left, wide = first * self._wide, count * self._wide
+        painter.drawImage(QtCore.QRect(left, 0, wide, image.height()), image_of(numbers))
+        painter.end()
