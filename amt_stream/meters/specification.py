@@ -156,11 +156,14 @@ def _in_words(default: object) -> str:
 
 def changed(group: type, name: str, default: Any = MISSING, **otherwise: Any) -> Any:
     """The field of a group as one command has it: with another sentence, or another default."""
-    one = next(one for one in fields(group) if one.name == name)
-    said: Setting = one.metadata["setting"]
-    if default is MISSING:
-        default = one.default
+    said, usual = declared(group, name)
+    default = usual if default is MISSING else default
     return field(default=default, metadata={"setting": replace(said, **otherwise)})
+
+
+def declared(group: type, name: str) -> tuple[Setting, Any]:
+    """Declaration and default of one setting of a group."""
+    return next((one, usual) for known, one, usual in settings_in(group) if known == name)
 
 
 def settings_in(group: type) -> Iterator[tuple[str, Setting, Any]]:

@@ -1,6 +1,5 @@
 """Numbers for Prometheus: readings, marks and health as they stand, and totals that only grow."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -24,7 +23,6 @@ MARKS = ("valid", "settling", "calibrated")
 OF = ("microphone",)
 """Every number has this label."""
 CHANNELS = {"": "", "left": "L", "right": "R"}
-SIDE = re.compile(r"_(left|right)(?=_)")
 OF_UNIT = {"sone": "loudness", "phon": "loudness", "dB": "sound", "acum": "sharpness"}
 OF_UNIT |= dict.fromkeys(("LUFS", "LU", "dBTP", "dBFS"), "programme")
 """What readings in a unit are of, between amt_ and the name of their column."""
@@ -182,10 +180,9 @@ class Metrics(Unhindered):
 
 def metric_name(column: JsonMap) -> tuple[str, str]:
     """What a column is called, without amt_, and its channel: amt_loudness_ltl_sone."""
-    side = SIDE.search(column["name"])
-    stem = SIDE.sub("", column["name"])
-    kind = OF_UNIT.get(column["unit"])
-    return (f"{kind}_{stem}" if kind else stem), CHANNELS[side[1] if side else ""]
+    side, kind = column.get("side", ""), OF_UNIT.get(column["unit"])
+    stem = column["name"].replace(f"_{side}_", "_") if side else column["name"]
+    return (f"{kind}_{stem}" if kind else stem), CHANNELS[side]
 
 
 def _gauge(name: str, told: str, *labels: str) -> Any:

@@ -14,7 +14,7 @@ from amt_monitor.history_traces import DECIBELS, first_of, symbol_of, ticks_of, 
 from amt_monitor.line_layers import MarkerLayer
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.reading_history import ReadingHistory, middle_of
+from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.time_plot import clock_text
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import reading_text
@@ -35,8 +35,7 @@ class DistributionPane(Pane):
 
     def __init__(self, history: ReadingHistory) -> None:
         super().__init__("distribution", "Distribution", "of rows, since the last reset")
-        columns = [one for one in history.columns if middle_of(one.name) == one.name]
-        columns = [one for one in columns if unit_of(one.name) in DECIBELS]
+        columns = [one for one in history.main_columns if unit_of(one.name) in DECIBELS]
         self.history = history
         self.column = QtWidgets.QComboBox()
         self.column.setAccessibleName("reading")

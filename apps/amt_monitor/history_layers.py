@@ -18,7 +18,7 @@ from amt_monitor.line_layers import (
     ThresholdLayer,
 )
 from amt_monitor.plot import LegendEntry
-from amt_monitor.reading_history import CAME, SETTLING, ReadingHistory, edges_of
+from amt_monitor.reading_history import CAME, SETTLING, ReadingHistory
 from amt_monitor.time_plot import TimePlot
 from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event
@@ -110,8 +110,8 @@ class HistoryLayers:
     def _paint(self, cells: PyramidCells, level: int, first: int, last: int) -> None:
         history, plot, rows = self.history, self.plot, FACTOR**level
         times = (np.arange(first, last + 1) * rows + (rows - 1) / 2) * history.step_s
-        edges = [edge for trace in self.traces for edge in edges_of(trace.name)]
-        there = all(map(history.has, edges))
+        edges = [edge for trace in self.traces for edge in history.bounds_of(trace.name)]
+        there = len(edges) == 2 * len(self.traces)
         limits = [limit.threshold for limit in self._own_limits]
         seen = times >= plot.from_s - rows * history.step_s
         levels = np.concatenate((cells.low[:, seen].ravel(), cells.high[:, seen].ravel(), limits))

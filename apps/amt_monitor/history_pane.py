@@ -12,7 +12,7 @@ from amt_monitor.history_layers import HistoryLayers
 from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.pane import Pane
 from amt_monitor.plot_export import EXPORTS, offer
-from amt_monitor.reading_history import ReadingHistory, middle_of
+from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_stream.meters.rows import Rows, reading_text
@@ -131,7 +131,7 @@ class HistoryPane(Pane):
 
     def _fill_menu(self) -> None:
         """Offer what there is, by unit."""
-        columns = [one for one in self.history.columns if middle_of(one.name) == one.name]
+        columns = self.history.main_columns
         for unit in dict.fromkeys(unit_of(one.name) for one in columns):
             self.columns_menu.addSection(unit)
             for one in columns:

@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.big_number import BigNumber
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
+from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.top_bar import elapsed_text
 
@@ -64,8 +65,8 @@ class ReadingGrid(NumberGrid):
                 number.show_note(text and f"± {text}", BAND)
 
     def _big(self, cell: ReadingCell, captioned: bool, banded: Collection[str]) -> BigNumber:
-        stem, _, unit = cell.name.rpartition("_")
-        spare = WIDEST_BAND if f"{stem}_low_{unit}" in banded else ""
+        has_band = any(caption_of(name).bound_of == cell.name for name in banded)
+        spare = WIDEST_BAND if has_band else ""
         if cell.caption.counted and captioned:
             spare = "00:00:00"
         number = BigNumber(cell.shown_as, cell.caption, captioned, spare)

@@ -1,6 +1,5 @@
 """What was read since the beginning, as panes draw it: the rows, kept at every scale of time."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 ROWS, WHOLE = 288_000, 864_000
 """Eight hours of rows each 100 ms are kept as they are, a day of them summed up."""
 
-BAND = re.compile(r"\dhz_")
-"""In the name of the level of a third octave, as "lzf_31_5hz_db"."""
+BANDS = ("octave", "third_octave")
+"""Models with a column for each band."""
 
 MOST = 36
 """So many columns are kept, as many as there are third octaves, and those of the band around them:
@@ -89,8 +88,14 @@ class ReadingHistory:
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
 
-    def has(self, name: str) -> bool:
-        return name in self._place
+    @property
+    def main_columns(self) -> "list[Column]":
+        """The columns that are no bounds of others."""
+        return [one for one in self.columns if not one.bound_of]
+
+    def bounds_of(self, name: str) -> list[str]:
+        """The columns of the lower and the upper bound of one."""
+        return [one.name for one in self.columns if one.bound_of == name]
 
     def cells(self, names: Sequence[str], level: int, first: int, end: int) -> PyramidCells:
         """Cells of a level, `(name, cell)`."""
@@ -135,25 +140,9 @@ def kept_of(columns: "Sequence[Column]") -> "list[Column]":
     No bands, of which there are too many, where there is anything else; and no forecasts.
     """
     usable = [one for one in columns if one.statistic != "forecast" and one.unit]
-    usable = [one for one in usable if not BAND.search(one.name)] or usable
-    main = [one for one in usable if not _is_edge(one.name)]
+    usable = [one for one in usable if one.model not in BANDS] or usable
+    main = [one for one in usable if not one.bound_of]
     # Loudness is there as its level too.
     main.sort(key=lambda one: (one.unit == "sone", one.statistic != "instantaneous"))
     chosen = {one.name for one in main[:MOST]}
-    edges = [one for one in usable if _is_edge(one.name) and middle_of(one.name) in chosen]
-    return main[:MOST] + edges
-
-
-def _is_edge(name: str) -> bool:
-    return middle_of(name) != name
-
-
-def middle_of(name: str) -> str:
-    """The column that an edge of a band belongs to."""
-    return name.replace("_low_", "_").replace("_high_", "_")
-
-
-def edges_of(name: str) -> tuple[str, str]:
-    """The columns of the band around one: "ltl_low_phon" and "ltl_high_phon" of "ltl_phon"."""
-    stem, _, unit = name.rpartition("_")
-    return f"{stem}_low_{unit}", f"{stem}_high_{unit}"
+    return main[:MOST] + [one for one in usable if one.bound_of in chosen]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.pane import ElidedLabel, Pane
+from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.theme import Role, tint
@@ -16,9 +17,6 @@ from amt_stream.meters.catalog import Entry
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
     from amt_stream.meters.plugin import MakesPane
-
-BOUNDS = ("_low_", "_high_")
-"""In names of readings that are shown as what a number may be off."""
 
 
 class ReadingPane(Pane):
@@ -45,9 +43,9 @@ class ReadingPane(Pane):
         """What its model is called in the engine."""
         groups, lines = _there(large, names), _there(small, names)
         named = {cell.name for line in (*groups, *lines) for cell in line}
-        lines += [
-            [ReadingCell(n)] for n in names if n not in named and not any(b in n for b in BOUNDS)
-        ]
+        # A bound is written beside its reading.
+        others = [n for n in names if n not in named and not caption_of(n).bound_of]
+        lines += [[ReadingCell(name)] for name in others]
         if large and not groups and lines:
             groups, lines = (
                 [lines[0][:1]],

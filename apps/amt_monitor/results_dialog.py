@@ -15,7 +15,7 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import tint
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import limit_of
-from amt_stream.meters.rows import Column
+from amt_stream.meters.rows import Column, column_named
 from amt_stream.sessions.report.content import (
     MOST_READINGS,
     calibration,
@@ -64,8 +64,8 @@ class StoredHistoryPane(HistoryPane):
 
 
 def _column(told: Mapping[str, Any]) -> Column:
-    name, unit, quantity = told["name"], told["unit"], told["quantity"]
-    return Column(name, unit, quantity, told["model"], told["statistic"])
+    given = (told[key] for key in ("name", "unit", "quantity", "model", "statistic"))
+    return column_named(told["name"]) or Column(*given)
 
 
 class ResultsDialog(QtWidgets.QDialog):

@@ -7,8 +7,10 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.settings import Settings
 from amt_monitor.theme import CHOICES, NAMES, theme, tint
+from amt_stream.meters.specification import EventSettings, declared
+from amt_stream.meters.triggers import KEPT_S
 
-KEEP_S, LONGEST_S = 60, 600
+KEEP_RULE = declared(EventSettings, "keep_sound")[0].rule
 KEPT_ABOUT = (
     "The sound stays in memory and is overwritten, until the key I writes it to a file. Others are "
     "heard in it: tell them, and ask before you keep it."
@@ -56,10 +58,10 @@ class SettingsDialog(QtWidgets.QDialog):
         self.keep = QtWidgets.QCheckBox("&Keep the last of the sound in memory")
         self.keep.setChecked(keep_s > 0)
         self.seconds = QtWidgets.QSpinBox()
-        self.seconds.setRange(1, LONGEST_S)
+        self.seconds.setRange(int(KEEP_RULE.low), int(KEEP_RULE.high))
         self.seconds.setSuffix(" s")
         self.seconds.setAccessibleName("seconds of sound")
-        self.seconds.setValue(min(LONGEST_S, keep_s) if keep_s > 0 else KEEP_S)
+        self.seconds.setValue(round(keep_s if keep_s > 0 else KEPT_S))
         self.seconds.setEnabled(self.keep.isChecked())
         self.keep.toggled.connect(self.seconds.setEnabled)
         about = QtWidgets.QLabel(KEPT_ABOUT)

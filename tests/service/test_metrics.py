@@ -13,6 +13,7 @@ import soundfile
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
+from amt_stream.meters.rows import column_named
 from amt_stream.service.metrics import metric_name
 from tests.service.served import ROOT, Served, is_row
 
@@ -152,14 +153,17 @@ def test_each_row_has_numbers_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "unit", "named"),
+    ("column", "named"),
     [
-        ("ltl_sone", "sone", ("loudness_ltl_sone", "")),
-        ("zwicker_n_left_sone", "sone", ("loudness_zwicker_n_sone", "L")),
-        ("laeq_15min_right_db", "dB", ("sound_laeq_15min_db", "R")),
-        ("momentary_lufs", "LUFS", ("programme_momentary_lufs", "")),
-        ("other", "", ("other", "")),
+        ("ltl_sone", ("loudness_ltl_sone", "")),
+        ("zwicker_n_left_sone", ("loudness_zwicker_n_sone", "L")),
+        ("laeq_15min_right_db", ("sound_laeq_15min_db", "R")),
+        ("momentary_lufs", ("programme_momentary_lufs", "")),
     ],
 )
-def test_a_column_has_a_name_and_a_channel(column, unit, named):
-    assert metric_name({"name": column, "unit": unit}) == named
+def test_a_column_has_a_name_and_a_channel(column, named):
+    assert metric_name(column_named(column).to_dict()) == named
+
+
+def test_a_column_of_an_unknown_unit_keeps_its_name():
+    assert metric_name({"name": "other", "unit": ""}) == ("other", "")

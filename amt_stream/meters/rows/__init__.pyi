@@ -33,6 +33,7 @@ from .modulation import strongest as strongest
 from .programme import ProgrammeReadings as ProgrammeReadings
 from .readings import Readings as Readings
 from .readings import choose as choose
+from .readings import column_named as column_named
 from .readings import readings_of as readings_of
 from .sound_level import SoundLevelReadings as SoundLevelReadings
 from .spotted import Spotted as Spotted

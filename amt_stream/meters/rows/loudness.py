@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,16 @@ from amt_stream.meters.accumulators.loudness import RISE_S
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import QUANTITIES, RENEWED, Column, counting, rising
+from amt_stream.meters.rows.column import (
+    EXCEEDED,
+    HIGHEST,
+    QUANTITIES,
+    RENEWED,
+    Column,
+    Meaning,
+    counting,
+    rising,
+)
 from amt_stream.meters.rows.readings import Readings, Summary, all_of
 
 LOUDNESS = ("stl", "ltl")
@@ -30,13 +40,26 @@ SETTLE_2002_S = {"stl": 0.6, "ltl": 20.0}
 WORDS = {"stl": "short-term", "ltl": "long-term"}
 BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
 
+NOW = "How loud the sound is at this moment"
+REMEMBERED = "How loud the sound is as it is remembered"
+MOORE = "Both ears together, by the method of ISO 532-3 (Moore et al. 2016, 2018)."
+ABOUT = {
+    "stl": f"{NOW}: rises with 22 ms, falls with 30 ms. {MOORE}",
+    "ltl": f"{REMEMBERED}: rises with 99 ms, falls with 0.75 s. {MOORE}",
+}
+GM2002 = "Both ears together: Glasberg & Moore (2002) on the constants of ANSI S3.4-2007."
+ABOUT_2002 = {
+    "stl": f"{NOW}: rises with 22 ms, falls with 50 ms. {GM2002}",
+    "ltl": f"{REMEMBERED}: rises with 99 ms, falls with 2 s. {GM2002}",
+}
+
 
 class LoudnessReadings(Readings):
     """Short-term and long-term loudness of a model of the Moore family.
 
     prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
     band: the model gives their band too, from the uncertainty of the level
-    settle_s: of short-term and long-term loudness, after a fault
+    settle_s, about: of short-term and long-term loudness: seconds after a fault, and a sentence
     """
 
     kept = (*Readings.kept, "_maxima", "_meter")
@@ -50,8 +73,12 @@ class LoudnessReadings(Readings):
         edition: str = "iso532-3",
         band: bool = False,
         settle_s: Mapping[str, float] = SETTLE_S,
+        about: Mapping[str, str] = ABOUT,
     ) -> None:
-        self._prefix, self._edition, self._settle_s = prefix, edition, settle_s
+        self._prefix, self._edition = prefix, edition
+        self._settle_s, self._about = settle_s, about
+        # Columns name their model, while `Readings` is not made yet.
+        self.model = model
         self._outputs = (*LOUDNESS, *EDGES) if band else LOUDNESS
         ordered = [
             (name, unit)
@@ -60,30 +87,15 @@ class LoudnessReadings(Readings):
             for name in names
         ]
         of_the_moment = [
-            Column(
-                f"{prefix}{name}_{unit}",
-                unit,
-                _quantity(name, unit),
-                model,
+            replace(
+                self._made(name, unit, "instantaneous"),
                 settle_s=settle_s[_base(name)],
                 rise_s=RISE_S,
             )
             for name, unit in ordered
         ]
-        maxima = [
-            Column(
-                f"{prefix}max_{name}_{unit}",
-                unit,
-                _quantity(name, unit),
-                model,
-                "maximum",
-                settle_s=0.0,
-            )
-            for name, unit in ordered
-        ]
-        percentiles = [
-            _percentile(f"{prefix}ltl_n{p}_phon", model, p, settle_s["ltl"]) for p in PERCENTS
-        ]
+        maxima = [counting(self._made(name, unit, "maximum"), 0.0) for name, unit in ordered]
+        percentiles = [self._percentile(f"{prefix}ltl_n{p}_phon", str(p)) for p in PERCENTS]
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
         told = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
@@ -97,7 +109,41 @@ class LoudnessReadings(Readings):
         found = re.fullmatch(pattern, name)
         if found is None:
             return None
-        return _percentile(name, self.model, int(found[1]), self._settle_s["ltl"], found[2])
+        return self._percentile(name, found[1], found[2])
+
+    def _made(self, name: str, unit: str, statistic: str) -> Column:
+        """The column of an output, as it is or the highest."""
+        base, _, bound = name.partition("_")
+        now, about = statistic == "instantaneous", self._about[base]
+        highest, prefix = "" if now else "max_", self._prefix
+        if bound:
+            label = f"{WORDS[base].capitalize()}{BOUNDS[bound]}"
+            about = (
+                f"The{BOUNDS[bound][1:]} that follows from the uncertainty of the level (k = 2). "
+                f"{about}"
+            )
+            words = label, base.upper(), about
+        elif now:
+            words = f"{QUANTITIES[unit].capitalize()}, {WORDS[base]}", base.upper(), about
+        else:
+            words = f"Highest, {WORDS[base]}", f"{base.upper()} max", f"{HIGHEST} {about}"
+        column = Meaning(_quantity(name, unit), statistic, *words).column(
+            f"{prefix}{highest}{name}_{unit}", unit, self.model, None, None, ""
+        )
+        bound_of = f"{prefix}{highest}{base}_{unit}" if bound else ""
+        return replace(column, bound_of=bound_of)
+
+    def _percentile(self, name: str, percent: str, window: str | None = None) -> Column:
+        meaning = Meaning(
+            _quantity("ltl", "phon"),
+            f"exceeded {int(percent)} % of the time",
+            f"Exceeded {percent} % of time",
+            f"LTL N{percent}",
+            f"{EXCEEDED.format(percent=percent)} {self._about['ltl']}",
+            RENEWED,
+        )
+        column = meaning.column(name, "phon", self.model, None, window, "")
+        return rising(counting(column, self._settle_s["ltl"], window), RISE_S)
 
     def renew(self) -> None:
         names = [column.name.removeprefix(self._prefix) for column in self.columns]
@@ -175,7 +221,7 @@ def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
 
 def gm2002_readings(channels: int) -> LoudnessReadings:
     """Of Glasberg2002, in sum over both ears."""
-    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", settle_s=SETTLE_2002_S)
+    return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", False, SETTLE_2002_S, ABOUT_2002)
 
 
 def _base(name: str) -> str:
@@ -186,12 +232,3 @@ def _base(name: str) -> str:
 def _quantity(name: str, unit: str) -> str:
     output, _, bound = name.partition("_")
     return f"{WORDS[output]} {QUANTITIES[unit]}{BOUNDS.get(bound, '')}"
-
-
-def _percentile(
-    name: str, model: str, percent: int, settle_s: float, window: str | None = None
-) -> Column:
-    of = "" if window is None else f", last {window}"
-    statistic = f"exceeded {percent} % of the time{of}"
-    column = Column(name, "phon", _quantity("ltl", "phon"), model, statistic, RENEWED)
-    return rising(counting(column, settle_s, window), RISE_S)

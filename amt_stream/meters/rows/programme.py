@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators import ProgrammeLoudness
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import RENEWED, Column
+from amt_stream.meters.rows.column import HIGHEST, RENEWED, Column, Meaning
 from amt_stream.meters.rows.readings import Readings, Summary
 
 DUAL_MONO = 2.0
@@ -18,16 +18,57 @@ DUAL_MONO = 2.0
 SETTLE_S = 0.1
 """Seconds after a fault: the high-pass at 38 Hz has then forgotten a sound 50 dB louder."""
 
-COLUMNS = (
-    Column("momentary_lufs", "LUFS", "momentary loudness, 0.4 s", settle_s=SETTLE_S + 0.4),
-    Column("short_term_lufs", "LUFS", "short-term loudness, 3 s", settle_s=SETTLE_S + 3.0),
-    Column("integrated_lufs", "LUFS", "loudness", "", "integrated, gated", RENEWED),
-    Column("lra_lu", "LU", "loudness range", "", "range, gated", RENEWED),
-    Column("max_momentary_lufs", "LUFS", "momentary loudness, 0.4 s", "", "maximum"),
-    Column("max_short_term_lufs", "LUFS", "short-term loudness, 3 s", "", "maximum"),
-    Column("true_peak_dbtp", "dBTP", "true peak", "", "maximum"),
-    Column("sample_peak_dbfs", "dBFS", "sample peak", "", "maximum"),
-)
+BS1770 = "ITU-R BS.1770, EBU R 128."
+M, S = "momentary loudness, 0.4 s", "short-term loudness, 3 s"
+SETTLES_S = {"momentary_lufs": SETTLE_S + 0.4, "short_term_lufs": SETTLE_S + 3.0}
+
+MEANINGS = {
+    "momentary_lufs": Meaning(
+        M, "instantaneous", "Momentary", "M", f"Loudness of the last 0.4 s. {BS1770}"
+    ),
+    "short_term_lufs": Meaning(
+        S, "instantaneous", "Short-term", "S", f"Loudness of the last 3 s. {BS1770}"
+    ),
+    "integrated_lufs": Meaning(
+        "loudness",
+        "integrated, gated",
+        "Integrated",
+        "I",
+        "Loudness of all that was counted, without what is below -70 LUFS or 10 LU below the rest. "
+        + BS1770,
+        RENEWED,
+    ),
+    "lra_lu": Meaning(
+        "loudness range",
+        "range, gated",
+        "Loudness range",
+        "LRA",
+        "From the soft to the loud parts: 10 to 95 % of short-term loudness, gated. EBU Tech 3342.",
+        RENEWED,
+    ),
+    "max_momentary_lufs": Meaning(
+        M, "maximum", "Highest momentary", "M max", f"{HIGHEST} Loudness of 0.4 s. {BS1770}"
+    ),
+    "max_short_term_lufs": Meaning(
+        S, "maximum", "Highest short-term", "S max", f"{HIGHEST} Loudness of 3 s. {BS1770}"
+    ),
+    "true_peak_dbtp": Meaning(
+        "true peak",
+        "maximum",
+        "True peak",
+        "TP",
+        "The highest peak, also between samples; of all channels the highest. Programmes stay "
+        f"below -1 dBTP. {BS1770}",
+    ),
+    "sample_peak_dbfs": Meaning(
+        "sample peak",
+        "maximum",
+        "Sample peak",
+        "SP",
+        "The largest sample, full scale being 0 dB; of all channels the largest.",
+    ),
+}
+UNITS = {unit.lower(): unit for unit in ("LUFS", "LU", "dBTP", "dBFS")}
 USUAL = ("momentary_lufs", "short_term_lufs", "integrated_lufs", "lra_lu", "true_peak_dbtp")
 
 
@@ -67,9 +108,7 @@ class ProgrammeReadings(Readings):
         self._gain = DUAL_MONO if dual_mono else 1.0
         self._zero_lufs = target_lufs or 0.0
         self._relative: dict[str, str] = {}
-        offered = [
-            replace(column, model="bs1770", settle_s=column.settle_s or 0.0) for column in COLUMNS
-        ]
+        offered = [_column(name) for name in MEANINGS]
         usual = list(USUAL)
         if target_lufs is not None:
             for column in tuple(offered):
@@ -77,7 +116,9 @@ class ProgrammeReadings(Readings):
                     name = column.name.removesuffix("lufs") + "lu"
                     self._relative[name] = column.name
                     quantity = f"{column.quantity}, re {target_lufs:g} LUFS"
-                    offered.append(replace(column, name=name, unit="LU", quantity=quantity))
+                    about = f"{column.about} Relative to the target."
+                    relative = replace(column, name=name, unit="LU", quantity=quantity, about=about)
+                    offered.append(relative)
                     if column.name in USUAL:
                         usual.append(name)
         super().__init__("bs1770", offered, usual)
@@ -128,3 +169,9 @@ class ProgrammeReadings(Readings):
     def counted_s(self) -> Summary:
         reading = self._meter.reading()
         return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
+def _column(name: str) -> Column:
+    unit = UNITS[name.rpartition("_")[2]]
+    column = MEANINGS[name].column(name, unit, "bs1770", None, None, "")
+    return replace(column, settle_s=SETTLES_S.get(name, 0.0))

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -276,6 +277,25 @@ def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
     return [
         name for name, one in readings_of(others, 2, band=True).items() if one.matching(pattern)
     ]
+
+
+def column_named(name: str) -> Column | None:
+    """The column of this name, of two channels, of a model that runs beside others."""
+    return _column_named(name, catalog.models_side_by_side())
+
+
+@cache
+def _column_named(name: str, models: tuple[str, ...]) -> Column | None:
+    offered, every = _offered(models)
+    if name in offered:
+        return offered[name]
+    return next((found for one in every if (found := one.named(name)) is not None), None)
+
+
+@cache
+def _offered(models: tuple[str, ...]) -> tuple[dict[str, Column], tuple[Readings, ...]]:
+    every = tuple(readings_of(models, 2, band=True, target_lufs=0.0).values())
+    return {column.name: column for one in every for column in one.offered}, every
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,15 @@ from amt_stream.meters.accumulators import SharpnessMeter
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.accumulators.zwicker import RISE_S
-from amt_stream.meters.rows.column import RENEWED, Column, counting, rising
+from amt_stream.meters.rows.column import (
+    EXCEEDED,
+    HIGHEST,
+    RENEWED,
+    Column,
+    Meaning,
+    counting,
+    rising,
+)
 from amt_stream.meters.rows.readings import Summary, by_side, higher, of_side
 
 NAME = re.compile(
@@ -22,7 +31,18 @@ NAME = re.compile(
 )
 STEMS = ("sharpness", "sharpness_aures", "sharpness_bismarck")
 STATISTICS = ("", "_mean", "_max", *(f"_s{p}" for p in PERCENTS))
-AFTER = {"aures": " (Aures)", "bismarck": " (von Bismarck)"}
+AFTER = {"aures": "Aures", "bismarck": "von Bismarck"}
+WORDS = {
+    None: (
+        "instantaneous",
+        "Sharpness",
+        "S",
+        "How much of the sound is high; narrow noise at 1 kHz has 1 acum.",
+    ),
+    "mean": ("mean", "Average sharpness", "S mean", "The mean of all that was counted."),
+    "max": ("maximum", "Highest sharpness", "Smax", HIGHEST),
+}
+"""Statistic, label, symbol and sentence; percentiles apart."""
 
 Weighting = Literal["din", "aures", "bismarck"]
 
@@ -149,15 +169,16 @@ def sharpness_column(name: str, channels: int, settle_s: float) -> Column | None
     found = NAME.fullmatch(name)
     if found is None or (found["side"] and channels < 2):
         return None
-    side = found["side"]
-    quantity = "sharpness" + AFTER.get(found["weighting"], "")
-    quantity += f", {side[1:]} channel" if side else higher(channels)
-    statistic, note = (
-        {"mean": "mean", "max": "maximum", None: "instantaneous"}.get(found["statistic"], ""),
-        "",
-    )
-    if found["percent"]:
-        of = f", last {found['window']}" if found["window"] else ""
-        statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
-    column = rising(Column(name, "acum", quantity, "zwicker", statistic, note, settle_s), RISE_S)
+    after, percent = AFTER.get(found["weighting"], ""), found["percent"]
+    if percent:
+        statistic, symbol = f"exceeded {percent} % of the time", f"S{percent}"
+        label = f"Sharpness exceeded {percent} % of time"
+        about = EXCEEDED.format(percent=percent)
+    else:
+        statistic, label, symbol, about = WORDS[found["statistic"]]
+    method = f"By the weighting of {after}." if after else "By the method of DIN 45692."
+    words = f"{label} {after}".rstrip(), symbol, f"{about} {method}", RENEWED if percent else ""
+    meaning = Meaning("sharpness" + (f" ({after})" if after else ""), statistic, *words)
+    given = name, "acum", "zwicker", found["side"], found["window"], higher(channels)
+    column = rising(replace(meaning.column(*given), settle_s=settle_s), RISE_S)
     return counting(column, settle_s, found["window"]) if found["statistic"] else column

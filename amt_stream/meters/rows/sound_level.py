@@ -24,7 +24,16 @@ from amt_stream.meters.accumulators.sound_level import (
 )
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import RENEWED, Column, counting, rising
+from amt_stream.meters.rows.column import (
+    EXCEEDED,
+    HIGHEST,
+    RENEWED,
+    TIMES,
+    Column,
+    Meaning,
+    counting,
+    rising,
+)
 from amt_stream.meters.rows.readings import (
     SIDES,
     Readings,
@@ -57,7 +66,82 @@ AHEAD = {
     "until": "time until {of} is above {limit} dB if the level of the last 10 s goes on",
 }
 AHEAD_RENEWED = "renewed every second of sound, held between"
-DOSED = {"dose": "noise dose", "twa": "time-weighted average of eight hours"}
+AHEAD_WORDS = {
+    "allowed": (
+        "Still allowed",
+        "The highest steady level that keeps {of} within {limit} dB from now on.",
+    ),
+    "until": (
+        "Time to the limit",
+        "How long until {of} is above {limit} dB if the level of the last 10 s goes on.",
+    ),
+}
+OF_DAY = "The exposure of all that was counted, as if it were spread over a working day of 8 hours."
+DOSED = {
+    "dose": (
+        "noise dose",
+        "Noise dose",
+        "dose",
+        "The share of a working day's allowed noise that all that was counted makes.",
+    ),
+    "twa": (
+        "time-weighted average of eight hours",
+        "Average of 8 hours",
+        "TWA",
+        "The steady level of eight hours that makes the same noise dose.",
+    ),
+}
+SPL = "IEC 61672-1."
+IMPULSIVE = "How impulsive the sound is: the difference of "
+DIFFERENCE_WORDS = {
+    "lceq": (
+        "Average levels, C less A",
+        "How much low-frequency sound there is: the difference of two equivalent levels.",
+    ),
+    "laie": ("Average levels, impulse less A", f"{IMPULSIVE}two equivalent levels."),
+    "laft": (
+        "Highest in {seconds} s less average",
+        f"{IMPULSIVE}the average of the highest levels in each {{seconds}} s and of the "
+        "equivalent level.",
+    ),
+}
+WORDS = {
+    "eq": (
+        "equivalent continuous {} sound pressure level",
+        "equivalent",
+        "Average level{}",
+        "eq",
+        "The steady level with the same energy (equivalent continuous sound level), {}.",
+    ),
+    "ieq": (
+        "{} sound level, impulse (I)",
+        "equivalent",
+        "Average level{}, impulse",
+        "Ieq",
+        f"The mean power of the sound level I as a level, {{}}, {TIMES['i'][1]}.",
+    ),
+    "e": (
+        "{} sound exposure level",
+        "exposure",
+        "Sound exposure level{}",
+        "E",
+        "The level of one second with the energy of all that was counted, {}.",
+    ),
+    "peak": (
+        "{} peak sound pressure level",
+        "maximum",
+        "Peak level{}",
+        "peak",
+        "The highest instantaneous sound pressure, {}, as a level.",
+    ),
+}
+"""Quantity, statistic, label, symbol and sentence of what has no time weighting of its own."""
+
+EXTREMES = {
+    "": ("instantaneous", "Level", ""),
+    "max": ("maximum", "Highest level", f"{HIGHEST} "),
+    "min": ("minimum", "Lowest level", "The lowest value of all that was counted. "),
+}
 TIMED = {"f": "fast (F)", "s": "slow (S)", "i": "impulse (I)"}
 USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
 
@@ -189,17 +273,13 @@ def _column(name: str, channels: int) -> Column:
     found = _parsed(name)
     assert found is not None
     asked = found.re is ASKED
-    quantity, statistic, note = _asked(found) if asked else _meaning(found)
-    window = found["of"] or "" if asked else found["window"]
-    if found.re is NAME and window:
-        statistic = f"{statistic}, last {window}"
-    side = found["side"]
-    quantity += f", {side[1:]} channel" if side else higher(channels)
+    meaning = _asked(found) if asked else _meaning(found)
     unit = "dB" if found["unit"] == "db" else found["unit"]
-    column = Column(name, unit, quantity, "spl", statistic, note)
+    window = None if asked else found["window"]
+    column = meaning.column(name, unit, "spl", found["side"], window, higher(channels))
     if asked:
-        rolls = window.partition("_")[2] if window != EXPOSURE else ""
-        return counting(column, MEMORY_S, rolls or None)
+        of = found["of"] or EXPOSURE
+        return counting(column, MEMORY_S, of.partition("_")[2] if of != EXPOSURE else None)
     level = "laf" if found["percent"] else found["what"][:3]
     if level in LEVELS:
         column = rising(column, float(RISE_S[LEVELS.index(level)]))
@@ -213,18 +293,24 @@ def _forgotten_s(level: str) -> float:
     return round(float(FORGOTTEN[LEVELS.index(level)]) * FRAME_S, 2)
 
 
-def _asked(found: re.Match[str]) -> tuple[str, str, str]:
-    """Quantity, statistic and note of what is there for those who ask for it."""
+def _asked(found: re.Match[str]) -> Meaning:
+    """What is there for those who ask for it."""
     if found["ahead"]:
-        words = AHEAD[found["ahead"]].format(of=found["of"], limit=found["limit"].replace("p", "."))
-        return words, "forecast", AHEAD_RENEWED
+        limit = found["limit"].replace("p", ".")
+        quantity = AHEAD[found["ahead"]].format(of=found["of"], limit=limit)
+        name, _, rest = found["of"].partition("_")
+        of = f"{'LEX' if name == 'lex' else _written(name)},{rest}"
+        label, about = AHEAD_WORDS[found["ahead"]]
+        about = about.format(of=of, limit=limit)
+        return Meaning(quantity, "forecast", label, "", about, AHEAD_RENEWED)
     if found["day"]:
-        return "noise exposure level of eight hours (LEX,8h)", "exposure", ""
+        quantity = "noise exposure level of eight hours (LEX,8h)"
+        return Meaning(quantity, "exposure", "Noise exposure, 8 hours", "LEX,8h", OF_DAY)
     dose = Dose.named(found["dose"])
     above = f", threshold {dose.threshold_db:g} dB" if dose.threshold_db else ""
-    words = DOSED[found["dose"].partition("_")[0]]
+    quantity, *words = DOSED[found["dose"].partition("_")[0]]
     rules = f"criterion {dose.criterion_db:g} dB, exchange {dose.exchange_db:g} dB{above}"
-    return f"{words}, {rules}", "exposure", ""
+    return Meaning(f"{quantity}, {rules}", "exposure", *words)
 
 
 def _level_of(found: re.Match[str]) -> str:
@@ -232,30 +318,46 @@ def _level_of(found: re.Match[str]) -> str:
     return f"l{found['level'] or 'af'}"
 
 
-def _meaning(found: re.Match[str]) -> tuple[str, str, str]:
-    """Quantity, statistic and note of a level by its name, as of `laf` or `l10`."""
+def _meaning(found: re.Match[str]) -> Meaning:
+    """What a level is, by its name, as of `laf` or `l10`."""
+    name, percent = found["what"].partition("_")[0], found["percent"]
     if found["difference"]:
-        one = _written(found["what"].partition("_")[0])
-        return f"{one} less LAeq, a difference of levels", "difference", ""
-    if found["percent"]:
-        level = _level_of(found)
-        what = f"{level[1].upper()}-weighted sound level, {TIMED[level[2]]}"
-        return what, f"exceeded {int(found['percent'])} % of the time", RENEWED
-    name = found["what"].partition("_")[0]
-    weighted = f"{name[1].upper()}-weighted"
+        one = _written(name)
+        label, about = DIFFERENCE_WORDS[name[:4]]
+        label, about = (text.format(seconds=name[4:5]) for text in (label, about))
+        quantity = f"{one} less LAeq, a difference of levels"
+        return Meaning(quantity, "difference", label, f"{one} - LAeq", about)
     if name.startswith("laft"):
-        quantity = f"{_written(name)}: the highest {weighted} level F in each {name[4]} s"
-        return quantity, "equivalent", ""
-    if name[2:] == "ieq":
-        return f"{weighted} sound level, {TIMED['i']}", "equivalent", ""
-    if name[2:] == "eq":
-        return f"equivalent continuous {weighted} sound pressure level", "equivalent", ""
-    if name[2:] == "e":
-        return f"{weighted} sound exposure level", "exposure", ""
-    if name[2:] == "peak":
-        return f"{weighted} peak sound pressure level", "maximum", ""
-    statistic = {"max": "maximum", "min": "minimum"}.get(name[3:], "instantaneous")
-    return f"{weighted} sound level, {TIMED[name[2]]}", statistic, ""
+        quantity = f"{_written(name)}: the highest A-weighted level F in each {name[4]} s"
+        about = (
+            f"The mean power of the highest level in each {name[4]} s as a level (DIN 45641). "
+            f"{_smoothed('laf')}"
+        )
+        label = f"Average of the highest in {name[4]} s"
+        return Meaning(quantity, "equivalent", label, _written(name), about)
+    level = _level_of(found) if percent else name
+    weighted = f"{level[1].upper()}-weighted"
+    after = "" if level[1] == "a" else f" {level[1].upper()}"
+    if name[2:] in WORDS and not percent:
+        quantity, statistic, label, symbol, about = WORDS[name[2:]]
+        symbol = f"L{name[1].upper()}{symbol}"
+        quantity, about = quantity.format(weighted), f"{about.format(weighted)} {SPL}"
+        return Meaning(quantity, statistic, label.format(after), symbol, about)
+    quantity = f"{weighted} sound level, {TIMED[level[2]]}"
+    time, about = TIMES[level[2]][0], _smoothed(level)
+    if percent:
+        after = f"{after}, {time}" if found["level"] else ""
+        label, about = f"Exceeded {percent} % of time{after}", f"{EXCEEDED} {about}"
+        statistic = f"exceeded {int(percent)} % of the time"
+        symbol, about = f"{level.upper()}{percent}", about.format(percent=percent)
+        return Meaning(quantity, statistic, label, symbol, about, RENEWED)
+    statistic, label, before = EXTREMES[name[3:]]
+    symbol = f"{name[:3].upper()}{name[3:]}"
+    return Meaning(quantity, statistic, f"{label}{after}, {time}", symbol, f"{before}{about}")
+
+
+def _smoothed(level: str) -> str:
+    return f"Sound level, {level[1].upper()}-weighted, {TIMES[level[2]][1]}. {SPL}"
 
 
 def _written(name: str) -> str:

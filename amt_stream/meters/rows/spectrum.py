@@ -1,6 +1,7 @@
 """Readings of a narrow-band spectrum: its strongest line, now and since the beginning."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators.spectrum import COLUMNS, Line, SpectrumMeter, strongest_line
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import Column, counting
+from amt_stream.meters.rows.column import HIGHEST, Column, Meaning, counting
 from amt_stream.meters.rows.readings import SIDES, Readings, Summary, fully_heard, place_of
 
 NAME = re.compile(r"spectrum_(?P<what>peak|max)(?P<side>_left|_right)?_(?P<unit>hz|db)")
@@ -19,6 +20,14 @@ QUANTITIES = {
 }
 STRONGER = ", of the channel where it is stronger"
 STATISTICS = {"peak": "instantaneous", "max": "maximum"}
+LINE = (
+    "The strongest line of the spectrum from 20 Hz to 20 kHz, between the bins of a Fourier "
+    "transform too: Hann window of 0.2 s, with a time constant of 125 ms (F)."
+)
+WORDS = {
+    "peak": ("Strongest line", LINE),
+    "max": ("Strongest line so far", f"{HIGHEST} {LINE}"),
+}
 ORDER = [f"{what}_{unit}" for what in STATISTICS for unit in UNITS]
 
 
@@ -109,8 +118,11 @@ def _by_sides(lines: Line) -> list[Line]:
 def _column(name: str, channels: int, settle_s: float) -> Column:
     found = NAME.fullmatch(name)
     assert found is not None
-    side = f", {found['side'][1:]} channel" if found["side"] else STRONGER * (channels == 2)
-    quantity, unit = QUANTITIES[found["unit"]] + side, UNITS[found["unit"]]
-    statistic = STATISTICS[found["what"]]
-    column = Column(name, unit, quantity, "spectrum", statistic, settle_s=settle_s)
-    return counting(column, settle_s) if found["what"] == "max" else column
+    what, unit = found["what"], found["unit"]
+    label, about = WORDS[what]
+    meaning = Meaning(QUANTITIES[unit], STATISTICS[what], label, "", about)
+    both = STRONGER * (channels == 2)
+    column = meaning.column(name, UNITS[unit], "spectrum", found["side"], None, both)
+    if what == "max":
+        return counting(column, settle_s)
+    return replace(column, settle_s=settle_s)

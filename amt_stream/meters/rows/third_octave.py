@@ -1,6 +1,7 @@
 """Readings of octaves and third octaves, of each channel and of the louder one."""
 
 import re
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from amt_stream.dsp.design import nominal_midband, octave_midbands
 from amt_stream.meters.accumulators import ThirdOctaveMeter
 from amt_stream.meters.accumulators.third_octave import LEVELS, NAME, band_name, forgotten_s
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import Column, counting
+from amt_stream.meters.rows.column import HIGHEST, TIMES, Column, Meaning, counting
 from amt_stream.meters.rows.readings import (
     SIDES,
     Readings,
@@ -22,6 +23,7 @@ from amt_stream.meters.rows.readings import (
 )
 
 SIDED = re.compile(r"(?P<stem>.*?)(?P<side>_left|_right)?_db")
+NORM = "IEC 61260-1."
 TIMED = {"f": "fast (F)", "s": "slow (S)"}
 WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
 
@@ -116,19 +118,30 @@ class ThirdOctaveReadings(Readings):
     def _column(self, name: str, found: re.Match[str], side: str | None) -> Column:
         what, hz = found["what"], self._hz[found["band"]]
         place = f" in the {self.called} of {hz:g} Hz"
-        place += f", {side[1:]} channel" if side else higher(self._channels)
+        hertz = f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
+        label = f"{'Octave ' if self.before else ''}{hertz}"
         memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz]), self.fraction))
-        model = self.called.replace(" ", "_")
+        given = name, "dB", self.called.replace(" ", "_"), side, found["window"]
+        both = higher(self._channels)
         if what == "lzeq":
-            statistic = "equivalent" + (f", last {found['window']}" if found["window"] else "")
+            about = (
+                f"The steady level with the same energy, of the {self.called} at {hertz}. {NORM}"
+            )
             quantity = f"equivalent continuous sound pressure level{place}"
-            column = Column(name, "dB", quantity, model, statistic)
+            words = f"{label}, average", f"LZeq {hertz}", about
+            column = Meaning(quantity, "equivalent", *words).column(*given, both)
             return counting(column, float(memory[0]), found["window"])
         quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
-        statistic = "maximum" if what.endswith("max") else "instantaneous"
         settle_s = float(timed[LEVELS.index(what[:3]), 0])
-        column = Column(name, "dB", quantity, model, statistic, settle_s=settle_s)
-        return counting(column, settle_s) if what.endswith("max") else column
+        time, smoothed = TIMES[what[2]]
+        about = f"Level of the {self.called} at {hertz}, {smoothed}. {NORM}"
+        symbol = f"LZ{what[2].upper()}"
+        if what.endswith("max"):
+            words = f"{label}, highest, {time}", f"{symbol}max {hertz}", f"{HIGHEST} {about}"
+            return counting(Meaning(quantity, "maximum", *words).column(*given, both), settle_s)
+        words = f"{label}, {time}", f"{symbol} {hertz}", about
+        column = Meaning(quantity, "instantaneous", *words).column(*given, both)
+        return replace(column, settle_s=settle_s)
 
 
 class OctaveReadings(ThirdOctaveReadings):

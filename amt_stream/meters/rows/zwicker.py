@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,16 @@ from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.accumulators.zwicker import RISE_S
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import QUANTITIES, RENEWED, Column, counting, rising
+from amt_stream.meters.rows.column import (
+    EXCEEDED,
+    HIGHEST,
+    QUANTITIES,
+    RENEWED,
+    Column,
+    Meaning,
+    counting,
+    rising,
+)
 from amt_stream.meters.rows.readings import (
     SIDES,
     Readings,
@@ -29,6 +39,8 @@ NAME = re.compile(
     rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
     r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
 )
+
+METHOD = "By the method of ISO 532-1 for sounds that vary in time."
 
 SETTLE_S = 1.5
 """Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,
@@ -148,13 +160,17 @@ class ZwickerReadings(Readings):
 def _column(name: str, channels: int) -> Column:
     found = NAME.fullmatch(name)
     assert found is not None
-    unit, side = found["unit"], found["side"]
-    quantity = QUANTITIES[unit] + (f", {side[1:]} channel" if side else higher(channels))
-    statistic, note = "instantaneous", ""
+    unit, percent = found["unit"], found["percent"]
     if found["statistic"] == "max":
-        statistic = "maximum"
-    elif found["percent"]:
-        of = f", last {found['window']}" if found["window"] else ""
-        statistic, note = f"exceeded {found['percent']} % of the time{of}", RENEWED
-    column = rising(Column(name, unit, quantity, "zwicker", statistic, note, SETTLE_S), RISE_S)
+        words = "maximum", "Highest loudness", "Nmax", f"{HIGHEST} {METHOD}"
+    elif percent:
+        about = f"{EXCEEDED.format(percent=percent)} {METHOD}"
+        label = f"Exceeded {percent} % of time"
+        words = f"exceeded {percent} % of the time", label, f"N{percent}", about
+    else:
+        about = f"How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms. {METHOD}"
+        words = "instantaneous", QUANTITIES[unit].capitalize(), "N", about
+    meaning = Meaning(QUANTITIES[unit], *words, RENEWED if percent else "")
+    given = name, unit, "zwicker", found["side"], found["window"], higher(channels)
+    column = rising(replace(meaning.column(*given), settle_s=SETTLE_S), RISE_S)
     return counting(column, SETTLE_S, found["window"]) if found["statistic"] else column
