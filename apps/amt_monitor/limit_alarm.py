@@ -1,28 +1,58 @@
-"""What calls for somebody when a limit is exceeded."""
+"""Reports limits outside the panes: by a sound, and by the icon in the tray."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from amt_monitor.limit_text import state_of
+from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
+from amt_monitor.measurement_control import MeasurementControl
+from amt_monitor.tray_icon import TrayIcon
 from amt_stream.meters.limits import Limit
 
 
 class LimitAlarm:
-    """Calls `sound` when a limit turns red; once, until it was something else that is known."""
+    """Calls `sound` when a limit turns red; once, until its state is another that is known."""
 
     def __init__(self, sound: Callable[[], object]) -> None:
         self._sound = sound
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget how limits stood: another measurement begins."""
+        """Forget the states: another measurement begins."""
         self._red: set[str] = set()
 
     def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
-        """Take note of how limits stand; it is silent where no sound is wanted."""
+        """Compare the states with those before; where no sound is wanted, only remember them."""
         states = {limit.name: state_of(limit, values) for limit in limits}
         before = self._red
         still = {name for name, state in states.items() if state == "unknown" and name in before}
         self._red = {name for name, state in states.items() if state == "red"} | still
         if wanted and self._red - before:
             self._sound()
+
+
+class LimitNotifier:
+    """Follows the limits of the measurement, also while the window is hidden or frozen."""
+
+    def __init__(self, tray: TrayIcon, sound: Callable[[], object]) -> None:
+        self.tray, self.alarm = tray, LimitAlarm(sound)
+        self._begun = 0
+
+    def show_state(
+        self, measurement: MeasurementControl, held: Sequence[str], title: str, sound: bool
+    ) -> None:
+        """Sound the alarm where `sound` is wanted, and show the worst limit in the tray."""
+        readings = measurement.readings
+        limits = () if readings is None else readings.limits
+        values = {} if readings is None else readings.row or {}
+        if self._begun != measurement.begun:
+            self._begun = measurement.begun
+            self.alarm.begin_anew()
+        if measurement.measuring:
+            self.alarm.check(limits, values, sound)
+        of = worst(limits, values, held)
+        words = [title]
+        if of is not None:
+            words += [state_words(of, values, held), value_words(of, values)]
+            words.append(forecast_words(of, values, held))
+        state = "" if of is None else state_of(of, values, held)
+        self.tray.tell(state, "\n".join(filter(None, words)))

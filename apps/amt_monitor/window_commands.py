@@ -1,16 +1,21 @@
-"""What can be done in the window, by which key; the sheet of keys and the menus read this list."""
+"""The commands of the window; its menus and its list of keys are made of this table."""
 
 from typing import NamedTuple
 
+TARGETS = {
+    "files": ("open_file", "open_session", "save_session", "report", "compare"),
+    "window": ("export", "choose_settings", "quit", "freeze", "wall", "first_steps", "keys"),
+}
+"""What runs commands, by their names; the measurement runs the others."""
+
 
 class WindowCommand(NamedTuple):
-    """One of them.
+    """A command.
 
-    name: of the method of the window that does it
+    name: of the method of its target that runs it
     text: in the menu
-    key: as Qt writes it; with a comma and a space between, several
-    menu: where it stands
-    about: what it does, in a sentence
+    key: as Qt writes it; ", " stands between several
+    about: what it does
     checked: whether it is on or off
     """
 
@@ -23,8 +28,13 @@ class WindowCommand(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """Each of them."""
+        """Each key."""
         return self.key.split(", ")
+
+    @property
+    def target(self) -> str:
+        """What runs it: "files", "window" or "measurement"."""
+        return next((one for one, names in TARGETS.items() if self.name in names), "measurement")
 
 
 COMMANDS = (
@@ -88,4 +98,4 @@ COMMANDS = (
 )
 
 GROUPS = ("report", "choose_settings", "quit", "reset_readings", "mark", "calibrate")
-"""Commands that begin a group in their menu."""
+"""Each of these begins a group in its menu."""

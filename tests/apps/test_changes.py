@@ -82,10 +82,10 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
 
 def test_a_model_set_otherwise(qtbot, window, heard):
     engine = window.measurement.engine
-    window._models_menu.fill()
-    ticked = [one.objectName() for one in window._models_menu.actions() if one.isChecked()]
+    window.menus.models.fill()
+    ticked = [one.objectName() for one in window.menus.models.actions() if one.isChecked()]
     assert ticked == ["model_moore2016"]
-    window._models_menu.findChild(type(window.actions_by_name["pause"]), "field_diffuse").trigger()
+    window.menus.models.findChild(type(window.actions_by_name["pause"]), "field_diffuse").trigger()
     qtbot.waitUntil(lambda: engine.model.arguments()["field"] == "diffuse", timeout=30000)
     qtbot.waitUntil(lambda: any(one.kind == "swapped" for one in engine.events), timeout=15000)
     pass_some(qtbot, heard)
@@ -131,8 +131,8 @@ def test_other_models_have_other_panes(qtbot, open_window, heard):
 
     window = open_window(make)
     assert "spl" not in window.docks
-    window._models_menu.fill()
-    window._models_menu.findChild(type(window.actions_by_name["pause"]), "model_spl").trigger()
+    window.menus.models.fill()
+    window.menus.models.findChild(type(window.actions_by_name["pause"]), "model_spl").trigger()
     qtbot.waitUntil(lambda: "spl" in window.docks, timeout=30000)
     assert asked == [None, ("moore2016", "spl")]
     qtbot.waitUntil(lambda: "spl" in window.shown.texts, timeout=15000)
@@ -164,7 +164,7 @@ def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tm
     qtbot.waitUntil(lambda: pane.history.count > 5, timeout=10000)
     assert pane.chosen == ["lzf_1000hz_db"]
     qtbot.waitUntil(lambda: window.shown.view.values["lzf_1000hz_db"] > 60.0, timeout=5000)
-    results = window._results()
+    results = window.updater.results()
     assert len(results.rows) > 5
     assert np.nanmax(results.rows["lzf_1000hz_db"]) > 60.0
 
@@ -255,7 +255,7 @@ def test_what_the_program_was_started_with_keeps_its_name_while_a_file_is_played
     window = open_window(played(first))
     window.controls.play(second)
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
-    window._show_state()
+    window.show_state()
     assert window.device.itemText(0) == "first.wav (as started)"
 
 

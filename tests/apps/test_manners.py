@@ -152,14 +152,14 @@ def test_what_happens_again_is_said_again(qtbot, open_window, tone_engine):
         qtbot.keyClick(window, Key.Key_I)
         assert "o sound is kept:" in said()
         window.message.dismiss()
-        window._show_state()
+        window.show_state()
         assert "o sound is kept:" not in said()
     for _ in range(2):
         qtbot.keyClick(window, Key.Key_R)
         qtbot.waitUntil(window.message.undo.isVisible, timeout=5000)
         assert "Readings were reset" in said()
         qtbot.wait(200)
-        window._show_state()
+        window.show_state()
         window.message.dismiss()
         qtbot.wait(500)
         assert "Readings were reset" not in said()
@@ -173,11 +173,11 @@ def test_the_first_steps_give_way_to_a_message_where_there_is_no_room_for_both(
     for height, both in ((600, False), (800, True)):
         window.resize(1024, height)
         qtbot.waitUntil(lambda height=height: window.height() == height, timeout=5000)
-        window._tell("the disk is full: make room")
+        window.say("the disk is full: make room")
         assert (window.message.isVisible(), window.first_start.isVisible()) == (True, both)
         qtbot.mouseClick(window.message.button, Button)
         qtbot.waitUntil(window.first_start.isVisible, timeout=5000)
-        window._tell("")
+        window.say("")
 
 
 @pytest.mark.parametrize("size", [(1024, 600), (1280, 800)])

@@ -78,7 +78,7 @@ def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
     assert left.frame.around is None
     assert right.frame.around is not None
     assert np.nanmax(left.level_db) == -30
-    window._show_state()
+    window.show_state()
     number = window.findChild(QtWidgets.QLabel, "strongest_where")
     assert "hatched" in number.property("tint")
     assert window.bar.calibration.text == "uncalibrated"

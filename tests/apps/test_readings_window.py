@@ -87,8 +87,8 @@ def wait_until(qtbot, window, true):
     """Until `true()`, of a window that looks at its engine again and again."""
 
     def look():
-        window._show_state()
-        window._read()
+        window.show_state()
+        window.read()
         return true()
 
     qtbot.waitUntil(look, timeout=25000)
@@ -123,7 +123,7 @@ def ink(window, name):
 def wait_for_the_end(qtbot, window):
     """Until the source has ended and the last readings are on the labels."""
     wait_until(qtbot, window, lambda: window.measurement.state == "stopped")
-    window._read()
+    window.read()
 
 
 def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
@@ -446,7 +446,7 @@ def test_a_limit_sounds_again_in_another_measurement(qtbot, engine_of, open_read
     limits, sounds = [Limit("laeq_1s_db", 20.0, name="soft")], []
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=limits))
     window.settings.put(limit_sound=True)
-    window._alarm = LimitAlarm(lambda: sounds.append(window.measurement.begun))
+    window.limits.alarm = LimitAlarm(lambda: sounds.append(window.measurement.begun))
     wait_until(qtbot, window, lambda: sounds == [1])
     qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
     wait_until(qtbot, window, lambda: sounds == [1, 2])

@@ -38,7 +38,7 @@ class Person:
 
     def sees(self, what, seconds=20):
         def look():
-            self.window._show_state()
+            self.window.show_state()
             return what()
 
         self.qtbot.waitUntil(look, timeout=1000 * seconds)
@@ -261,7 +261,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     assert not person.window.first_start.isVisible()
     assert not person.window.bar.calibration.text
     assert person.window.bar.calibrated.text() == "calibrated"
-    (recent,) = (one for one in person.window.recent_menu.actions() if one.data() == log)
+    (recent,) = (one for one in person.window.menus.recent.actions() if one.data() == log)
     recent.trigger()
     kept = person.dialog(ResultsDialog)
     table = kept.table

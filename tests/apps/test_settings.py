@@ -117,8 +117,8 @@ def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_en
     assert not window.first_start.isVisible()
     window.resize(1100, 700)
     window.docks["specific_loudness"].close()
-    window._layouts_menu.save_as("no & spectrum")
-    window._layouts_menu.save_as("  ")
+    window.menus.layouts.save_as("no & spectrum")
+    window.menus.layouts.save_as("  ")
     window.area.lay_out_anew()
     assert window.docks["specific_loudness"].isVisible()
     window.close_now()
@@ -167,7 +167,7 @@ def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_wind
     window.settings.put(tray=True, minimize_to_tray=True)
     window._take_settings()
     if not QtWidgets.QSystemTrayIcon.isSystemTrayAvailable():
-        assert not window._tray.is_there
+        assert not window.limits.tray.is_there
         window.showMinimized()
         qtbot.wait(200)
         assert not window.isHidden()

@@ -30,7 +30,7 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
         assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
         values = window.shown.view.values
         assert values[f"{kind}_low_sone"] < 0.93 < 1.07 < values[f"{kind}_high_sone"]
-    window._show_state()
+    window.show_state()
     told = "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB"
     assert told in window.bar.calibration.toolTip()
     for size in ((1200, 800), (900, 640)):

@@ -59,7 +59,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     assert wall.isFullScreen()
     assert list(wall.numbers) == ["laeq_1s_db", "laf_db"]
     qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
-    values = window._view.values
+    values = window.updater.view.values
     qtbot.waitUntil(lambda: wall.state.text() == "Over the limit", timeout=10000)
     assert wall.light.state == values["limit_loud"] == "red"
     assert wall.limit.text().startswith("LAeq,1s ")
@@ -100,10 +100,10 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
     window = open_window(make_engine)
     window.wall()
     wall = window.wall_view
-    window._choose_for_wall(["laf_db", "ltl_sone"])
+    window.choose_wall_numbers(["laf_db", "ltl_sone"])
 
     def only_one_settles():
-        look = window._view
+        look = window.updater.view
         wall.read(look)
         return look.doubts("moore2016").settling and not look.doubts("spl").settling
 
@@ -145,7 +145,7 @@ def test_dialogs_stand_before_it(qtbot, on_wall, tmp_path, monkeypatch):
 
 def test_numbers_are_chosen_from_a_menu_and_remembered(qtbot, on_wall):
     window, wall = on_wall()
-    menu = window._wall_menu
+    menu = window.menus.wall
 
     def tick(name):
         menu.fill()

@@ -73,8 +73,8 @@ def test_a_log_that_began_later_has_not_what_came_before(qtbot, measured, monkey
         return "", ""
 
     monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", name)
-    window._show_state()
-    qtbot.waitUntil(lambda: window.desk._now() is not None, timeout=5000)
+    window.show_state()
+    qtbot.waitUntil(lambda: window.files._now() is not None, timeout=5000)
     qtbot.keyClick(window, Key.Key_S, CONTROL)
     assert offered == ["Save the session as a folder"]
     qtbot.keyClick(window, Key.Key_N, CONTROL)

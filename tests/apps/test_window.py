@@ -193,7 +193,7 @@ def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(
 
 def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine):
     window = open_window(lambda device: tone_engine(calibration=UNCALIBRATED))
-    window._show_state()
+    window.show_state()
     assert window.bar.calibration.text == "uncalibrated"
     for pane in (pane_in(window, "history"), pane_in(window, "specific_loudness")):
         assert "uncalibrated" in pane.plot.unit_text
@@ -206,7 +206,7 @@ def test_uncalibrated_readings_look_uncalibrated(qtbot, open_window, tone_engine
 
 def test_calibrated_readings_do_not(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
-    window._show_state()
+    window.show_state()
     assert not window.bar.calibration.text
     assert window.bar.calibrated.text() == "calibrated"
     assert "full-scale sine = 130.00 dB SPL, built-in signal" in window.bar.calibrated.toolTip()
@@ -358,7 +358,7 @@ def test_names_are_shown_as_they_are_typed(qtbot, open_window, model):
         return Engine(SignalSource(name=name), model)
 
     window = open_window(engine)
-    window._show_state()
+    window.show_state()
     plain = QtCore.Qt.TextFormat.PlainText
     for label in (window.status, window.message.label):
         assert label.textFormat() == plain

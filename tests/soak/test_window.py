@@ -35,7 +35,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
 
     def state(*words):
         qtbot.waitUntil(lambda: window.measurement.state in words, timeout=30000)
-        window._show_state()
+        window.show_state()
 
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
     began_mb, began_widgets = 0.0, 0

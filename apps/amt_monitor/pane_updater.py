@@ -1,0 +1,146 @@
+"""Updates the panes of the window from the running measurement."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from amt_monitor.history_pane import HistoryPane
+from amt_monitor.live_results import results_of
+from amt_monitor.measurement_control import MeasurementControl
+from amt_monitor.pane_area import PaneArea
+from amt_monitor.view_state import ViewState
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Frames
+    from amt_stream.sessions.results import Results
+
+
+@dataclass(frozen=True)
+class ShownTexts:
+    """The texts of the visible panes by the panes' names, and the view that they show."""
+
+    view: ViewState
+    texts: dict[str, tuple[str, ...]]
+
+    @property
+    def frames(self) -> "Frames":
+        return self.view.newest
+
+
+class PaneUpdater:
+    """Reads the measurement and hands it to the panes; timers call it [main-thread].
+
+    list_panes: called when there are new panes
+    view: the newest view that was read
+    frozen: whether the panes stand still while the measurement continues
+    """
+
+    def __init__(
+        self, area: PaneArea, measurement: MeasurementControl, list_panes: Callable[[], object]
+    ) -> None:
+        self._area, self._measurement, self._list_panes = area, measurement, list_panes
+        self.view: ViewState | None = None
+        self.shown: ShownTexts | None = None
+        self.frozen = False
+        self._frozen_in = 0
+        self._drawn: Frames | None = None
+
+    @property
+    def held(self) -> list[str]:
+        """Why the readings stand still, in words."""
+        state = self._measurement.state
+        return ([] if state == "running" else [state]) + (["frozen"] if self.frozen else [])
+
+    @property
+    def held_view(self) -> ViewState | None:
+        """The newest view, with why it stands still."""
+        return self.view and replace(self.view, held=self.held)
+
+    @property
+    def history(self) -> HistoryPane | None:
+        """The pane of the history, where there is one."""
+        dock = self._area.docks.get("history")
+        return dock.pane if dock is not None and isinstance(dock.pane, HistoryPane) else None
+
+    def freeze(self, frozen: bool) -> None:
+        """Freeze the panes, or let them follow the measurement again."""
+        engine = self._measurement.engine
+        self.frozen, self._frozen_in = frozen, self._measurement.begun
+        if frozen and engine is not None:
+            # A maximum that is shown later is not below the curve that is frozen.
+            self._area.hear(engine, self._measurement.readings)
+        self.judge(hidden=True)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the panes are frozen and show an earlier measurement."""
+        return self.frozen and self._measurement.begun != self._frozen_in
+
+    def draw(self) -> None:
+        """Draw the curves of the visible panes."""
+        if self._area.docks and not self._area.is_seen:
+            return
+        view = self._refresh()
+        if view is None or view.newest is self._drawn:
+            return
+        self._drawn = view.newest
+        for pane in self._area.seen.values():
+            pane.move(view)
+
+    def read(self) -> None:
+        """Hand new rows and frames to all panes, and write the numbers of the visible ones."""
+        view, engine = self._refresh(), self._measurement.engine
+        if not self._has_panes:
+            return
+        self._hand_on()
+        if engine is not None:
+            self._area.hear(engine, self._measurement.readings)
+        if view is None:
+            return
+        seen = self._area.seen
+        for pane in seen.values():
+            pane.read(view)
+        self.judge()
+        if seen:
+            self.shown = ShownTexts(view, {name: pane.texts() for name, pane in seen.items()})
+
+    def judge(self, hidden: bool = False) -> None:
+        """Mark readings that are to be doubted, in hidden panes too where asked."""
+        view = self.held_view
+        for dock in self._area.docks.values() if view is not None else ():
+            if view is not None and dock.pane is not None and (hidden or dock.is_seen):
+                dock.pane.judge(view)
+
+    def results(self) -> "Results | None":
+        """What was measured so far."""
+        engine, readings, pane = (
+            self._measurement.engine,
+            self._measurement.readings,
+            self.history,
+        )
+        if engine is None or readings is None or pane is None or not self._has_panes:
+            return None
+        self._hand_on()
+        return results_of(engine, readings, pane.history)
+
+    def _hand_on(self) -> None:
+        readings = self._measurement.readings
+        if readings is not None and (rows := readings.take()):
+            self._area.hand_on(rows)
+
+    def _refresh(self) -> ViewState | None:
+        engine = self._measurement.engine
+        if engine is None or self.frozen:
+            return None
+        # Without `held`: the state is too costly to read 30 times a second.
+        view = ViewState.at(engine, self._measurement.readings)
+        if view is not None:
+            self.view = view
+            if self._area.fit(view, self._measurement.begun):
+                self._list_panes()
+        return view
+
+    @property
+    def _has_panes(self) -> bool:
+        """Whether the panes are those of this measurement; until then its rows wait."""
+        return self._area.begun == self._measurement.begun

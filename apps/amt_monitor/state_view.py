@@ -1,0 +1,106 @@
+"""The state of the measurement on the screen: top bar, messages, status line."""
+
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.getting_started_panel import GettingStartedPanel
+from amt_monitor.log_status import LogStatus, log_in
+from amt_monitor.measurement_control import MeasurementControl
+from amt_monitor.message_bar import MessageBar
+from amt_monitor.settings import Settings
+from amt_monitor.status_text import status_text
+from amt_monitor.top_bar import TopBar, elapsed_text, plain_label
+from amt_stream.core.compiling import compiling
+from amt_stream.core.safe_text import plain
+from amt_stream.dsp.contract import takes_pascal
+from amt_stream.meters.calibration import calibration_words, reminder_of
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine, Event
+
+UNDONE = "Readings were reset. Undo or Ctrl+Z restores them within 10 s."
+STARTING = "Preparing the models."
+TOO_SLOW = "; measure with fewer models, or close other programs"
+"""What to do, after the engine has said what it does itself."""
+
+
+class StateView(QtWidgets.QWidget):
+    """Menu bar, top bar, messages and first steps, one below the other.
+
+    buttons: the actions that have a button in the top bar
+    line, waiting: the status line, and the text that stands where panes will be
+    """
+
+    def __init__(
+        self, menu_bar: QtWidgets.QMenuBar, buttons: list[QtGui.QAction], settings: Settings
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self.bar, self.message = TopBar(buttons), MessageBar()
+        self.getting_started = GettingStartedPanel()
+        self.line, self.waiting = plain_label("status"), plain_label("waiting")
+        self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.waiting.setWordWrap(True)
+        self._log_status = LogStatus()
+        self._sentence = ""
+        self._reset: Event | None = None
+        column = QtWidgets.QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for widget in (menu_bar, self.bar, self.message, self.getting_started):
+            column.addWidget(widget)
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence until there is another one."""
+        self._sentence = sentence
+        self.message.say_again(sentence)
+
+    def show_state(self, measurement: MeasurementControl, is_low: bool) -> None:
+        """Show how the measurement stands; a low window has no room for first steps too."""
+        engine = measurement.engine
+        undone = UNDONE if measurement.can_undo_reset else ""
+        if engine is not None and (reset := _last_reset(engine)) is not self._reset:
+            self._reset = reset
+            self.message.say_again(UNDONE)
+        self.message.say((_note(measurement), self._sentence, self._settings.trouble), undone)
+        self.getting_started.give_way(bool(self.message.text) and is_low)
+        self.bar.elapsed.setText(elapsed_text(measurement.measured_s))
+        self.bar.device.setEnabled(not measurement.busy)
+        if engine is None:
+            self.line.setText(measurement.state)
+            starting = "\n".join(filter(None, (STARTING, compiling.note)))
+            self.waiting.setText(starting if measurement.busy else "No measurement is running.")
+            return
+        made_of = measurement.made_of
+        if measurement.measuring and made_of.device is None and made_of.file is None:
+            self.bar.device.name_first(engine.source.name)
+        self.bar.log.setText(self._log_status.words(log_in(engine)))
+        self._show_calibration(engine)
+        self.line.setText(status_text(engine, measurement.state, measurement.measured_s))
+
+    def _show_calibration(self, engine: "Engine") -> None:
+        pascal = any(map(takes_pascal, engine.models.values()))
+        known = all(one.calibrated for one in engine.calibration)
+        uncalibrated = pascal and not known
+        self.bar.calibration.show_words(["uncalibrated"] if uncalibrated else [], uncalibrated)
+        reminder = reminder_of(engine.calibration)
+        calibrated = "calibrated, overdue" if reminder else "calibrated"
+        self.bar.calibrated.setText(calibrated if pascal and known else "")
+        about = ". ".join(filter(None, (calibration_words(engine.calibration), reminder)))
+        for label in (self.bar.calibration, self.bar.calibrated):
+            label.setToolTip(plain(about))
+
+
+def _note(measurement: MeasurementControl) -> str:
+    """The error, or what the engine says of its health."""
+    if measurement.error:
+        return f"\N{WARNING SIGN} {measurement.error}"
+    if measurement.engine is None or not measurement.measuring:
+        return ""
+    health = measurement.engine.health
+    return health.note + (TOO_SLOW if health.note and health.overloaded else "")
+
+
+def _last_reset(engine: "Engine") -> "Event | None":
+    return next((one for one in reversed(engine.events) if one.kind == "readings_reset"), None)
