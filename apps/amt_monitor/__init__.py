@@ -1,4 +1,4 @@
-"""The desktop meter: a window that looks at a running engine and does no signal processing."""
+"""The desktop window of the meter: it shows a running engine and does no signal processing."""
 
 from amt_monitor.run import run_window
 

@@ -1,4 +1,4 @@
-"""The application, as a desktop knows it: its name, its icon, its entry in the menu."""
+"""The Qt application: its name, its icon, its desktop file."""
 
 import sys
 from importlib.resources import as_file, files
@@ -8,13 +8,13 @@ from pyqtgraph.Qt import QtGui, QtWidgets
 from amt_stream import __version__
 
 NAME = "amt-monitor"
-"""Of the program, of its icon and of its desktop file."""
+"""The name of the program, of its icon and of its desktop file."""
 
 
 def application() -> QtWidgets.QApplication:
-    """The one of this process, with name and icon [main-thread].
+    """The application of this process [main-thread].
 
-    Wayland has neither of a window: it finds the icon by the name of the desktop file.
+    Wayland takes the icon of a window from the desktop file of this name.
     """
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication([NAME, *sys.argv[1:]])
     app.setApplicationName(NAME)
@@ -25,6 +25,5 @@ def application() -> QtWidgets.QApplication:
 
 
 def icon() -> QtGui.QIcon:
-    """The icon of its windows."""
     with as_file(files("amt_monitor") / "icons" / f"{NAME}.png") as path:
         return QtGui.QIcon(QtGui.QPixmap(str(path)))

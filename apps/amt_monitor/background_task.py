@@ -1,4 +1,4 @@
-"""Work that would hold up the window, in a thread of its own."""
+"""Slow work in a thread, so that the window stays responsive."""
 
 import threading
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from amt_stream.core.safe_text import sentence
 
 
 class BackgroundTask(QtCore.QObject):
-    """Runs one function at a time; `done` has what it gave, `refused` a sentence [main-thread].
+    """Runs one function at a time; `done` has its result, `refused` a sentence [main-thread].
 
-    What was asked for before and is not done yet is told to nobody any more.
+    A result is dropped if `run` or `forget` is called before it comes.
     """
 
     done = QtCore.Signal(object)
@@ -27,15 +27,14 @@ class BackgroundTask(QtCore.QObject):
         self.busy = False
 
     def run(self, work: Callable[[], Any]) -> None:
-        """Begin."""
         self._asked += 1
         self.busy = True
-        # A daemon: a disk that hangs must not keep the program.
+        # A daemon, so that a disk that hangs does not keep the program alive.
         given = (work, self._asked)
         threading.Thread(target=self._work, args=given, name="background", daemon=True).start()
 
     def forget(self) -> None:
-        """Let what runs end for itself."""
+        """Drop the result of the running function."""
         self._asked += 1
         self.busy = False
 
@@ -47,7 +46,7 @@ class BackgroundTask(QtCore.QObject):
             refusal = sentence(error) or type(error).__name__
         try:
             self._ended.emit(number, found, refusal)
-        except RuntimeError:  # the window has gone meanwhile
+        except RuntimeError:  # the window is gone
             return
 
     def _tell(self, number: int, found: object, refusal: str) -> None:

@@ -1,4 +1,4 @@
-"""Octaves or third octaves: a bar for each band, and the number below."""
+"""Octave or third-octave levels: a bar for each band, with the number below."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")
 BEFORE = "octave_"
-"""What stands before the names of readings of octaves."""
+"""Prefix of the names of octave readings."""
 
 LOWEST_PLOT = 110
 """Pixels."""
 
 
 class BandsPane(ReadingPane):
-    """F levels of the moment in octaves or third octaves, those of both channels' louder one.
+    """F levels in octaves or third octaves; of two channels the higher one.
 
-    The line of a bar is what is held: the greatest of the last 2 s, or since readings were reset,
-    of all that the model gave.
+    The line of a bar is its maximum: of the last 2 s, or since the readings were reset.
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
@@ -45,7 +44,7 @@ class BandsPane(ReadingPane):
         self.plot = Plot("bands_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
         places = range(len(cells))
-        # Every third band is an octave's own.
+        # Every third band is also the center of an octave.
         named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
         octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
         self.plot.set_axes(
@@ -69,7 +68,7 @@ class BandsPane(ReadingPane):
         self.draw(found)
 
     def draw(self, found: Mapping[str, Any]) -> None:
-        """Move the bars; a band below 0 dB, or without a level, has none."""
+        """Move the bars; a band below 0 dB or without a level has none."""
         self._found = found
         levels = [found.get(name) for name in self._names]
         heights = np.array([max(0.0, v or 0.0) for v in levels])
@@ -92,7 +91,7 @@ class BandsPane(ReadingPane):
             return
         places = [there.index(name) for name in self._names]
         if new := self._follower.new(engine, self.model):
-            # Of the louder channel, level F: band and frame.
+            # Level F of the louder channel: (band, frame).
             highest = [one.values.highest[:, 0].max(axis=0)[places] for one in new]
             counts = self._follower.counts(new, readings)
             curves = np.concatenate(highest, axis=1)
@@ -112,7 +111,7 @@ class BandsPane(ReadingPane):
 
 
 def _cell(name: str) -> ReadingCell | None:
-    """The number of a band; None for what is no F level of the moment."""
+    """The cell of a band's F level; None for other readings."""
     found = NAME.fullmatch(name.removeprefix(BEFORE))
     if found is None or found["what"] != "lzf":
         return None
@@ -127,5 +126,7 @@ def _hz(name: str) -> float:
 
 
 def _is_octave(name: str) -> bool:
-    """Whether it is the middle third of an octave: its number, 10 lg of hertz, is in threes."""
+    """Whether it is the middle third of an octave: its band number, 10 lg f, is a multiple of
+    three.
+    """
     return round(10 * np.log10(_hz(name))) % 3 == 0

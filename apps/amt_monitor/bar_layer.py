@@ -11,7 +11,7 @@ WIDTH = 0.8
 
 
 class BarLayer(Layer):
-    """A bar for each of some heights, at 0, 1, 2 and so on along the axis."""
+    """Bars at 0, 1, 2 and so on along the axis."""
 
     def __init__(self, role: Role, hatched: bool = False, opacity: float = 1.0) -> None:
         self.role, self.hatched, self.opacity = role, hatched, opacity
@@ -20,7 +20,7 @@ class BarLayer(Layer):
         self._corners: NDArray[np.float64] = np.empty((0, 3, 2))
 
     def set(self, heights: ArrayLike, held: ArrayLike | None = None) -> None:
-        """Move the bars, and the lines of what is held, and paint those that have moved."""
+        """Move the bars and the lines of their maxima; only what has moved is painted."""
         self.heights, before = np.asarray(heights, float), self._corners
         self.held = self.heights if held is None else np.asarray(held, float)
         again = self._lined != (held is not None)

@@ -1,4 +1,4 @@
-"""A number to be read from afar: its caption in words above it, its unit beside it."""
+"""A number that is read from afar, with its caption above and its unit beside it."""
 
 from functools import cache
 from typing import NamedTuple
@@ -17,25 +17,25 @@ WIDEST = {
     "LU": "+88.8",
     "Hz": "18888",
 }
-"""The widest text of a unit; of any other it is that of a level below 0 dB."""
+"""Widest text by unit; of any other unit it is that of a level below 0 dB."""
 SMALLEST, LARGEST = 14, 400
 SMALLEST_CAPTION = 11
 REFERENCE = 200
-"""Pixels of the font by which widths are known."""
+"""Pixels of the font in which widths are measured."""
 LINE = 1.2
-"""Height of a line of text, and of digits with what must stand free around them, by their size."""
+"""Height of a line of text, and of digits with their margin, relative to their size."""
 DIGITS = 0.95
 GAP = 0.12
-"""Between digits and unit, by the size of the digits."""
+"""Between digits and unit, relative to the digits."""
 
 
 def caption_size(size: int) -> int:
-    """Of the caption of a number of that size, in pixels as all sizes are."""
+    """Pixels of the caption of a number of this size."""
     return max(SMALLEST_CAPTION, round(size / 3))
 
 
 def note_size(size: int) -> int:
-    """Of what is written small beside a number of that size."""
+    """Pixels of the note beside a number of this size."""
     return max(SMALLEST_CAPTION, round(size / 5))
 
 
@@ -43,18 +43,18 @@ GAP_NOTE = 6
 
 
 class Extent(NamedTuple):
-    """Room that is needed."""
+    """Width and height in pixels."""
 
     width: int
     height: int
 
 
 class BigNumber(QtWidgets.QWidget):
-    """One reading. It takes the largest size that its room allows, or the one of `set_size`.
+    """One reading; its digits are as large as fits, or as `set_size` says.
 
     name: of the label that has the digits
-    captioned: False for one that stands beside another under the same caption
-    spare: what may come beside it, above the unit, at its widest, as "00:00:00"
+    captioned: False for a number that shares the caption of the one beside it
+    spare: the widest note, as "00:00:00", for which there must be room
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class BigNumber(QtWidgets.QWidget):
 
     @property
     def baseline(self) -> int:
-        """Where its digits stand, from above."""
+        """The y of the base line of the digits."""
         size = self._size or self.size_in(self.width(), self.height())
         return self._top(size) + _foot(round(DIGITS * size), size, bold=True)
 
@@ -91,38 +91,37 @@ class BigNumber(QtWidgets.QWidget):
         return self.digits.text()
 
     def show_text(self, text: str) -> None:
-        """Write the number."""
         if text != self.digits.text():
             self.digits.setText(text)
             self._speak()
 
     def show_note(self, text: str, about: str = "") -> None:
-        """Write something small beside it: how far it may be off, or the time that it is of."""
+        """Write a small note beside the number: its uncertainty, or the time it covers."""
         if text != self.note.text():
             self.note.setText(text)
             self.note.setToolTip(about)
             self._speak()
 
     def doubt(self, role: Role | None, hatched: bool) -> None:
-        """In the color of a role, as of what is not to be read off; hatched without calibration."""
+        """Color the number by its role; hatch it where it is not calibrated."""
         tint(self.digits, role, hatched=hatched)
 
     def extent(self, size: int) -> Extent:
-        """The room that it needs at a size of its digits."""
+        """The room that the number needs at this size."""
         width = self.body_width(size)
         if self.captioned:
             width = max(width, self._caption_width(caption_size(size)))
         return Extent(width, self._top(size) + round(DIGITS * size))
 
     def body_width(self, size: int) -> int:
-        """Of digits, unit and note."""
+        """Width of digits, unit and note."""
         unit = text_width(self.caption.unit, caption_size(size))
         note = text_width(self._spare, note_size(size))
         beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
         return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
 
     def size_in(self, width: int, height: int, largest: int = LARGEST) -> int:
-        """The largest size of digits with which it needs no more than that; or the smallest."""
+        """The largest size at which it fits into this room; or the smallest size."""
         low, high = SMALLEST, largest
         while low < high:
             middle = (low + high + 1) // 2
@@ -134,7 +133,7 @@ class BigNumber(QtWidgets.QWidget):
         return low
 
     def set_size(self, size: int | None) -> None:
-        """Digits of that size from now on; None for the largest that there is room for."""
+        """Fix the size of the digits; None for the largest that fits."""
         if size != self._size:
             self._size = size
             self._arrange()
@@ -192,7 +191,7 @@ def _plain(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
 
 
 def _figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
-    """A font of that size whose digits are all as wide as each other."""
+    """A font in which all digits have the same width."""
     font.setPixelSize(pixels)
     font.setBold(bold)
     if hasattr(font, "setFeature"):
@@ -217,7 +216,7 @@ def _wide_at_reference(text: str, family: str, bold: bool) -> float:
 
 
 def text_width(text: str, size: int, bold: bool = False) -> int:
-    """Width of a text, a little more than it is by the metrics: hinting widens small letters."""
+    """Width of a text; a little more than the metrics say, as hinting widens small letters."""
     if not text:
         return 0
     family = QtWidgets.QApplication.font().family()
@@ -230,13 +229,13 @@ def _ascent(size: int) -> int:
 
 
 def _is_stacked(size: int) -> bool:
-    """Whether there is room for a note above the unit; else it stands behind it."""
+    """Whether the note fits above the unit; else it stands behind the unit."""
     foot = _foot(round(DIGITS * size), size, bold=True)
     return foot - _ascent(caption_size(size)) >= round(LINE * note_size(size))
 
 
 def _foot(height: int, size: int, bold: bool) -> int:
-    """Where the digits stand in a label of that height in the middle of which they are."""
+    """The y of the base line in a label of this height with centered text."""
     metrics = _metrics(QtWidgets.QApplication.font().family(), bold)
     line = metrics.height() * size / REFERENCE
     return round((height - line) / 2 + metrics.ascent() * size / REFERENCE)

@@ -1,4 +1,4 @@
-"""All calibrations that are kept, with their age."""
+"""A dialog that lists all stored calibrations."""
 
 from datetime import UTC, datetime
 
@@ -14,9 +14,9 @@ COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
 
 
 class CalibrationList(QtWidgets.QDialog):
-    """A table of what is kept of each channel of each device, where it can be forgotten.
+    """The calibrations of all devices and channels, with a button that deletes one.
 
-    changed: comes after something was
+    changed: emitted when one was deleted
     """
 
     changed = QtCore.Signal()
@@ -28,7 +28,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.resize(860, 320)
         self.kept: list[Kept] = []
         self.table = QtWidgets.QTableWidget(0, len(COLUMNS))
-        self.table.setAccessibleName("calibrations that are kept")
+        self.table.setAccessibleName("stored calibrations")
         self.table.setHorizontalHeaderLabels(COLUMNS)
         self.table.verticalHeader().hide()
         view = QtWidgets.QAbstractItemView
@@ -46,7 +46,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.forget = buttons.addButton(
             "&Forget", QtWidgets.QDialogButtonBox.ButtonRole.DestructiveRole
         )
-        self.forget.setToolTip("keep the calibration and the correction of this channel no more")
+        self.forget.setToolTip("delete the calibration and the correction of this channel")
         self.forget.clicked.connect(self._ask)
         buttons.rejected.connect(self.reject)
         self.table.itemSelectionChanged.connect(self._choose)
@@ -57,14 +57,14 @@ class CalibrationList(QtWidgets.QDialog):
         self.read()
 
     def read(self) -> None:
-        """Show what is kept just now."""
+        """List the stored calibrations."""
         try:
             self.kept = kept_channels()
         except Refusal as refusal:
             self.kept = []
             self._say(str(refusal))
         else:
-            self._say("" if self.kept else "Nothing is kept yet: calibrate a microphone first.")
+            self._say("" if self.kept else "No calibration is stored yet.")
         self.table.setRowCount(len(self.kept))
         for row, one in enumerate(self.kept):
             for column, text in enumerate(_told(one)):
@@ -113,7 +113,7 @@ class CalibrationList(QtWidgets.QDialog):
 
 
 def _told(one: Kept) -> tuple[str, ...]:
-    """A cell for each of COLUMNS."""
+    """The cells of a row."""
     calibration = one.calibration
     correction = calibration.correction
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"
@@ -128,13 +128,13 @@ def _told(one: Kept) -> tuple[str, ...]:
 
 
 def calibration_state(one: Kept, now: datetime | None = None) -> str:
-    """How old the calibration is, and whether it is to be made again."""
+    """How old the calibration is, and whether it is overdue."""
     calibration, now = one.calibration, now or datetime.now(UTC)
     until, days = calibration.valid_until, calibration.valid_days
     if not calibration.calibrated:
         return "not calibrated"
     if until is None or days is None:
-        return "age not known"
+        return "age unknown"
     age = max(0.0, days - (until - now).total_seconds() / 86400)
     old = "today" if age < 1 else f"{age:.0f} days old"
-    return f"{old}: make it again" if calibration.reminder(now) else old
+    return f"{old}: overdue" if calibration.reminder(now) else old

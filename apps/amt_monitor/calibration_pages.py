@@ -40,11 +40,11 @@ HEADLINES = {
     "gap": "Sound was lost",
     "invalid": "Not numbers",
 }
-"""A word or two for each kind of verdict."""
+"""A headline for each kind of verdict."""
 
 
 class WizardPage(QtWidgets.QWizardPage):
-    """One of them: a title, a sentence, and a line for what is wrong."""
+    """A page with a title, a sentence, and a line for problems."""
 
     def __init__(self, run: CalibrationRun, name: str, title: str, about: str) -> None:
         super().__init__()
@@ -63,22 +63,22 @@ class WizardPage(QtWidgets.QWizardPage):
         return self._run.draft
 
     def show_heard(self, heard: "ToneReading") -> None:
-        """Be shown what is heard just now, ten times a second."""
+        """Show the tone reading, ten times a second."""
 
     def refuse(self, sentence: str) -> None:
-        """Say what is wrong; nothing, where nothing is."""
+        """Show a problem; "" clears it."""
         self.problem.setText(begun(plain(sentence)))
 
 
 class MicrophonePage(WizardPage):
-    """Which microphone and channel, with its level."""
+    """Choice of the microphone and its channel, with level bars."""
 
     def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
             run,
             "microphone_page",
             "Which microphone",
-            "Speak, or tap it: the bar of its channel has to move.",
+            "Speak, or tap the microphone: the bar of its channel must move.",
         )
         self.device = DeviceComboBox()
         self.device.setItemText(0, "the default input")
@@ -90,7 +90,7 @@ class MicrophonePage(WizardPage):
         self._bars = QtWidgets.QVBoxLayout()
         self.before, self.kept_as = text_label("before"), text_label("kept_as")
         tint(self.kept_as, "second")
-        every = QtWidgets.QPushButton("All that is &kept...")
+        every = QtWidgets.QPushButton("All &calibrations...")
         every.setObjectName("every")
         every.clicked.connect(self._list)
         form = QtWidgets.QFormLayout()
@@ -98,7 +98,7 @@ class MicrophonePage(WizardPage):
         form.addRow("&Channel", self.channel)
         form.addRow("Level", self._bars)
         form.addRow("So far", self.before)
-        form.addRow("Kept as", self.kept_as)
+        form.addRow("Stored as", self.kept_as)
         self.body.addLayout(form)
         self.body.addWidget(self.problem)
         self.body.addStretch(1)
@@ -123,7 +123,7 @@ class MicrophonePage(WizardPage):
         if source is not None and not self.bars:
             self._know(source)
         if heard.state in ("ended", "lost"):
-            self.refuse(heard.words or "the input has ended: choose it again")
+            self.refuse(heard.words or "the input has stopped: choose it again")
         elif heard.state == "listening" and self.draft.identity:
             self.refuse("")
         for bar, (rms, peak) in zip(self.bars, heard.levels_db, strict=False):
@@ -144,7 +144,7 @@ class MicrophonePage(WizardPage):
         self.completeChanged.emit()
 
     def _know(self, source: object) -> None:
-        """Show what a source is, once it is open."""
+        """Show the channels of an open source."""
         assert isinstance(source, MicrophoneSource)
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name = source.name
@@ -163,7 +163,7 @@ class MicrophonePage(WizardPage):
         self.channel.blockSignals(False)
         self.kept_as.setText(plain(self.draft.identity) or "-")
         if source.device.played:
-            self.refuse(f"{source.name} is what this computer plays: choose a microphone")
+            self.refuse(f"{source.name} is the sound that this computer plays: choose a microphone")
         elif not self.draft.identity:
             self.refuse(
                 f"the system does not tell which microphone {source.name!r} is: choose it by its "
@@ -175,7 +175,7 @@ class MicrophonePage(WizardPage):
         self.draft.channel = max(1, self.channel.currentIndex() + 1)
         self.draft.tone = None
         if self.draft.channel > len(self.bars):
-            self._listen(self.draft.channel)  # a device is opened with the first two
+            self._listen(self.draft.channel)  # a device is opened with its first two channels
             return
         self._run.listen_anew()
         self._show_before()
@@ -212,14 +212,14 @@ class MicrophonePage(WizardPage):
 
 
 class TonePage(WizardPage):
-    """The calibrator's tone, heard until it is stable."""
+    """Measures the calibrator's tone until it is stable."""
 
     def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
             run,
             "tone_page",
             "The tone of the calibrator",
-            f"Press it home and switch it on. Its reading is taken once it has been stable within "
+            f"Fit the calibrator and switch it on. Its level is taken once it has stayed within "
             f"{STABLE_DB:g} dB for {STABLE_S:g} s.",
         )
         self.level = PresetNumberInput(LEVELS, "dB SPL", 40.0, 170.0, "level of the calibrator")
@@ -246,7 +246,7 @@ class TonePage(WizardPage):
         self.again = QtWidgets.QPushButton("&Measure again")
         self.again.setObjectName("again")
         self.again.clicked.connect(self._begin)
-        self.as_it_is = QtWidgets.QCheckBox("&Keep the level as it is: there is no calibrator")
+        self.as_it_is = QtWidgets.QCheckBox("I have no calibrator: &keep the present level")
         self.as_it_is.setObjectName("as_it_is")
         self.as_it_is.toggled.connect(lambda _: self.completeChanged.emit())
         last = QtWidgets.QHBoxLayout()
@@ -280,7 +280,7 @@ class TonePage(WizardPage):
         verdict = heard.verdict if heard.state == "listening" else None
         self._show(verdict)
         if verdict is not None and verdict.mean is not None:
-            # It stays when the calibrator is taken off: nobody has to press a key just then.
+            # The reading stays when the calibrator is taken off: no key press is needed.
             self.draft.tone = verdict.mean
             self.completeChanged.emit()
         self._show_taken()
@@ -307,9 +307,9 @@ class TonePage(WizardPage):
         self.again.setEnabled(tone is not None)
         text = (
             f"Taken: {tone.level_dbfs:.2f} dBFS at {tone.frequency:.1f} Hz. "
-            "The calibrator may come off."
+            "You can remove the calibrator."
             if tone is not None
-            else "Nothing is taken yet."
+            else "No level is taken yet."
         )
         self.taken.setText(text)
 
@@ -317,7 +317,7 @@ class TonePage(WizardPage):
         self.draft.reference_db_spl = self.level.value
 
     def _begin(self) -> None:
-        """Hear it anew."""
+        """Measure again."""
         self._choose()
         self.draft.frequency_hz, self.draft.tone = self.frequency.value, None
         self._run.listen_anew()
@@ -327,15 +327,15 @@ class TonePage(WizardPage):
 
 
 class CorrectionPage(WizardPage):
-    """The file of the microphone's response, and what it does."""
+    """The file with the microphone's response."""
 
     def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
             run,
             "correction_page",
             "The microphone's response",
-            "A file of the maker says how the microphone differs by frequency (.cal, .txt, .frd). "
-            "That is taken off whatever it hears. Without one, go on.",
+            "The maker's file gives the microphone's response over frequency (.cal, .txt, .frd). "
+            "Readings are corrected by it. If you have none, go on.",
         )
         self.path = QtWidgets.QLineEdit()
         self.path.setObjectName("path")
@@ -355,7 +355,7 @@ class CorrectionPage(WizardPage):
         line.addWidget(self.path, 1)
         line.addWidget(choose)
         line.addWidget(self.none)
-        self.inverted = QtWidgets.QCheckBox("The file says what is to be &added to readings")
+        self.inverted = QtWidgets.QCheckBox("The file has &corrections to add, not the response")
         self.inverted.setObjectName("inverted")
         self.inverted.toggled.connect(self._read)
         self.plot, self.words = CorrectionPlot(), text_label("words")
@@ -411,23 +411,23 @@ class CorrectionPage(WizardPage):
     def _show(self) -> None:
         after = self.draft.after.calibration.correction
         self.plot.show_correction(after)
-        self.words.setText("Nothing is taken off." if after is None else plain(after.in_words()))
+        self.words.setText("No correction." if after is None else plain(after.in_words()))
         self.none.setEnabled(self.draft.correction is not None)
         self.completeChanged.emit()
 
 
 class ResultPage(WizardPage):
-    """What changes, before it is kept."""
+    """The change, before it is saved."""
 
     def __init__(self, run: CalibrationRun) -> None:
         super().__init__(
-            run, "result_page", "Before and after", "Nothing has been kept so far: Save does it."
+            run, "result_page", "Before and after", "Nothing is stored until you press Save."
         )
         self.setFinalPage(True)
         self.numbers = CaptionedNumbers(("Before", "After", "Difference"))
         self.about = text_label("about")
         self.uncertainty = spin(0.0, LARGEST_UNCERTAINTY_DB, "dB", 0.05, "of the calibrator")
-        self.days = spin(1.0, LONGEST_VALID_DAYS, "days", 10.0, "days until it is made again", 0)
+        self.days = spin(1.0, LONGEST_VALID_DAYS, "days", 10.0, "days of validity", 0)
         form = QtWidgets.QFormLayout()
         form.addRow("Calibrator's &uncertainty (k = 2)", self.uncertainty)
         form.addRow("Remind me &after", self.days)
@@ -472,7 +472,7 @@ class ResultPage(WizardPage):
         before, after = self.draft.before.calibration, self.draft.after.calibration
         difference = f"{after.full_scale_db_spl - before.full_scale_db_spl:+.2f} dB"
         if self.draft.tone is None:
-            difference = "as it was"
+            difference = "unchanged"
         elif not before.calibrated:
             difference = "-"
         self.numbers.show_texts((_level(before), _level(after), difference))
@@ -505,7 +505,7 @@ class CaptionedNumbers(QtWidgets.QWidget):
 
 
 class PresetNumberInput(QtWidgets.QWidget):
-    """A number: one of a few usual ones, or another."""
+    """A number: one of the usual ones, or another."""
 
     changed = QtCore.Signal()
 
@@ -543,7 +543,6 @@ class PresetNumberInput(QtWidgets.QWidget):
 def spin(
     low: float, high: float, unit: str, step: float, name: str, decimals: int = 2
 ) -> QtWidgets.QDoubleSpinBox:
-    """A number with its unit."""
     box = QtWidgets.QDoubleSpinBox()
     box.setDecimals(decimals)
     box.setRange(low, high)
@@ -555,7 +554,7 @@ def spin(
 
 
 def text_label(name: str) -> QtWidgets.QLabel:
-    """A label that shows what it is given as it stands, in as many lines as that takes."""
+    """A label of plain text in several lines."""
     label = QtWidgets.QLabel()
     label.setObjectName(name)
     label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
@@ -565,4 +564,4 @@ def text_label(name: str) -> QtWidgets.QLabel:
 
 def _level(calibration: Calibration) -> str:
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL"
-    return level if calibration.calibrated else "not known"
+    return level if calibration.calibrated else "unknown"

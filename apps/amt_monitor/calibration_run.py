@@ -1,4 +1,4 @@
-"""One calibration of one channel: what was chosen and measured so far, and the microphone."""
+"""The calibration of one channel while the wizard is open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,9 +25,9 @@ OpenSource = Callable[[Device, int], MicrophoneSource]
 
 @dataclass
 class Draft:
-    """What has been chosen and heard so far; nothing of it is kept before the end.
+    """What was chosen and measured so far; it is stored only at the end.
 
-    tone: what the calibrator gave; None where the level is left as it is
+    tone: of the calibrator; None where the level stays as it is
     """
 
     device: Device = None
@@ -44,7 +44,7 @@ class Draft:
 
     @property
     def after(self) -> Kept:
-        """What would be kept."""
+        """The calibration as it will be stored."""
         record = self.before.record
         if self.tone is not None:
             record = Record(
@@ -61,13 +61,12 @@ class Draft:
 
 
 class CalibrationRun(QtCore.QObject):
-    """The draft of a calibration and the microphone that is calibrated; its pages share it.
+    """The draft of a calibration and its microphone, shared by the pages of the wizard.
 
-    kept: emitted with the identity of the microphone once something is kept, or forgotten
+    kept: emitted with the identity of the microphone when a calibration was stored or deleted
 
     device: chosen at first; None is the default input
-    open_source: makes the source of a device, with so many channels at least, in a thread of its
-        own
+    open_source: opens a device with at least so many channels, in a thread
     """
 
     kept = QtCore.Signal(str)
@@ -81,7 +80,7 @@ class CalibrationRun(QtCore.QObject):
         self._open_source = open_source or _open_microphone
 
     def listen(self, device: Device) -> None:
-        """Hear another device, of which nothing is known yet."""
+        """Open another device."""
         self.let_go()
         self.draft.device, self.draft.identity = device, ""
         channel = self.draft.channel
@@ -90,12 +89,12 @@ class CalibrationRun(QtCore.QObject):
         )
 
     def listen_anew(self) -> None:
-        """Hear the channel and the tone that are chosen now, from nothing."""
+        """Measure the chosen channel and tone from the start."""
         if self.listener is not None:
             self.listener.listen_to(self.draft.channel, self.draft.frequency_hz)
 
     def know_before(self) -> None:
-        """Look up what is kept of the channel. Raises CalibrationError for broken files."""
+        """Look up the channel's stored calibration. Raises CalibrationError for broken files."""
         draft = self.draft
         mine = Kept(draft.identity, draft.channel)
         kept = (one for one in kept_channels() if one.device == draft.identity)
@@ -103,7 +102,7 @@ class CalibrationRun(QtCore.QObject):
         draft.correction = draft.before.correction
 
     def keep(self) -> None:
-        """Keep what was measured and chosen. Raises CalibrationError where that cannot be."""
+        """Store the draft. Raises CalibrationError where that is impossible."""
         draft = self.draft
         after = draft.after
         if draft.tone is not None and after.record is not None:
@@ -113,12 +112,11 @@ class CalibrationRun(QtCore.QObject):
         self.kept.emit(draft.identity)
 
     def let_go(self) -> None:
-        """Close the device."""
         if self.listener is not None:
             self.listener.stop()
             self.listener = None
 
 
 def _open_microphone(device: Device, channel: int) -> MicrophoneSource:
-    """The source of a device, of its first two channels, or of all up to the one that is asked."""
+    """A device with its first two channels, or with all up to the chosen one."""
     return MicrophoneSource(device, channels=range(1, channel + 1) if channel > 2 else None)

@@ -1,4 +1,4 @@
-"""The way from a microphone to a calibrated one, page by page."""
+"""The wizard that calibrates a microphone."""
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -16,9 +16,7 @@ LOOK_MS = 100
 
 
 class CalibrationWizard(QtWidgets.QWizard):
-    """Calibrates a channel of a microphone and keeps that by the microphone's own identity.
-
-    run: the calibration; its signal `kept` says that something was kept, or forgotten
+    """Calibrates a channel of a microphone and stores that by the microphone's identity.
 
     device, open_source: as `CalibrationRun` takes them
     """

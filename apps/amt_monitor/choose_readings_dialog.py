@@ -1,4 +1,4 @@
-"""Which numbers are to be shown, of those that there are."""
+"""A dialog that chooses readings."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,11 +12,12 @@ NAME = QtCore.Qt.ItemDataRole.UserRole
 
 
 class ChooseReadingsDialog(QtWidgets.QDialog):
-    """A list of readings, those that are chosen first, and a field that searches in it.
+    """A searchable list of readings, the chosen ones first.
 
-    From the field, Down goes to the list, where Space takes and leaves; Enter is OK.
+    From the search field, Down goes to the list; there Space toggles; Enter is OK.
 
-    names: of all that there are; chosen: of those that are shown, in their order
+    names: of all readings
+    chosen: of those that are shown, in their order
     """
 
     def __init__(
@@ -53,14 +54,14 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
         down.setContext(QtCore.Qt.ShortcutContext.WidgetShortcut)
         down.activated.connect(self._go_to_list)
         column = QtWidgets.QVBoxLayout(self)
-        column.addWidget(QtWidgets.QLabel("The first stands largest, three are large."))
+        column.addWidget(QtWidgets.QLabel("The first is the largest; three are large."))
         for widget in (self.search, self.list, self.about, self.buttons):
             column.addWidget(widget)
         column.setStretchFactor(self.list, 1)
 
     @property
     def chosen(self) -> list[str]:
-        """Names, in the order in which they were taken."""
+        """Names in the order in which they were chosen."""
         return list(self._order)
 
     def _note(self, item: QtWidgets.QListWidgetItem) -> None:

@@ -1,4 +1,4 @@
-"""Numbers that a person has chosen, of all models."""
+"""A pane of readings that the user has chosen, of all models."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
 
 LARGE = 3
-"""So many are large; those after them stand in the table."""
+"""So many numbers are large; the others stand in the table."""
 
 USUAL = 2
-"""So many are shown where nobody has chosen."""
+"""So many are shown if none were chosen."""
 
 
 class ChosenReadingsPane(Pane):
-    """The readings that were chosen, the first largest.
+    """The chosen readings, the first largest.
 
-    chosen: names that were chosen before; those of other models are kept
-    keep: is called with the names, whenever others are chosen
+    chosen: names from the settings; those of other models are preserved
+    keep: called with the names when others are chosen
     """
 
     def __init__(self, chosen: Sequence[str], keep: Callable[[list[str]], object]) -> None:
@@ -43,14 +43,14 @@ class ChosenReadingsPane(Pane):
         self.body.addWidget(self.grid, 1)
 
     def ask(self) -> None:
-        """Let a person choose others."""
+        """Open the dialog that chooses readings."""
         dialog = ChooseReadingsDialog(self._model_of, self._shown or [], self.window())
         dialog.accepted.connect(lambda: self.take_names(dialog.chosen))
         dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
 
     def take_names(self, names: Sequence[str]) -> None:
-        """Show these from now on, and have them kept; none for what is usual."""
+        """Show these readings and store the choice; none stands for the default."""
         others = [name for name in self._chosen if name not in self._model_of]
         self._chosen = [*names, *others]
         self._keep(self._chosen)
@@ -80,7 +80,7 @@ class ChosenReadingsPane(Pane):
         return tuple(label.text() for _, label in self.grid.numbers)
 
     def _fill(self) -> None:
-        """Make the numbers anew, where others are to be shown."""
+        """Rebuild the numbers if others are to be shown."""
         wanted = [name for name in self._chosen if name in self._model_of]
         names = wanted or [*self._model_of][:USUAL]
         if names == self._shown:

@@ -1,4 +1,4 @@
-"""Two measurements side by side: both histories, their difference, and how sure it is."""
+"""Compares two measurements: both histories, their difference, and its uncertainty."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,16 +25,16 @@ from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.results import Results
 
 AIR = 0.08
-"""Above and below a difference, of its range."""
+"""Margin above and below a difference, relative to its range."""
 
 SMALLEST = 1.0
 HEADS = ("Reading", "A", "B", "B - A", "Unit", "±", "Verdict")
 
 
 class ComparisonDialog(QtWidgets.QDialog):
-    """Says how much louder B is than A, over all and over time [main-thread].
+    """Shows how much louder B is than A, in total and over time [main-thread].
 
-    independent: take the calibrations for two
+    independent: whether the two calibrations are independent
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class ComparisonDialog(QtWidgets.QDialog):
         a, b = self._results
         names = ThemedLabel(partial(_names, plain(a.name), plain(b.name)))
         names.setObjectName("names")
-        self.place = QtWidgets.QCheckBox("Same &microphone at the same place, spectra alike")
+        self.place = QtWidgets.QCheckBox("Same &microphone and position, similar spectra")
         self.place.setObjectName("same_place")
         self.place.setChecked(self.found.same_place)
-        self.place.setToolTip("Its error is common to both then, and cancels")
+        self.place.setToolTip("The error of the microphone is then the same in both, and cancels")
         self.place.toggled.connect(self._compare)
         self.why = QtWidgets.QLabel()
         self.why.setObjectName("why")
@@ -113,7 +113,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         save_page(self, stem, self.write, self._refused)
 
     def write(self, path: Path) -> None:
-        """Write it as a page to a file that ends in .html or .pdf."""
+        """Write the comparison to a file that ends in .html or .pdf."""
         from amt_stream.sessions.compare import comparison_page
 
         self._background.run(writing(path, comparison_page(self.found)))
@@ -127,7 +127,7 @@ class ComparisonDialog(QtWidgets.QDialog):
     def _pictures(self) -> QtWidgets.QWidget:
         self.choice = QtWidgets.QComboBox()
         self.choice.setObjectName("choice")
-        self.choice.setAccessibleName("reading that is drawn")
+        self.choice.setAccessibleName("reading to draw")
         for name in self.found.names:
             self.choice.addItem(f"{symbol(name)}, {self.found.a.columns[name]['unit']}", name)
         self.choice.activated.connect(self._choose)
@@ -150,7 +150,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         return right
 
     def _compare(self) -> None:
-        """Reckon how sure it is, with what is known of the place."""
+        """Compute the differences and their uncertainty."""
         self.found = Comparison(
             self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
         )
@@ -185,7 +185,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         self._draw()
 
     def _follow(self, moved: TimePlot, other: TimePlot) -> None:
-        """Show the same time in both."""
+        """Show the same time in both plots."""
         end_s = None if moved.follows else moved.end_s
         other.show_until(end_s, moved.span_s)
         self._draw()
@@ -217,12 +217,12 @@ class ComparisonDialog(QtWidgets.QDialog):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
-        # The plots get their new sizes after this.
+        # The plots get their new sizes after this event.
         QtCore.QTimer.singleShot(0, self._draw)
 
 
 def _around_zero(values: Sequence[np.ndarray]) -> PlotAxis:
-    """A scale in which 0 is seen, with a little air."""
+    """A scale that contains 0, with a margin."""
     known = np.concatenate([*values, [0.0]])
     known = known[np.isfinite(known)]
     low, high = float(known.min()), float(known.max())
@@ -232,7 +232,7 @@ def _around_zero(values: Sequence[np.ndarray]) -> PlotAxis:
 
 
 def _names(a: str, b: str, colors: Colors) -> str:
-    """Which line is whose."""
+    """A legend."""
     lines = (colors.accent, "&#9473;&#9473;", "A", a), (colors.right, "&#9477;&#9477;", "B", b)
     return "<br>".join(
         f"<span style='color:{color}'>{line}</span> {side}: {escape(name)}"
@@ -241,7 +241,7 @@ def _names(a: str, b: str, colors: Colors) -> str:
 
 
 def cells_of(one: Difference) -> tuple[str, ...]:
-    """A line of the table."""
+    """A row of the table."""
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
     numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
     return (one.symbol, *numbers, one.unit, doubt, one.verdict.partition(":")[0])

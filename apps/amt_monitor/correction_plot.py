@@ -1,4 +1,4 @@
-"""What a correction adds to readings, over frequency."""
+"""The gain of a correction over frequency."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TOPS_DB = (1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0)
 
 
 class CorrectionPlot(Plot):
-    """Its gain in dB, up where readings are raised; nothing where there is none."""
+    """Its gain in dB, positive where readings are raised."""
 
     def __init__(self) -> None:
         super().__init__("correction_plot")

@@ -1,4 +1,4 @@
-"""Which part of a measurement is counted: since the last reset, without the pauses."""
+"""The time that statistics cover: since the last reset, without pauses."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from amt_stream.meters.frames import Event, undone_with
 
 
 def counted_from(events: Sequence[Event]) -> float:
-    """When counting began anew, in seconds; a reset that was undone is none."""
+    """The time of the last reset in seconds, except for one that was undone."""
     began_s = before_s = 0.0
     reset_s = -math.inf
     for event in events:
@@ -21,7 +21,7 @@ def counted_from(events: Sequence[Event]) -> float:
 
 
 def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """From when until when nothing was counted; the last may not have ended."""
+    """Start and end of each pause; the last may not have ended."""
     found: list[tuple[float, float]] = []
     for event in events:
         if event.kind == "paused" and not (found and math.isinf(found[-1][1])):

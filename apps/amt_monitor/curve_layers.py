@@ -1,4 +1,4 @@
-"""Lines in a plot."""
+"""Lines and filled areas in a plot."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ NONE = np.empty((0, 2))
 
 
 class CurveLayer(Layer):
-    """A line through points, broken where one is NaN.
+    """A line through points, interrupted by NaN.
 
-    width: in pixels; on the screen it is drawn so often, as Qt draws wider lines many times slower
+    width: in pixels; drawn as several lines on the screen, as wide lines are many times slower in
+        Qt
     """
 
     def __init__(self, role: Role, dashed: bool = False, width: int = 1) -> None:
@@ -24,7 +25,7 @@ class CurveLayer(Layer):
         self._lines: list[QtGui.QPolygonF] = []
 
     def set(self, x: Values, y: Values) -> None:
-        """Go through other points; nothing is painted where they look alike."""
+        """Replace the points; nothing is painted where the pixels stay the same."""
         if not len(x) and not len(self.x):
             return
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)
@@ -60,7 +61,7 @@ class FillBetweenLayer(Layer):
         self._areas: list[QtGui.QPolygonF] = []
 
     def set(self, x: Values, low: Values, high: Values) -> None:
-        """Fill between other lines; NaN leaves a hole."""
+        """Replace the two lines; NaN leaves a gap."""
         if not len(x) and not len(self.x):
             return
         self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
@@ -68,7 +69,7 @@ class FillBetweenLayer(Layer):
         self.place()
         area = changed_area(before, self._points)
         if not area.isEmpty():
-            # The other edge is not far in time, but may be in value.
+            # The other edge is near in time, but may be far in value.
             area = area_of(before).united(area_of(self._points))
             self.plot.update(area.intersected(self.plot.inside))
 
@@ -91,7 +92,7 @@ class FillBetweenLayer(Layer):
 
 
 def runs(known: NDArray[np.bool_]) -> list[list[int]]:
-    """First index of each run of True, and the index after it."""
+    """The first index of each run of True, and the index after it."""
     edges: list[list[int]] = (
         np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
     )
@@ -99,5 +100,5 @@ def runs(known: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:
-    """Of points `(point, 2)` in pixels."""
+    """Of points (point, 2) in pixels."""
     return arrayToQPolygonF(points[:, 0], points[:, 1])

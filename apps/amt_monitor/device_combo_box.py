@@ -1,4 +1,4 @@
-"""The list of inputs, looked up without touching the stream that runs."""
+"""The choice of the input; looking for devices does not disturb the running stream."""
 
 import json
 from typing import Any
@@ -10,13 +10,13 @@ from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.identity import is_alias
 
 LETTERS = 60
-"""At most so wide."""
+"""Largest width in characters."""
 
 
 class DeviceComboBox(QtWidgets.QComboBox):
-    """Inputs by name; the first entry is the one the program was started with.
+    """Input devices by name; the first entry is the input that the program was started with.
 
-    The list is looked up again whenever it is opened.
+    It looks for devices again whenever it is opened.
     """
 
     chosen = QtCore.Signal()
@@ -40,16 +40,16 @@ class DeviceComboBox(QtWidgets.QComboBox):
         return self.currentData()
 
     def choose(self, device: str | int | None) -> None:
-        """Show another as chosen."""
+        """Show this device as chosen."""
         self.setCurrentIndex(max(0, self.findData(device)))
 
     def name_first(self, name: str) -> None:
-        """Say what the program was started with."""
+        """Name the input that the program was started with."""
         self.setItemText(0, plain(f"{name} (as started)"))
 
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
-            # In a process of its own: a sound system that hangs does not hold up the window.
+            # In a process, so that a sound system that hangs does not block the window.
             program, *arguments = module_command("amt_stream.engine.devices.listing")
             self._listing.start(program, arguments)
 
@@ -59,7 +59,7 @@ class DeviceComboBox(QtWidgets.QComboBox):
         self._listing.waitForFinished(2000)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
-        # A measurement ends by a choice, not by a mouse that passes over the closed list.
+        # The mouse wheel over the closed list must not end a measurement.
         event.ignore()
 
     def showPopup(self) -> None:
@@ -69,13 +69,13 @@ class DeviceComboBox(QtWidgets.QComboBox):
     def _listed(self, exit_code: int) -> None:
         output = bytes(self._listing.readAllStandardOutput())
         if exit_code != 0:
-            return  # a sound server that hangs says nothing of its devices
+            return  # a sound server that hangs lists no devices
         devices = json.loads(output)
         names = [device["name"] for device in devices]
         entries = [
-            # By name where that is enough: indices change when devices come and go.
+            # By name where that is unique: indices change when devices come and go.
             (
-                plain(f"{d['name']} ({'what is played' if d['played'] else d['host_api']})"),
+                plain(f"{d['name']} ({'computer sound' if d['played'] else d['host_api']})"),
                 d["name"] if names.count(d["name"]) == 1 else _otherwise(d),
             )
             for d in devices
@@ -89,14 +89,14 @@ class DeviceComboBox(QtWidgets.QComboBox):
             self.addItem(text, device)
         place = self.findText(current)
         if place < 0 and chosen is not None:
-            place = self.findData(chosen)  # it was given by its name alone
+            place = self.findData(chosen)  # chosen by its name alone
         if place < 0 and chosen is not None:
-            self.addItem(current, chosen)  # it is chosen, and gone just now
+            self.addItem(current, chosen)  # chosen, and just removed
             place = self.count() - 1
         self.setCurrentIndex(max(0, place))
 
 
 def _otherwise(device: dict[str, Any]) -> str | int:
-    """What names one of several of the same name: its index, or where a sound server has it."""
+    """Distinguishes devices of the same name: the index, or the name in the sound server."""
     behind, host_api, name = device["behind"], device["host_api"], device["name"]
     return device["index"] if behind is None or is_alias(name, host_api) else behind

@@ -1,10 +1,8 @@
-"""The buttons at the foot of a dialog."""
-
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 
 class DialogButtons(QtWidgets.QDialogButtonBox):
-    """All of them have words alone: the icons of the usual ones are black, on a dark ground too."""
+    """Buttons without icons: the usual icons are black, on a dark background too."""
 
     def showEvent(self, event: QtGui.QShowEvent) -> None:
         for button in self.buttons():

@@ -1,4 +1,4 @@
-"""How often each level was read, of the rows that are counted."""
+"""The distribution of a level over the rows that count."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from amt_stream.meters.accumulators import Histogram
 from amt_stream.meters.frames import Event
 
 LOWEST, HIGHEST = -120, 160
-"""Classes of one decibel, or phon, from here to there."""
+"""The range of the classes, of one decibel or phon each."""
 
 
 class Distribution:
-    """Follows one column of the past: each row once, from the last reset on.
+    """Counts the rows of one column since the last reset.
 
-    Rows in a pause do not count, nor do those that settle after a fault. Of those in which the
-    reading rises from silence none count that are lower than all that came later.
+    Rows in a pause, and rows that settle after a fault, do not count. While the reading rises from
+    silence, rows below all later ones do not count either.
     """
 
     def __init__(self, history: ReadingHistory, name: str) -> None:
@@ -29,7 +29,7 @@ class Distribution:
     def _clear(self, from_s: float) -> None:
         self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
         self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
-        # The first row that does not settle from silence.
+        # The first row after the rise from silence.
         self._settled: int | None = None
 
     @property
@@ -39,11 +39,11 @@ class Distribution:
 
     @property
     def counted_s(self) -> float:
-        """How much time is counted."""
+        """The time that is counted."""
         return len(self._histogram) * self.history.step_s
 
     def follow(self, events: Sequence[Event]) -> bool:
-        """Count the rows that are new; whether there were some."""
+        """Count new rows; returns whether there were any."""
         from_s, newest = counted_from(events), self.history.newest
         if from_s != self._from_s or newest < self._next - 1:
             self._clear(from_s)
@@ -71,7 +71,7 @@ class Distribution:
         return self._settled
 
     def shown(self) -> tuple[int, NDArray[np.int64]]:
-        """The lowest class that has a row, and the counts from there to the highest."""
+        """The lowest class with a row, and the counts from there to the highest."""
         counts = self.counts
         there = counts.nonzero()[0]
         if not len(there):

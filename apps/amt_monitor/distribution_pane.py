@@ -1,4 +1,4 @@
-"""How often each level was read, and how much of the time each was exceeded."""
+"""The distribution of a level, and its exceedance curve."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ LEAST_CLASSES = 20
 
 
 class DistributionPane(Pane):
-    """Bars for how often, in classes of one decibel, the most frequent one as high as the plot.
+    """Bars: how often each level occurred, relative to the most frequent one.
 
-    The line is the part of the time in which a level was exceeded; percentiles stand where the
-    rows have them.
+    Line: the part of the time in which a level was exceeded. Percentiles are marked where rows have
+    them.
     """
 
     def __init__(self, history: ReadingHistory) -> None:
@@ -72,7 +72,7 @@ class DistributionPane(Pane):
         self.follow(view.events, view.values)
 
     def follow(self, events: Sequence[Event], found: Mapping[str, Any]) -> None:
-        """Count what is new; `found` are the newest readings by name."""
+        """Count new rows; `found` are the newest readings by name."""
         self._events, self._found = events, found
         if self.name and self.distribution.follow(events):
             self._draw()
@@ -113,7 +113,7 @@ class DistributionPane(Pane):
 
 
 def percentiles_of(name: str, found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Columns of what was exceeded for a part of the time, and what each is called."""
+    """Percentile columns of a column, with their labels."""
     if name == "laf_db":
         pattern = r"(l\d+)_db"
     else:

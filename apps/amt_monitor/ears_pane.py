@@ -1,4 +1,4 @@
-"""What each ear contributes, and what the other one takes away."""
+"""The loudness in each ear, and how much the other ear inhibits it."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ QUIETEST_SONE = 0.01
 
 
 class EarLoudness(NamedTuple):
-    """Short-term loudness in sone `(ear,)`: as heard with the other ear, and of each ear alone."""
+    """Short-term loudness in sone (ear,), with the other ear and alone."""
 
     together: np.ndarray
     alone: np.ndarray
@@ -32,11 +32,11 @@ class EarLoudness(NamedTuple):
 
 
 class EarsPane(Pane):
-    """A bar for the loudness in each ear; a line for what it would be without the other ear."""
+    """A bar for the loudness in each ear; a line for its loudness alone."""
 
     def __init__(self) -> None:
         super().__init__(
-            "ears", "Ears and inhibition", "short-term loudness in sone; the line: of one ear alone"
+            "ears", "Ears and inhibition", "short-term loudness in sone; line: one ear alone"
         )
         self._top = 1.0
         scale = LevelBarScale(0.0, self._top, (0.0, self._top))
@@ -73,7 +73,7 @@ class EarsPane(Pane):
         return (*(bar.text for bar in self.bars), self.sum.text())
 
     def _fit(self, most: float) -> None:
-        """Scales of both that are long enough, and not much too long."""
+        """Fit both scales to a loudness."""
         if not self._top / 6 <= most <= self._top:
             self._top = max(0.1, top_of(most))
             ticks = tuple(value for value, _ in ticks_of(0.0, self._top))
@@ -82,14 +82,14 @@ class EarsPane(Pane):
 
 
 def inhibited_text(together: float, alone: float) -> str:
-    """How much of the loudness the other ear takes away."""
+    """How much of the loudness the other ear inhibits."""
     if alone < QUIETEST_SONE:
         return "nothing to inhibit"
     return f"{100 * (1 - together / alone):.0f} % inhibited"
 
 
 def ears_in(view: "ViewState") -> EarLoudness | None:
-    """Of the first model that tells them."""
+    """Of the first model that has it."""
     for frames in view.frames.values():
         values = frames.values
         if hasattr(values, "stl_ears") and getattr(values, "specific_loudness", None) is not None:

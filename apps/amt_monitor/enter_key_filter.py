@@ -1,4 +1,4 @@
-"""The Enter key presses the button that has the keyboard, and opens the list of a choice."""
+"""Enter presses the focused button and opens the focused list."""
 
 import contextlib
 
@@ -8,10 +8,7 @@ KEYS = (QtCore.Qt.Key.Key_Return, QtCore.Qt.Key.Key_Enter)
 
 
 class EnterKeyFilter(QtCore.QObject):
-    """For a window and what belongs to it; the space bar does there what it does everywhere.
-
-    Dialogs have their own ways: in them Enter presses the default button.
-    """
+    """For a window and its children. In dialogs Enter presses the default button, as usual."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
@@ -22,9 +19,9 @@ class EnterKeyFilter(QtCore.QObject):
         application.focusChanged.connect(self._follow)
 
     def _follow(self, _: QtWidgets.QWidget | None, now: QtWidgets.QWidget | None) -> None:
-        # Only what has the keyboard is listened to: a filter for all would cost at every event.
+        # Only the focused widget is filtered: a filter for all would slow down every event.
         if self._filtered is not None:
-            with contextlib.suppress(RuntimeError):  # it may be no more
+            with contextlib.suppress(RuntimeError):  # it may be deleted
                 self._filtered.removeEventFilter(self)
             self._filtered = None
         kinds = QtWidgets.QAbstractButton, QtWidgets.QComboBox

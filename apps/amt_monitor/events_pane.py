@@ -1,4 +1,4 @@
-"""What happened to the measurement, the newest first."""
+"""The events of the measurement, the newest first."""
 
 import math
 import time
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 WORDS = {
     "mark": "Marker",
     "gap": "Sound lost",
-    "stall": "Sound held up",
+    "stall": "Sound delayed",
     "lost": "Input lost",
     "back": "Input back",
-    "restored": "Went on",
+    "restored": "Continued",
     "paused": "Paused",
     "continued": "Continued",
     "readings_reset": "Readings reset",
@@ -33,20 +33,20 @@ WORDS = {
     "limit": "Limit",
     "sound_begin": "Sound begins",
     "sound_end": "Sound ends",
-    "sound_kept": "Sound kept",
+    "sound_kept": "Sound saved",
     "sink": "Output",
     "swapped": "Model changed",
 }
-"""Kinds of events as people call them; any other is called as it is."""
+"""Kinds of events in words; any other kind is shown as it is."""
 
 HEADINGS = ("At", "Time", "What", "Note")
 ALL, MARKERS = "All events", "Markers"
 
 
 class EventsPane(Pane):
-    """A list of events: where in the measurement, at what time of the day, what, and its text.
+    """A list of events: time in the measurement, time of day, kind, text.
 
-    Rows can be chosen and copied as lines of a table (Ctrl+C).
+    Rows can be selected and copied as lines of a table (Ctrl+C).
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class EventsPane(Pane):
         return tuple("\t".join(line) for line in self._lines())
 
     def copy(self) -> None:
-        """Put the chosen rows on the clipboard."""
+        """Copy the selected rows to the clipboard."""
         rows = self.list.selectedItems()
         text = "\n".join("\t".join(row.text(k) for k in range(len(HEADINGS))) for row in rows)
         clipboard = QtWidgets.QApplication.clipboard()
@@ -118,9 +118,9 @@ class EventsPane(Pane):
 
 
 def line_of(event: Event, zoned: bool = False) -> tuple[str, str, str, str]:
-    """Where in the sound, time of the day, what, and the note, each in words.
+    """Elapsed time, time of day, kind and note of an event.
 
-    zoned: with the offset from UTC, where that is not the same for all
+    zoned: with the offset from UTC, where it is not the same for all events
     """
     what = WORDS.get(event.kind, event.kind.replace("_", " ").capitalize())
     if event.microphone:

@@ -1,4 +1,4 @@
-"""What a person does with files and sessions, in one place for whatever window has it."""
+"""Commands for files and sessions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,18 +19,19 @@ from amt_stream.sessions.results import Results
 NOTHING = "nothing was measured yet: start a measurement first"
 KINDS = "Sound, or rows (*.wav *.flac *.ogg *.mp3 *.aif *.aiff *.caf *.csv *.jsonl *.parquet)"
 FIELDS = "report"
-"""Under which settings keep what was said in the last report."""
+"""The settings' key for the fields of the last report."""
 
 
 class FileActions(QtCore.QObject):
-    """Opens, saves, reports and compares; its dialogs stand over a window [main-thread].
+    """Opens, saves, reports and compares [main-thread].
 
-    over: the window, and `front` what stands before it just now; files may be dropped onto it
-    play: measures a sound file as it sounds
-    now: what was measured so far, or None
-    logged: the folder of the log that has all of it, or None: what is in a log is saved already
-    options: of `amt-stream analyze`, for the models and the calibration of files
-    tell: says a sentence
+    over: the window, onto which files may be dropped
+    front: returns the window that dialogs stand over
+    play: measures a sound file in real time
+    now: returns what was measured so far, or None
+    logged: returns the folder of the log that has all of it, or None
+    options: returns options of `amt-stream analyze`, for files
+    tell: shows a sentence
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class FileActions(QtCore.QObject):
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """A sound is played or analyzed, what was kept is shown."""
+        """Play or analyze a sound; show a session."""
         kind = dropped_kind(path)
         if not kind:
             self._tell(f"{path} is neither a sound nor a session, or it is gone")
@@ -89,10 +90,10 @@ class FileActions(QtCore.QObject):
             _open(dialog)
 
     def save_session(self) -> None:
-        """Keep what was measured; what is in a log from its beginning is kept already."""
+        """Save what was measured, if it is not in a log already."""
         log = self._logged()
         if log is not None:
-            self._tell(f"it is kept already, in the log {log}")
+            self._tell(f"it is saved already, in the log {log}")
         else:
             self._of_now(self._save)
 
@@ -104,7 +105,7 @@ class FileActions(QtCore.QObject):
             self.save_to(Path(name), results)
 
     def save_to(self, path: Path, results: Results) -> None:
-        """Keep results in a new folder."""
+        """Save results in a new folder."""
         self._saving.run(
             partial(
                 save_session,
@@ -122,7 +123,6 @@ class FileActions(QtCore.QObject):
         self._tell(f"saved: {path}")
 
     def _of_now(self, action: Callable[[Results], object]) -> None:
-        """Do something with what was measured so far."""
         results = self._now()
         if results is None:
             self._tell(NOTHING)
@@ -134,8 +134,8 @@ class FileActions(QtCore.QObject):
         self._of_now(self.report_on)
 
     def report_on(self, results: Results) -> None:
-        """Ask for what only people know, and write the page."""
-        # Here and not above: a window starts 0.1 s sooner without what few open.
+        """Ask for the fields of a report, and write it."""
+        # Imported here, the window starts 0.1 s sooner.
         from amt_monitor.report_dialog import ReportDialog
 
         dialog = ReportDialog(results, self._settings.get(FIELDS, {}), self._front())
@@ -143,11 +143,11 @@ class FileActions(QtCore.QObject):
         _open(dialog)
 
     def compare(self) -> None:
-        """Compare what was measured so far with a session that is chosen."""
+        """Compare what was measured so far with a session."""
         self._of_now(self.compare_to)
 
     def compare_to(self, results: Results) -> None:
-        """Choose what these results are compared with."""
+        """Choose the session to compare these results with."""
         name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Compare with the session")
         if name:
             self._compared = results
@@ -168,7 +168,7 @@ class FileActions(QtCore.QObject):
         self.show_results(results, path)
 
     def show_results(self, results: Results, path: Path | None = None) -> None:
-        """Show what was kept, or analyzed."""
+        """Show results of a session or an analysis."""
         window = ResultsDialog(results, path, self._front())
         actions = {"report": self.report_on, "compare": self.compare_to}
         window.asked.connect(lambda name: actions[name](results))

@@ -1,4 +1,4 @@
-"""A sound file through the models in a process of its own, which can be ended at any time."""
+"""Analyzes a sound file in a process."""
 
 import re
 import tempfile
@@ -15,16 +15,16 @@ from amt_stream.sessions.results import ResultsError, read_results
 PROGRESS_S = 0.2
 STEP_MS = 100
 PATIENCE_MS = 3000
-"""For so long it may tidy up when it is to end."""
+"""Seconds that a canceled process has to clean up."""
 
 _PERCENT = re.compile(r": (\d+)%, (.*) left$")
 
 
 class FileAnalysis(QtCore.QObject):
-    """Runs `amt-stream analyze` on one file; nothing is left behind, however it ends [main-thread].
+    """Runs `amt-stream analyze` on one file, without leftovers [main-thread].
 
-    `came` tells the percent that are done, and how long it takes yet, in words; `done` has the
-    `Results`, and `refused` a sentence. One that is cancelled tells nothing more.
+    `came` has the percentage that is done and the remaining time in words; `done` has the
+    `Results`, `refused` a sentence. A canceled analysis emits nothing more.
 
     options: of `analyze`, such as "--model", "spl"
     """
@@ -50,7 +50,6 @@ class FileAnalysis(QtCore.QObject):
         return self._folder is not None
 
     def start(self) -> None:
-        """Begin."""
         self._folder = tempfile.TemporaryDirectory(prefix="amt-stream-")
         target = Path(self._folder.name) / "rows.jsonl"
         arguments = ["analyze", str(self.path), "--format", "jsonl", "--out", str(target)]
@@ -62,7 +61,7 @@ class FileAnalysis(QtCore.QObject):
         self._process.start(program, more)
 
     def cancel(self) -> None:
-        """End it, and wait until it is gone; more than once does no harm."""
+        """End the process and wait for it; more than once does no harm."""
         if self._folder is None:
             return
         self._process.blockSignals(True)
@@ -90,7 +89,7 @@ class FileAnalysis(QtCore.QObject):
         target = Path(self._folder.name) / "rows.jsonl"
         try:
             if not target.exists():
-                raise ResultsError(self._last_line or f"the analysis ended with status {code}")
+                raise ResultsError(self._last_line or f"the analysis failed with status {code}")
             found = read_results(target)
         except (ResultsError, SessionError) as refusal:
             self._tidy()

@@ -11,7 +11,7 @@ SOUND, KEPT = "sound", "kept"
 
 
 def dropped_kind(path: Path) -> str:
-    """What is meant by a path: SOUND, KEPT (a log, or a file of rows), or "" for neither."""
+    """SOUND, KEPT (a log, or a file of rows), or "" for neither."""
     if path.is_dir():
         return KEPT if (path / CHAIN).is_file() else ""
     if not path.is_file():
@@ -20,7 +20,7 @@ def dropped_kind(path: Path) -> str:
 
 
 class FileDropFilter(QtCore.QObject):
-    """Lets one file or folder be dropped onto a widget; says of others that they are not taken.
+    """Accepts one file or folder that is dropped onto a widget.
 
     `dropped` has the path and its kind [main-thread].
     """
@@ -39,7 +39,7 @@ class FileDropFilter(QtCore.QObject):
                 event.ignore()
             else:
                 event.acceptProposedAction()
-                # A drop is a kind of move, and an entering one too: what comes last is the drop.
+                # Dropping is also a kind of moving and entering: only the last event is the drop.
                 if event.type() == QtCore.QEvent.Type.Drop:
                     self.dropped.emit(found, dropped_kind(found))
             return True
@@ -47,7 +47,7 @@ class FileDropFilter(QtCore.QObject):
 
 
 def path_of(data: QtCore.QMimeData | None) -> Path | None:
-    """The one file of this computer that is dragged; None for anything else."""
+    """The one local file that is dragged; None for anything else."""
     urls = data.urls() if data is not None and data.hasUrls() else []
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None

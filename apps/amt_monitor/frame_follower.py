@@ -1,4 +1,4 @@
-"""Frames of one model as a pane takes them in: each once, also while it is not seen."""
+"""Reads the new frames of a model, each once."""
 
 import math
 from collections.abc import Sequence
@@ -16,27 +16,26 @@ if TYPE_CHECKING:
 
 
 class FrameFollower:
-    """Gives what is new of a model's frames, and which of them count [main-thread].
+    """Gives the new frames of a model, and which of them count [main-thread].
 
-    Those count that statistics count: none after a fault that is not forgotten yet, none of a
-    pause, none from before the last reset of readings. Whoever asks less often than an engine
-    forgets, every 4 s, misses some.
+    Frames count as in statistics: not after a fault until they have settled, not in a pause, not
+    before the last reset. An engine keeps frames for 4 s: call it more often.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew, with what the engine still has."""
+        """Start again, with the frames that the engine still has."""
         self._engine: Engine | None = None
         self._heard_s = -math.inf
         self._last_event: Event | None = None
         self._pauses: list[tuple[float, float]] = []
         self.from_s = 0.0
-        """Since when is counted."""
+        """Start of the counted time."""
 
     def new(self, engine: "Engine", model: str, row: str = "") -> list[Frames]:
-        """The frames since this was last asked, the oldest first."""
+        """The frames since the last call, the oldest first."""
         if engine is not self._engine:
             self._engine, self._heard_s = engine, -math.inf
         found = engine.recent(model, self._heard_s, row)
@@ -49,7 +48,7 @@ class FrameFollower:
     ) -> NDArray[np.bool_]:
         """Which of their frames (n,) count."""
         engine = self._engine
-        assert engine is not None, "counts is of what new has given"
+        assert engine is not None, "call new first"
         self._follow_events(engine.events if readings is None else readings.events)
         of_model = None if readings is None else readings.rows.readings.get(new[0].model)
         found = []
@@ -64,7 +63,7 @@ class FrameFollower:
             self.from_s, self._pauses = counted_from(events), pauses(events)
 
     def _of_measurement(self, frames: Frames, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Without what was before a reset, or in a pause."""
+        """Leave out what was before a reset, or in a pause."""
         if frames.begin_s <= self.from_s:
             counts = counts & (frames.time_s > self.from_s)
         for start_s, end_s in self._pauses:

@@ -1,4 +1,4 @@
-"""A plot along frequency: an axis in steps of equal ratio, its columns of pixels, and a cursor."""
+"""A plot over a logarithmic frequency axis, with a cursor."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,13 @@ Levels = NDArray[np.floating]
 HZ_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 HZ_LINES = [d * 10**e for e in (1, 2, 3, 4) for d in range(1, 10)]
 STEPS = 300
-"""Of the cursor from one end to the other."""
+"""Steps of the cursor from one end to the other."""
 
 
 class FrequencyPlot(Plot):
-    """From 20 Hz to 20 kHz; places along the axis are lg of hertz.
+    """From 20 Hz to 20 kHz; positions are lg of hertz.
 
-    The cursor follows the mouse; Left and Right move it, Escape takes it away.
+    The cursor follows the mouse; Left and Right move it, Escape removes it.
     """
 
     pointed = QtCore.Signal()
@@ -29,14 +29,14 @@ class FrequencyPlot(Plot):
         self.setMouseTracking(True)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.cursor_lg: float | None = None
-        """Where the cursor is, if there is one."""
+        """Frequency of the cursor, or None."""
         ticks = [(float(np.log10(f)), hertz_text(f)) for f in HZ_TICKS]
         lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
         low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
         self.set_axes(PlotAxis(low, high, ticks, lines))
 
     def point(self, lg: float | None) -> None:
-        """Put the cursor at a frequency, or away."""
+        """Put the cursor at a frequency; None removes it."""
         if lg is not None:
             lg = min(max(lg, self.x.low), self.x.high)
         if lg != self.cursor_lg:
@@ -62,10 +62,10 @@ class FrequencyPlot(Plot):
 
 
 class FrequencyColumns:
-    """Which bins fall into which column of pixels: of several the highest is drawn.
+    """Assigns bins to columns of pixels; of several bins the highest is drawn.
 
-    x: place of each column on the axis, lg of hertz; that of its bin where it has one alone
-    shown: the bins that the axis has
+    x: position of each column in lg of hertz; that of the bin where it is only one
+    shown: the bins that are on the axis
     """
 
     def __init__(self) -> None:
@@ -75,11 +75,11 @@ class FrequencyColumns:
         self._of: tuple[int, float, int] | None = None
 
     def fit(self, bins: int, bin_hz: float, width: int) -> None:
-        """For so many bins on an axis so many pixels wide."""
+        """For this number of bins on an axis of this width in pixels."""
         if self._of == (bins, bin_hz, width):
             return
         self._of = bins, bin_hz, width
-        # One beyond each end, so that the line goes on to the edge.
+        # One beyond each end, so that the line reaches the edge.
         low = max(1, int(LOWEST_HZ / bin_hz))
         high = min(bins, int(np.ceil(HIGHEST_HZ / bin_hz)) + 1)
         self.shown = slice(low, high)
@@ -90,5 +90,5 @@ class FrequencyColumns:
         self.x = np.add.reduceat(place, self._first) / counts
 
     def highest(self, level_db: Levels) -> Levels:
-        """Of the bins of each column."""
+        """The highest level in each column."""
         return np.maximum.reduceat(level_db[self.shown], self._first)

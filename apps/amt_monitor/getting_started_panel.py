@@ -1,28 +1,28 @@
-"""What a person needs to know at the first start, in a panel above the numbers."""
+"""The first steps, in a panel above the panes."""
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.theme import tint
 
 STEPS = (
-    ("Input", "Choose above what is heard: a microphone, a sound card, or what is played."),
+    ("Input", "Choose the input above: a microphone, a sound card, or the computer's sound."),
     (
         "Calibrate",
-        "Measure > Calibrate listens to a calibrator and keeps what it finds with the device.",
+        "Measure > Calibrate measures a calibrator's tone and stores the level with the device.",
     ),
     (
         "Uncalibrated",
-        "A badge says so, and numbers are hatched until then: they show changes, and no levels.",
+        "Until then a badge says so and numbers are hatched: only their changes are valid.",
     ),
-    ("Keys", "Space pauses, S stops, R resets what is counted, F11 fills a wall, ? lists all."),
+    (
+        "Keys",
+        "Space pauses, S stops, R resets readings, F11 shows the wall view, ? lists all keys.",
+    ),
 )
 
 
 class GettingStartedPanel(QtWidgets.QWidget):
-    """Four things beside each other, and a button that takes them away; `closed` says so.
-
-    It is hidden until it is asked for.
-    """
+    """Four hints and a button that closes them; `closed` is emitted then."""
 
     closed = QtCore.Signal()
 
@@ -53,12 +53,12 @@ class GettingStartedPanel(QtWidgets.QWidget):
         row.addWidget(button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
 
     def ask(self) -> None:
-        """Show it, until a person takes it away."""
+        """Show it until the user closes it."""
         self._asked = True
         self.show()
 
     def give_way(self, given: bool) -> None:
-        """Leave its room to what is more urgent, as long as that is there."""
+        """Hide it while a message needs its room."""
         self.setVisible(self._asked and not given)
 
     def _close(self) -> None:

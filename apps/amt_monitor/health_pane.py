@@ -1,4 +1,4 @@
-"""All that the status line does not say of how the measurement is doing."""
+"""Details of the state of the measurement."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HealthPane(Pane):
-    """A line for each: what it is, and how it stands; in bold what went wrong."""
+    """A line for each item; problems are bold."""
 
     def __init__(self) -> None:
         super().__init__("health", "Health")

@@ -1,4 +1,4 @@
-"""How the measurement is doing, in words for who uses it."""
+"""The health of the measurement, in words."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class HealthLine(NamedTuple):
-    """One line. `wrong` where it says that something went wrong."""
+    """One line; `wrong` where it reports a problem."""
 
     what: str
     words: str
@@ -18,17 +18,17 @@ class HealthLine(NamedTuple):
 
 
 DEVICE = {
-    "waiting": "no sound has come yet",
-    "running": "sound comes",
-    "stalled": "no sound comes just now",
-    "lost": "lost: it goes on when the device is back",
+    "waiting": "no sound yet",
+    "running": "receiving sound",
+    "stalled": "no sound at the moment",
+    "lost": "lost: continues when the device is back",
     "ended": "ended",
     "stopped": "stopped",
 }
 
 
 def health_lines(engine: "Engine") -> list[HealthLine]:
-    """All that there is to tell [any-thread]."""
+    """All lines [any-thread]."""
     return [HealthLine(one.what, plain(one.words), one.wrong) for one in _lines(engine)]
 
 
@@ -43,13 +43,13 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
-    yield _count("Not a number", health.non_finite, "sample", "that were no number", fs)
+    yield _count("Not a number", health.non_finite, "sample", "that were not a number", fs)
     late = health.late_callbacks
     yield HealthLine(
         "Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0
     )
     if health.silent:
-        yield HealthLine("Silence", "only digital silence comes: is the input muted?", True)
+        yield HealthLine("Silence", "digital silence only: is the input muted?", True)
     yield HealthLine("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
     yield HealthLine(
         "Load",
@@ -63,12 +63,10 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     )
     yield HealthLine("Waiting", f"{health.queue_s:.2f} s of sound", health.queue_s > 1.0)
     full = health.overruns
-    words = f"no room for sound that came, {times(full)}" if full else "all that came had room"
+    words = f"buffer overrun, {times(full)}" if full else "no overrun"
     yield HealthLine("Room", words, full > 0)
     broken = health.broken_frames
-    words = (
-        f"no number in {counted(broken, 'frame')} of good sound" if broken else "a number for all"
-    )
+    words = f"no number in {counted(broken, 'frame')} of good sound" if broken else "all valid"
     yield HealthLine("Models", words, broken > 0)
     if source.live:
         yield HealthLine("Its clock", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
@@ -102,13 +100,13 @@ def _count(what: str, count: int, one: str, how: str, fs: int) -> HealthLine:
 
 def _clock(ppm: float | None, uncertainty: float | None) -> str:
     if ppm is None or uncertainty is None:
-        return "not known yet: that takes 20 s"
+        return "unknown until 20 s have passed"
     fast = "fast" if ppm >= 0 else "slow"
     return f"{abs(ppm):.1f} ± {uncertainty:.1f} ppm {fast}, by the clock of the computer"
 
 
 def counted(count: int, one: str) -> str:
-    """As "1 sample" and "2 samples"."""
+    """As "1 sample" or "2 samples"."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 

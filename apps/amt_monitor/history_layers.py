@@ -1,4 +1,4 @@
-"""What a plot of the past has in it: curves, what was wrong, limits, markers and maxima."""
+"""The layers of the history plot: curves, faults, limits, markers, maxima."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,23 +26,23 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import FAULT_WORDS, reading_text
 
 PER_PIXEL = 1.5
-"""Cells, at most."""
+"""At most so many cells."""
 
 JOINED_PIXELS = 4
 HEAVY = 2
-"""Pixels: what moves slowly weighs more, and is told from what moves fast without its color."""
+"""Pixels: the slow curve is wider, to be told from the fast one without color."""
 
 NEAR_S = 1.0
 NO_ROW, PAUSED = "no readings", "not counted"
 RESETS = {"readings_reset": "reset", "reset_undone": "reset undone"}
-"""Kinds of events, and what they are called in the plot."""
+"""Kinds of events and their words in the plot."""
 
 
 class HistoryLayers:
-    """Draws some columns of the past, all of one unit, into a plot.
+    """Draws columns of the history, all of one unit, into a plot.
 
-    A curve goes through the mean of each cell of time, and what is lightly filled from the least to
-    the greatest; a cell is a row where there is room for each.
+    A curve follows the mean of each cell of time; its range is lightly filled. A cell is one row
+    where there is room for each.
     """
 
     def __init__(self, plot: TimePlot, history: ReadingHistory) -> None:
@@ -80,14 +80,14 @@ class HistoryLayers:
         self._drawn = ()
 
     def hold(self, held: bool) -> None:
-        """Show nothing newer than now, however it is looked at, until this is told False."""
+        """Hold the newest row on the screen; zooming shows nothing newer until `hold(False)`."""
         if not held:
             self._held_at = None
         elif self._held_at is None:
             self._held_at = self.history.newest
 
     def draw(self, again: bool) -> bool:
-        """Paint what is new; nothing where nothing is. Whether there was."""
+        """Draw what is new; returns whether anything was drawn."""
         history, plot = self.history, self.plot
         if history.newest < 0 or not self.traces:
             return False
@@ -97,7 +97,7 @@ class HistoryLayers:
         rows = FACTOR**level
         last = newest // rows if plot.follows else int(plot.end_s / history.step_s) // rows + 1
         first = int(last - plot.span_s / (rows * history.step_s)) - 1
-        # A cell that grows is painted four times in all.
+        # A growing cell is drawn four times in all.
         grown = history.count // max(1, rows // 4)
         looked_at = grown, level, first, last, plot.inside.size(), self.events, self.limits
         if looked_at == self._drawn and not again:
@@ -127,7 +127,7 @@ class HistoryLayers:
         self._note(cells, x)
 
     def _note(self, cells: PyramidCells, x: np.ndarray) -> None:
-        """Limits, markers and maxima."""
+        """Set limits, markers and maxima."""
         reference = self.plot.reference_s
         thresholds = []
         for limit in self._own_limits:
@@ -155,7 +155,7 @@ class HistoryLayers:
         return [limit for limit in self.limits if unit_of(limit.column) == self.unit]
 
     def _marked(self, cells: PyramidCells, times: np.ndarray, cell_s: float) -> list[TimeSpan]:
-        """What was wrong, and where nothing was read at all."""
+        """Spans of time with faults, or without readings."""
         marks, reference = cells.marks, self.plot.reference_s
         faults = int(np.bitwise_or.reduce(marks)) if len(marks) else 0
         lanes = [(marks & SETTLING > 0, "settling")]
@@ -179,7 +179,7 @@ class HistoryLayers:
         ]
 
     def read_at(self, time_s: float) -> dict[str, tuple[float, float]]:
-        """Least and greatest of each curve at a time, of the rows that one cell has there."""
+        """Minimum and maximum of each curve in the cell at a time."""
         cell = max(0, round(time_s / self.history.step_s)) // FACTOR**self._level
         names = [trace.name for trace in self.traces]
         cells = self.history.cells(names, self._level, cell, cell + 1)
@@ -187,9 +187,9 @@ class HistoryLayers:
         return dict(zip(names, pairs, strict=True))
 
     def happened(self, time_s: float) -> list[str]:
-        """What was wrong at a time, in words, and why, where an event tells."""
+        """The faults at a time, in words, with the texts of their events."""
         x = time_s - self.plot.reference_s
-        within = [one for one in self.marks.stretches if one.start <= x <= one.end]
+        within = [one for one in self.marks.spans if one.start <= x <= one.end]
         near = max(NEAR_S, 3 * self.plot.span_s / max(1, self.plot.width()))
         first = min([x, *(one.start for one in within)]) - near + self.plot.reference_s
         last = max([x, *(one.end for one in within)]) + near + self.plot.reference_s

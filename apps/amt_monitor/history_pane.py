@@ -1,4 +1,4 @@
-"""Levels and loudness against time, of a minute or of hours."""
+"""Levels and loudness against time."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,8 +36,7 @@ FOLLOW = (
 
 
 class HistoryPane(Pane):
-    """Some columns of the rows, those of one unit, as they were; of longer times their mean, and
-    lightly from the least to the greatest.
+    """The history of columns of one unit: their mean, and lightly their range.
 
     history: shared with other panes; this pane adds the new rows
     """
@@ -56,15 +55,15 @@ class HistoryPane(Pane):
     def _build(self) -> None:
         self.span = QtWidgets.QComboBox()
         self.span.setObjectName("span")
-        self.span.setAccessibleName("time that is shown")
+        self.span.setAccessibleName("visible span")
         self.span.addItems(list(SPANS))
         self.span.activated.connect(self._choose_span)
         self.live = _button("live", "Live", FOLLOW)
         self.live.clicked.connect(lambda: self.plot.show_until(None))
-        self.choice = _button("columns", "Show", "Which readings are shown")
+        self.choice = _button("columns", "Show", "Choose the readings")
         self.columns_menu = QtWidgets.QMenu(self.choice)
         self.choice.setMenu(self.columns_menu)
-        self.save = _button("save", "Export", "Keep what is visible")
+        self.save = _button("save", "Export", "Export the visible span")
         menu = QtWidgets.QMenu(self.save)
         offer(menu, EXPORTS, self.plot, self.head_of_export, self.visible)
         self.save.setMenu(menu)
@@ -74,7 +73,7 @@ class HistoryPane(Pane):
             self.head.insertWidget(2 + place, widget)
         self.told = ThemedLabel(self._words)
         self.told.setObjectName("told")
-        # What is told at the cursor must not make the pane wider.
+        # The text at the cursor must not widen the pane.
         policy = QtWidgets.QSizePolicy.Policy
         self.told.setSizePolicy(policy.Ignored, policy.Preferred)
         self.body.addWidget(self.told)
@@ -97,7 +96,6 @@ class HistoryPane(Pane):
         self.layers.hold("frozen" in view.held)
 
     def begin_anew(self) -> None:
-        """Of another measurement."""
         self.history.clear()
         self.plot.point(None)
         self.plot.show_until(None)
@@ -110,7 +108,7 @@ class HistoryPane(Pane):
             self._name_unit()
 
     def choose(self, names: Sequence[str]) -> None:
-        """Show these columns, as many of the unit of the last as there are colors for."""
+        """Show these columns: those of the last one's unit, as many as there are colors."""
         of_unit = [name for name in names if unit_of(name) == unit_of(names[-1])]
         self.layers.show(traces_of(of_unit[-MOST:]))
         self._name_unit()
@@ -130,7 +128,7 @@ class HistoryPane(Pane):
         self.choose(wanted or [name])
 
     def _fill_menu(self) -> None:
-        """Offer what there is, by unit."""
+        """List the columns by unit."""
         columns = self.history.main_columns
         for unit in dict.fromkeys(unit_of(one.name) for one in columns):
             self.columns_menu.addSection(unit)
@@ -144,7 +142,7 @@ class HistoryPane(Pane):
         self.choose(first_of(columns))
 
     def draw(self, again: bool = False) -> None:
-        """Paint what is new; nothing where nothing is."""
+        """Draw what is new."""
         if self.layers.draw(again):
             self._point()
 
@@ -170,7 +168,7 @@ class HistoryPane(Pane):
         self.told.rewrite()
 
     def _words(self, colors: Colors) -> str:
-        """Which curve is which; and what was read where the cursor is."""
+        """A legend with the values at the cursor."""
         at, parts = self.plot.cursor_s, []
         found = {} if at is None else self.layers.read_at(at)
         for trace in self.layers.traces:
@@ -199,11 +197,11 @@ class HistoryPane(Pane):
         return text
 
     def visible(self) -> Rows:
-        """The rows that are shown, as they came."""
+        """The rows in the visible span."""
         return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
 
     def head_of_export(self) -> dict[str, Any]:
-        """What is said above the rows and the picture that are kept."""
+        """The header of exported rows and pictures."""
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
 

@@ -1,4 +1,4 @@
-"""Readings of hours at every scale of time, in fixed memory."""
+"""A pyramid of readings: hours at every scale of time, in fixed memory."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,17 +10,17 @@ FACTOR = 4
 """Cells of one level in a cell of the next."""
 
 LEVELS = 6
-"""The coarsest cell is 4^5 rows: a day of usual ones is 844 cells."""
+"""The coarsest cell has 4^5 rows: a day at 0.1 s has 844 cells."""
 
 AT_MOST = 512
-"""Rows wait for so many others to be summed up, where nobody asks: it costs the same for all."""
+"""Rows that are summed up together, unless cells are read: a group costs as much as one row."""
 
 
 class PyramidCells(NamedTuple):
-    """Some cells of a level, in their order.
+    """Cells of a level, in order.
 
-    low, mean, high: `(column, cell)`, NaN where there is nothing
-    marks: bits that any of the rows had
+    low, mean, high: (column, cell), NaN where there is none
+    marks: bits that any of the rows has
     """
 
     low: NDArray[np.float64]
@@ -30,11 +30,12 @@ class PyramidCells(NamedTuple):
 
 
 class _CellRing:
-    """Cells around a ring: cell k is in place k modulo their number."""
+    """A ring buffer: cell k is at k modulo its size."""
 
     def __init__(self, columns: int, size: int, finest: bool) -> None:
         self.size, self.newest = size, -1
-        # The system gives memory as it is written to, 2 MB at once: an hour takes that of an hour
+        # The system assigns memory in pages of 2 MB when they are written. With the cells of a
+        # column together, and no copies, memory grows with the measurement.
         # where the columns of a cell lie together, and nothing is made as a copy.
         self.marks = np.zeros(size, np.uint16)
         kind = np.float64 if finest else np.float32
@@ -53,17 +54,18 @@ class _CellRing:
             self.newest = newest
 
     def there(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which cells are still kept, or kept already."""
+        """Which cells are in the ring."""
         return (cells >= 0) & (cells <= self.newest) & (cells > self.newest - self.size)
 
 
 class HistoryPyramid:
-    """Least, mean and greatest value of 1, 4, 16 and so on rows.
+    """Minimum, mean and maximum of 1, 4, 16 and so on rows.
 
-    Rows are numbered by their time, so that a gap is as long as it was. Whatever is shown, a level
-    has about as many cells as the screen has pixels.
+    Rows are numbered by their time, so a gap keeps its length. At every scale some level has about
+    as many cells as the screen has pixels.
 
-    rows: so many are kept as they are; of whole: so many in levels above
+    rows: so many are stored as they are
+    whole: so many are covered by the levels above
     """
 
     def __init__(self, columns: int, rows: int, whole: int) -> None:
@@ -75,28 +77,28 @@ class HistoryPyramid:
 
     @property
     def newest(self) -> int:
-        """Number of the newest row; -1 before there is any."""
+        """Number of the newest row; -1 without rows."""
         return self._levels[0].newest
 
     @property
     def oldest(self) -> int:
-        """Number of the first row that is still kept in some level, or 0."""
+        """Number of the oldest row in any level, or 0."""
         size = FACTOR ** (LEVELS - 1)
         return max(0, (self.newest // size - self._levels[-1].size + 1) * size)
 
     def add(
         self, rows: NDArray[np.int64], values: NDArray[np.float64], marks: NDArray[np.uint16]
     ) -> None:
-        """Take in rows by their rising numbers: values `(column, row)`, NaN where there is none."""
+        """Add rows by increasing numbers: values (column, row), NaN where there is none."""
         finest = self._levels[0]
         if not len(rows) or rows[0] <= finest.newest:
-            # What comes twice is there.
+            # A row that was added before is skipped.
             later = rows > finest.newest
             rows, values, marks = rows[later], values[:, later], marks[later]
             if not len(rows):
                 return
         if rows[-1] - self.newest > self._at_most:
-            # Those that wait may be beyond what is kept after that.
+            # Waiting rows may no longer be in the ring after this.
             self._sum_up()
         finest.advance(int(rows[-1]))
         kept = rows > finest.newest - finest.size
@@ -111,7 +113,7 @@ class HistoryPyramid:
             self._sum_up()
 
     def _sum_up(self) -> None:
-        """Bring the levels above up to the rows."""
+        """Bring the levels above up to date."""
         if not self._new:
             return
         touched = np.concatenate(self._new)
@@ -124,9 +126,9 @@ class HistoryPyramid:
     def cells(
         self, level: int, first: int, end: int, columns: Sequence[int] | None = None
     ) -> PyramidCells:
-        """Cells `first` to `end - 1` of a level; those that are not kept are empty.
+        """Cells `first` to `end - 1` of a level, empty outside the ring.
 
-        columns: by their places; None for all
+        columns: by index; None for all
         """
         if level:
             self._sum_up()
@@ -148,7 +150,7 @@ class HistoryPyramid:
         )
 
     def level_for(self, rows: float, first: int, most: int) -> int:
-        """The finest level that has at most `most` cells in so many rows, and still has `first`."""
+        """The finest level with at most `most` cells in so many rows that still has row `first`."""
         for level, found in enumerate(self._levels):
             kept = first // FACTOR**level > self.newest // FACTOR**level - found.size
             if rows <= most * FACTOR**level and kept:
@@ -157,7 +159,7 @@ class HistoryPyramid:
 
 
 def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64]) -> None:
-    """Make some cells of a level, in their order, from those below them."""
+    """Compute cells of a level from the level below."""
     above.advance(int(cells[-1]))
     cells = cells[cells > above.newest - above.size]
     parts = cells[:, None] * FACTOR + np.arange(FACTOR)

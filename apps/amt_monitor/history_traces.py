@@ -1,4 +1,4 @@
-"""Which readings a plot shows, in which color, and on which scale."""
+"""The curves of the history plot: readings, colors, scale."""
 
 import math
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
 
 MOST = 4
-"""Curves beside each other: there are no more colors that are told apart."""
+"""Curves in one plot: more colors could not be told apart."""
 
 FIRST = (
     *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
     *("spectrum_peak_db", "lzf_1000hz_db"),
 )
-"""What is shown where nobody has chosen: those of the unit of the first that there is."""
+"""The default choice: those with the unit of the first one that exists."""
 
 DECIBELS = ("phon", "dB", "LUFS", "LU", "dBTP")
 STEP_DB, LEAST_DB = 10.0, 40.0
@@ -39,26 +39,25 @@ class HistoryTrace(NamedTuple):
 
 
 def symbol_of(name: str) -> str:
-    """A column in short, without its unit: "LTL", "LAeq,15min", "gm2002 LTL"."""
+    """A short name without unit: "LTL", "LAeq,15min", "gm2002 LTL"."""
     caption = caption_of(name)
     before = next((model for model in ("gm2002", "zwicker") if name.startswith(f"{model}_")), "")
     return f"{before} {caption.symbol}".strip() if caption.symbol else caption.words
 
 
 def unit_of(name: str) -> str:
-    """As a column's name ends."""
     return caption_of(name).unit
 
 
 def first_of(columns: "Sequence[Column]") -> list[str]:
-    """What is shown where nobody has chosen."""
+    """The default choice."""
     names = [column.name for column in columns]
     wanted = [name for name in FIRST if name in names] or names[:1]
     return [name for name in wanted if unit_of(name) == unit_of(wanted[0])][:MOST]
 
 
 def traces_of(names: Sequence[str]) -> list[HistoryTrace]:
-    """A color for each: those of a meaning first, then whatever is left."""
+    """Assigns colors: fixed ones by meaning, then the free ones."""
     free: list[tuple[Role, bool]] = [
         *(("accent", False), ("ink", False), ("second", False)),
         *(("ink", True), ("second", True)),
@@ -88,18 +87,18 @@ def _meaning(name: str) -> tuple[Role, bool] | None:
 
 
 class GrowingScale:
-    """A range of round numbers that grows at once, and shrinks when asked anew."""
+    """A range of round numbers that grows at once, and shrinks only by `anew`."""
 
     def __init__(self, unit: str = "") -> None:
         self.unit = unit
         self.anew()
 
     def anew(self) -> None:
-        """As small as what is shown next."""
+        """Start again with the smallest range."""
         self._low, self._high = math.inf, -math.inf
 
     def axis(self, values: NDArray[np.float64]) -> PlotAxis:
-        """For values of which some may be NaN."""
+        """The axis for values, some of which may be NaN."""
         known = values[np.isfinite(values)]
         if len(known):
             self._low = min(self._low, float(known.min()))
@@ -115,7 +114,7 @@ class GrowingScale:
 
 
 def top_of(high: float) -> float:
-    """A round number above."""
+    """The next round number above."""
     return next(
         top for power in range(-2, 6) for step in TOPS if (top := step * 10.0**power) > 1.02 * high
     )

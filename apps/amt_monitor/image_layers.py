@@ -1,4 +1,4 @@
-"""Levels as colors in a plot."""
+"""Images in a plot."""
 
 from functools import cache
 
@@ -10,16 +10,16 @@ from pyqtgraph.Qt import QtCore, QtGui
 from amt_monitor.plot import Layer
 from amt_monitor.theme import Role
 
-# Even in lightness, and the color-blind see the same steps (Nunez, Anderton & Renslow 2018).
+# Even in lightness, and with the same steps for the color-blind (Nunez, Anderton & Renslow 2018).
 COLORS = "cividis"
 STEPS, NOTHING = 255, 255
-"""Colors there are, and the number that stands for none."""
+"""The number of colors, and the index of the transparent one."""
 
 
 class ImageLayer(Layer):
-    """A field of values `(row, column)`, the first row below; NaN is left as the paper is.
+    """An image of values (row, column), the first row at the bottom; NaN is transparent.
 
-    low, high: what the first and the last color stand for
+    low, high: values of the first and the last color
     """
 
     def __init__(self, low: float, high: float) -> None:
@@ -29,7 +29,7 @@ class ImageLayer(Layer):
         self._image = image_of(self._numbers)
 
     def set_extent(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Where it lies, along the axes of the plot."""
+        """Set its extent along the axes of the plot."""
         self.left, self.bottom, self.right, self.top = left, bottom, right, top
         self.plot.update()
 
@@ -44,12 +44,12 @@ class ImageLayer(Layer):
 
     @property
     def area(self) -> QtCore.QRectF:
-        """Where it lies, in pixels."""
+        """Its extent in pixels."""
         return rectangle(self, self.left, self.bottom, self.right, self.top)
 
 
 class FrameLayer(Layer):
-    """A frame around a part of the plot; its two lines are seen on every color."""
+    """A frame around a part of the plot, with two lines so that it is visible on every color."""
 
     def __init__(self, inner: Role = "paper", outer: Role = "ink") -> None:
         self.inner, self.outer = inner, outer
@@ -71,13 +71,13 @@ class FrameLayer(Layer):
 
 
 def rectangle(layer: Layer, left: float, bottom: float, right: float, top: float) -> QtCore.QRectF:
-    """An area in pixels, of a layer's plot."""
+    """A rectangle in pixels."""
     (x0, y0), (x1, y1) = layer.plot.points([left, right], [top, bottom]).tolist()
     return QtCore.QRectF(x0, y0, x1 - x0, y1 - y0)
 
 
 def numbers_of(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
-    """Of the color of each value."""
+    """The color index of each value."""
     values = np.asarray(values, float)
     known = ~np.isnan(values)
     steps = (np.where(known, values, low) - low) / (high - low) * (STEPS - 1)
@@ -87,7 +87,7 @@ def numbers_of(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
 
 
 def image_of(numbers: NDArray[np.uint8]) -> QtGui.QImage:
-    """Numbers of colors `(row, column)`, the first row above."""
+    """An image of color indices (row, column), the first row at the top."""
     rows, columns = numbers.shape
     image = QtGui.QImage(
         np.ascontiguousarray(numbers).tobytes(),
@@ -95,12 +95,12 @@ def image_of(numbers: NDArray[np.uint8]) -> QtGui.QImage:
         QtGui.QImage.Format.Format_Indexed8,
     )
     image.setColorTable(color_table())
-    # Of its own, as the bytes go.
+    # A copy, as the image does not own the bytes.
     return image.copy()
 
 
 @cache
 def color_table() -> list[int]:
-    """The colors, and at the end none at all."""
+    """The colors, then the transparent one."""
     table = colormap.get(COLORS).getLookupTable(nPts=STEPS, mode="byte")
     return [QtGui.qRgb(*map(int, color[:3])) for color in table] + [0]

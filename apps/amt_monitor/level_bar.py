@@ -1,4 +1,4 @@
-"""A level as a bar along a scale."""
+"""A level as a bar on a scale."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ FINE = 1000
 
 
 class LevelBarScale(NamedTuple):
-    """From `low` to `high`, with a number at each tick; with its sign where that says more."""
+    """From `low` to `high`, with a number at each tick; `signed` numbers show a plus."""
 
     low: float
     high: float
@@ -18,14 +18,14 @@ class LevelBarScale(NamedTuple):
     signed: bool = False
 
     def place(self, level: float) -> float:
-        """Where on the scale, from 0 to 1."""
+        """Position on the scale, from 0 to 1."""
         return min(1.0, max(0.0, (level - self.low) / (self.high - self.low)))
 
 
 class LevelBar(QtWidgets.QWidget):
-    """Caption and text above, the scale below, the level between.
+    """A bar with caption and text above and the scale below.
 
-    limit: a line is drawn there, and what is above it is painted in the color of `over`
+    limit: drawn as a line; the bar above it has the color `over`
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LevelBar(QtWidgets.QWidget):
         self._role, self._limit, self._over = role, limit, over
 
     def set_level(self, level: float, held: float | None = None) -> None:
-        """Move the bar, and the line of what is held."""
+        """Move the bar and the line of its maximum."""
         held = self.scale.low if held is None else held
         places = self._seen(level), self._seen(held)
         if places != (self._seen(self.level), self._seen(self.held)):
@@ -53,11 +53,11 @@ class LevelBar(QtWidgets.QWidget):
             self.update(self._groove)
 
     def _seen(self, level: float) -> int:
-        """As finely as it is worth to be painted."""
+        """The level in steps that are worth painting."""
         return round(FINE * self.scale.place(level))
 
     def set_text(self, text: str, uncalibrated: bool) -> None:
-        """What stands above at the right; a bar without calibration is hatched."""
+        """Set the text at the right; a bar without calibration is hatched."""
         if (text, uncalibrated) != (self.text, self.uncalibrated):
             self.text, self.uncalibrated = text, uncalibrated
             self.update()
@@ -79,7 +79,7 @@ class LevelBar(QtWidgets.QWidget):
             self._paint_texts(painter, groove)
 
     def _paint_texts(self, painter: QtGui.QPainter, groove: QtCore.QRect) -> None:
-        """What changes less often than the level."""
+        """Paint what changes rarely."""
         align, line = QtCore.Qt.AlignmentFlag, self.fontMetrics().height()
         head = QtCore.QRect(0, 0, self.width(), line)
         painter.setPen(self._color("ink"))
@@ -95,7 +95,7 @@ class LevelBar(QtWidgets.QWidget):
             wide = metrics.horizontalAdvance(text)
             middle = self._x(tick, groove)
             left = min(max(0, middle - wide // 2), self.width() - 1 - wide)
-            # Where there is no room for all numbers, some are left out.
+            # Numbers that do not fit are left out.
             if left >= free:
                 painter.drawText(QtCore.QRect(left, groove.bottom() + 1, wide + 2, line), 0, text)
                 free = left + wide + line // 3
@@ -122,7 +122,7 @@ class LevelBar(QtWidgets.QWidget):
 
     @property
     def _groove(self) -> QtCore.QRect:
-        """Where the level moves."""
+        """The rectangle of the bar."""
         line = self.fontMetrics().height()
         return QtCore.QRect(0, line + 1, self.width(), max(6, self.height() - 2 * line - 4))
 

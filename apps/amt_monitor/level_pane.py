@@ -1,4 +1,4 @@
-"""Input level of each ear."""
+"""The input level at each ear."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ SILENCE_DB = -99.9
 
 
 class LevelPane(Pane):
-    """Bars and numbers in dB SPL, left and right, of the latest block of input.
+    """Bars and numbers in dB SPL of the latest block, left and right.
 
     They stand one below the other, or `beside` each other.
     """

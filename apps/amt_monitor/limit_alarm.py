@@ -21,7 +21,7 @@ class LimitAlarm:
         self._red: set[str] = set()
 
     def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
-        """Compare the states with those before; where no sound is wanted, only remember them."""
+        """Compare the states with the previous ones; without `wanted`, only remember them."""
         states = {limit.name: state_of(limit, values) for limit in limits}
         before = self._red
         still = {name for name, state in states.items() if state == "unknown" and name in before}

@@ -1,4 +1,4 @@
-"""Limits in the words of the window."""
+"""Limits in words."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -16,27 +16,27 @@ WORDS = {
     "unknown": "not known yet",
     "uncalibrated": "not judged without calibration",
 }
-"""Of each state."""
+"""The words of each state."""
 
 HEARD = ("paused", "frozen")
-"""Why readings stand still while limits are judged all the same."""
+"""States in which limits are still judged although readings stand still."""
 
 WORST = ("red", "amber", "uncalibrated", "unknown", "green")
 
 
 def silence(held: Collection[str]) -> str:
-    """Why nothing is measured, of all the words for why readings stand still; "" while it is."""
+    """Why nothing is measured; "" while it is."""
     return next((why for why in held if why not in HEARD), "")
 
 
 def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """How it stands in a row; "unknown" in one that does not say, and while nothing is measured."""
+    """The state in a row; "unknown" where there is none, and while nothing is measured."""
     state = "" if silence(held) else str(values.get(limit.state, ""))
     return state if state in STATES else "unknown"
 
 
 def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """As "over the limit"; of what is not to be below, "below the limit"."""
+    """As "over the limit"; "below the limit" for a lower limit."""
     if why := silence(held):
         return f"not known: {why}"
     state = state_of(limit, values)
@@ -55,20 +55,20 @@ def value_words(limit: Limit, values: Mapping[str, Any]) -> str:
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """What reaches the limit, and what does not; "" of one that has no forecast."""
+    """The forecast of a limit; "" without one."""
     if silence(held):
         return ""
     allowed, until = forecast(limit, values)
     told = []
     if until is not None:
-        told.append(f"as loud as now, the limit is reached in {_duration(until)}")
+        told.append(f"at the present level the limit is reached in {_duration(until)}")
     if allowed is not None:
-        told.append(f"up to {allowed:.1f} dB can go on")
+        told.append(f"up to {allowed:.1f} dB is allowed")
     return f"Forecast: {'; '.join(told)}" if told else ""
 
 
 def _duration(seconds: float) -> str:
-    """Rounded so that a person can count on it."""
+    """Rounded for people."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -77,5 +77,5 @@ def _duration(seconds: float) -> str:
 def worst(
     limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
 ) -> Limit | None:
-    """The one that asks for something first; None where there is none."""
+    """The most urgent limit; None without limits."""
     return min(limits, key=lambda limit: WORST.index(state_of(limit, values, held)), default=None)

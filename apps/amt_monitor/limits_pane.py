@@ -1,4 +1,4 @@
-"""Limits as a light: a shape, a color and a word for each, and what is still allowed."""
+"""A light for each limit, with its state and its forecast."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
 
 SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
-"""So that a state is seen where its color is not."""
+"""Shapes show the state without color."""
 
 SIDE, STATE, WORDS = 2.4, 1.3, 0.85
-"""Of a light, the word for its state and the words below it, by the height of a line."""
+"""Sizes of the light, of the state and of the words, in lines."""
 SPACE = 12
 LINES, LETTERS, LARGEST = 4, 18, 4
-"""Lines of a limit; how many letters of that height there is to be room for; lines at most."""
+"""Lines of a limit; letters that must fit; most lines."""
 
 
 class Light(QtWidgets.QWidget):
@@ -35,7 +35,7 @@ class Light(QtWidgets.QWidget):
         theme.changed.connect(self.update)
 
     def show_state(self, state: str) -> None:
-        """One of "green", "amber", "red"; any other is not known."""
+        """One of "green", "amber", "red"; any other is unknown."""
         if state != self.state:
             self.state = state
             self.setAccessibleName(state)
@@ -49,7 +49,7 @@ class Light(QtWidgets.QWidget):
 
 
 def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str, colors: Colors) -> None:
-    """A circle, a triangle or a square in its color; an empty circle for what is not known."""
+    """A circle, triangle or square in its color; an empty circle for an unknown state."""
     shape = SHAPES.get(state)
     color = QtGui.QColor(getattr(colors, state) if shape else colors.second)
     painter.setPen(QtGui.QPen(color, 2))
@@ -64,14 +64,14 @@ def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str, colors
 
 
 class LimitsPane(Pane):
-    """Each limit with its light, its state in a word, and what is left of it."""
+    """Each limit with its light, its state and its forecast."""
 
     def __init__(self, limits: Sequence[Limit]) -> None:
         super().__init__("limits", "Limits")
         self._limits = tuple(limits)
         self._room = QtWidgets.QWidget()
         grid = QtWidgets.QGridLayout(self._room)
-        # Letters grow with the pane, and must not keep it from getting smaller.
+        # Letters grow with the pane and must not keep it from shrinking.
         grid.setSizeConstraint(QtWidgets.QLayout.SizeConstraint.SetNoConstraint)
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         self._room.setSizePolicy(ignored, ignored)

@@ -1,4 +1,4 @@
-"""Lines across a plot, each with its name: limits, markers, maxima, and the cursor."""
+"""Labeled lines in a plot: limits, markers, maxima, cursor."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from amt_monitor.theme import Role
 
 
 class Threshold(NamedTuple):
-    """A value that is not to be passed, in words too."""
+    """The value of a limit, and its label."""
 
     value: float
     text: str
@@ -18,7 +18,7 @@ class Threshold(NamedTuple):
 
 
 class ThresholdLayer(Layer):
-    """Dashed lines from left to right."""
+    """Dashed horizontal lines."""
 
     def __init__(self) -> None:
         self.thresholds: tuple[Threshold, ...] = ()
@@ -46,9 +46,9 @@ class ThresholdLayer(Layer):
 def rooms_at_lines(
     heights: Sequence[float], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
 ) -> list[QtCore.QRectF]:
-    """Where the name of each line stands: above it at the right, below it at the top of the plot.
+    """The rectangle of each label: above its line at the right; below it at the top of the plot.
 
-    One that would stand on another is moved to the left of it.
+    A label that would cover another one moves to the left of it.
     """
     rooms: list[QtCore.QRectF] = []
     for y, (wide, high) in zip(heights, sizes, strict=True):
@@ -61,7 +61,7 @@ def rooms_at_lines(
 
 
 class MarkerLayer(Layer):
-    """Moments with a note each, on lines from top to bottom."""
+    """Labeled vertical lines."""
 
     def __init__(self, role: Role = "accent") -> None:
         self.role = role
@@ -90,11 +90,11 @@ class MarkerLayer(Layer):
 
 
 APART = 4
-"""Pixels between the values of maxima and what stands beside them."""
+"""Pixels between the label of a maximum and its neighbors."""
 
 
 class LabelledMaximum(NamedTuple):
-    """Where a curve is highest."""
+    """The maximum of a curve."""
 
     x: float
     y: float
@@ -103,7 +103,7 @@ class LabelledMaximum(NamedTuple):
 
 
 class MaximumLayer(Layer):
-    """Small triangles above what is highest, with its value."""
+    """Triangles above maxima, with their values."""
 
     def __init__(self) -> None:
         self.maxima: tuple[LabelledMaximum, ...] = ()
@@ -131,7 +131,7 @@ class MaximumLayer(Layer):
 def rooms_beside(
     marks: Sequence[QtCore.QRectF], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
 ) -> list[QtCore.QRectF]:
-    """Where the text of each mark stands: near it, on no mark and on no other text."""
+    """The rectangle of each label: near its mark, over no mark and no other label."""
     rooms: list[QtCore.QRectF] = []
     for mark, (wide, high) in zip(marks, sizes, strict=True):
         taken = [*marks, *rooms]
@@ -147,7 +147,7 @@ def rooms_beside(
 
 
 class CursorLayer(Layer):
-    """One line from top to bottom, where somebody points."""
+    """A vertical line at the mouse."""
 
     def __init__(self) -> None:
         self.x: float | None = None

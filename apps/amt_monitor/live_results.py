@@ -1,4 +1,4 @@
-"""What a measurement that still runs, or has just stopped, has given so far."""
+"""Results of the running measurement."""
 
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def results_of(
     engine: "Engine", readings: "FollowedReadings", history: ReadingHistory
 ) -> Results | None:
-    """The rows that the window has kept, with all that is told of them [main-thread].
+    """The rows of the window and their header [main-thread].
 
-    None before there is any. `save_session` keeps them: of the last eight hours the columns that
-    the window draws, and what was counted in the whole of the time.
+    None without rows. They have the columns that the window draws, of the last eight hours, and the
+    statistics of the whole time.
     """
     sound, models = sound_told(engine), models_told(engine)
     told = header(readings.rows, models, engine.calibration, sound)

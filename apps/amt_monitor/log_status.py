@@ -1,4 +1,4 @@
-"""The log of a measurement, as the window tells of it."""
+"""The state of the log."""
 
 import shutil
 import time
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 2.0
 RATE_S = 20.0
-"""A rate of growth is known after so long."""
+"""Seconds after which the rate of growth is known."""
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -26,7 +26,7 @@ def log_in(engine: "Engine | None") -> SessionLog | None:
 
 
 class LogStatus:
-    """Where a log is, how large, and how long its disk lasts, looked up now and then."""
+    """Name, size and remaining time of a log; its files are looked up every 2 s."""
 
     def __init__(self) -> None:
         self._log: SessionLog | None = None
@@ -34,7 +34,7 @@ class LogStatus:
         self._first_bytes = self._bytes = self._free = 0
 
     def words(self, log: SessionLog | None) -> str:
-        """In two lines at most: which, and how large."""
+        """Two lines at most: name, and size."""
         if log is None:
             self._log = None
             return "not logged"
@@ -66,7 +66,7 @@ def _in_bytes(count: float) -> str:
 
 
 def in_days(seconds: float) -> str:
-    """A long time, roughly."""
+    """A long time, rounded."""
     for unit, length in (("years", 365 * 86400.0), ("days", 86400.0), ("h", 3600.0)):
         if seconds >= 2 * length:
             return f"{min(seconds / length, 100):.0f}{'+' if seconds > 100 * length else ''} {unit}"

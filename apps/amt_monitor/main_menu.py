@@ -14,7 +14,7 @@ from amt_monitor.window_commands import COMMANDS, GROUPS
 
 
 class MainMenu:
-    """File, Measure, View and Help: the commands, and the menus that change.
+    """File, Measure, View and Help: the commands and the submenus.
 
     choose_theme: called with the name of a theme
     """
@@ -51,12 +51,12 @@ class MainMenu:
         self._panes = view.addMenu("&Panes")
 
     def check_theme(self) -> None:
-        """Check the theme that is in use."""
+        """Check the current theme."""
         for action in self._themes.actions():
             action.setChecked(action.data() == theme.choice)
 
     def list_panes(self, docks: Iterable[PaneDock]) -> None:
-        """List the panes that can be opened and closed."""
+        """List the panes, checked where they are open."""
         self._panes.clear()
         for dock in docks:
             self._panes.addAction(dock.toggleViewAction())

@@ -181,17 +181,17 @@ class MainWindow(QtWidgets.QMainWindow):
         return self.wall_view if self.wall_view.isVisible() else self
 
     def choose_theme(self, choice: Any) -> None:
-        """Use another theme from now on."""
+        """Use another theme."""
         theme.choose(choice)
         self.settings.put(theme=choice)
 
     def freeze(self) -> None:
-        """Freeze the panes while the measurement continues; a second time, follow it again."""
+        """Freeze the panes while the measurement continues, or release them."""
         self.updater.freeze(not self.frozen)
         self.actions_by_name["freeze"].setChecked(self.frozen)
 
     def wall(self) -> None:
-        """Show two or three numbers on the whole screen; a second time, close them."""
+        """Show two or three numbers on the whole screen, or close them."""
         if self.wall_view.isVisible():
             self.wall_view.close()
         else:
@@ -212,7 +212,6 @@ class MainWindow(QtWidgets.QMainWindow):
         self._show_wall()
 
     def keys(self) -> None:
-        """List the keys."""
         ShortcutsDialog(self._front).open()
 
     def export(self) -> None:
@@ -235,12 +234,12 @@ class MainWindow(QtWidgets.QMainWindow):
         self.close()
 
     def close_now(self) -> None:
-        """Close without a question."""
+        """Close without asking."""
         self._close_unasked = True
         self.close()
 
     def say(self, sentence: str) -> None:
-        """Show a sentence above the panes."""
+        """Show a message above the panes."""
         self.state_view.say(sentence)
         self.show_state()
 
@@ -250,12 +249,10 @@ class MainWindow(QtWidgets.QMainWindow):
             self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
 
     def choose_settings(self) -> None:
-        """Open the settings."""
         available = QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
         SettingsDialog(self.settings, self._take_settings, self._front, available).open()
 
     def first_steps(self) -> None:
-        """Show the first steps."""
         self.first_start.ask()
 
     def _has_started(self) -> None:
@@ -284,12 +281,12 @@ class MainWindow(QtWidgets.QMainWindow):
             QtCore.QTimer.singleShot(0, self.hide)
 
     def read(self) -> None:
-        """Write the numbers of the panes and of the wall view."""
+        """Update the numbers of panes and wall view."""
         self.updater.read()
         self._show_wall()
 
     def show_state(self) -> None:
-        """Show how the measurement stands; also while hidden, as an engine may end by itself."""
+        """Show how the measurement stands, also while hidden: an engine may end by itself."""
         measurement, updater = self.measurement, self.updater
         measurement.poll()
         if updater.is_outdated:

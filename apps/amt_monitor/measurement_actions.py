@@ -1,4 +1,4 @@
-"""What a person does with the measurement: begin, pause, stop, mark, log, calibrate."""
+"""Commands for the measurement: start, pause, stop, mark, log, calibrate."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,19 +29,21 @@ if TYPE_CHECKING:
 
 FREE_MS = 50
 ASK_S = 60.0
-"""Readings of so long are not thrown away unasked."""
+"""Longer readings are not discarded without a question."""
 
 MakeLog = Callable[["Engine", Path | None], "SessionLog"]
-"""Makes a log of what an engine measures, in a folder, or where logs usually are."""
+"""Makes a log of an engine, in this folder or in the default one."""
 
 
 class MeasurementActions(QtCore.QObject):
-    """Does it, and asks before readings are lost [main-thread].
+    """Runs them, and asks before readings are lost [main-thread].
 
-    over: the window, and `front` what stands before it just now
+    over: the window
+    front: returns the window that dialogs stand over
     device: the list of inputs
-    make_log: None where nothing can be logged that is not from the beginning
-    `changed` comes after each, and `told` with a sentence
+    make_log: None where only logs from the beginning are possible
+
+    `changed` follows each command; `told` has a sentence.
     """
 
     changed = QtCore.Signal()
@@ -66,13 +68,13 @@ class MeasurementActions(QtCore.QObject):
         self._replaying.refused.connect(self.told)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
-        """Measure with other models, from nothing."""
+        """Start a new measurement with other models."""
         wanted = replace(self.measurement.wanted, models=names, resumed=None, log=None)
         begin = partial(self.begin, wanted)
         self.unless_lost("Measure with other models?", "Begin", begin)
 
     def set_models(self, setting: str, word: str) -> None:
-        """Set the models otherwise while they run; they are made in the background."""
+        """Change a setting of the models while they run; they are made in the background."""
         measurement = self.measurement
         engine = measurement.engine
         if engine is not None and measurement.measuring:
@@ -84,7 +86,7 @@ class MeasurementActions(QtCore.QObject):
             swapping.run(lambda: swap_models(engine, setting, word))
 
     def pause(self) -> None:
-        """Pause, or go on."""
+        """Pause or continue."""
         if self.measurement.paused:
             self._command(self.measurement.go_on)
         else:
@@ -92,7 +94,7 @@ class MeasurementActions(QtCore.QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """Stop; go on where it is stopped."""
+        """Stop; continue if it is stopped."""
         if self.measurement.measuring:
             self.measurement.stop()
         else:
@@ -108,38 +110,38 @@ class MeasurementActions(QtCore.QObject):
             self.begin(replace(self.measurement.wanted, resumed=None, log=None))
 
     def anew(self) -> None:
-        """Begin from nothing."""
+        """Start a new measurement."""
         wanted = replace(self.measurement.wanted, resumed=None, log=None)
-        self.unless_lost("Begin a new measurement?", "Begin", lambda: self.begin(wanted))
+        self.unless_lost("Start a new measurement?", "Begin", lambda: self.begin(wanted))
 
     def reset_readings(self) -> None:
-        """Forget what was counted."""
+        """Reset statistics."""
         engine = self.measurement.engine
         if engine is not None and self.measurement.measuring:
             reset = partial(self._command, engine.reset_readings)
             self.unless_lost("Reset the readings?", "Reset", reset)
 
     def undo_reset(self) -> None:
-        """Count again what was just forgotten."""
+        """Undo the last reset."""
         if self.measurement.can_undo_reset and self.measurement.engine is not None:
-            with suppress(ValueError):  # just too late: that is no longer offered
+            with suppress(ValueError):  # too late: it is no longer offered
                 self._command(self.measurement.engine.undo_reset)
         self.changed.emit()
 
     def reset_filters(self) -> None:
-        """Models back to silence; the clock goes on."""
+        """Reset the models to silence; the clock continues."""
         if self.measurement.engine is not None and self.measurement.measuring:
             self._command(self.measurement.engine.reset_filters)
 
     def _command(self, command: Callable[[], object]) -> None:
-        """Have it done; where the measurement has just ended, it is told that it is not."""
+        """Run a command; if the measurement has just ended, say that it was not run."""
         try:
             command()
         except EngineEnded as error:
             self.told.emit(str(error))
 
     def mark(self) -> None:
-        """Keep this moment with a note, which is asked for."""
+        """Ask for a note and mark this moment."""
         engine, readings = self.measurement.engine, self.measurement.readings
         if engine is None or not self.measurement.measuring:
             return
@@ -153,7 +155,7 @@ class MeasurementActions(QtCore.QObject):
 
         def keep(text: str) -> None:
             if latest is None:
-                # Before there are readings one moment is as good as another.
+                # Without readings there is no exact moment.
                 self._command(lambda: engine.mark(text))
                 return
             event = latest.moment("mark", text)
@@ -163,22 +165,22 @@ class MeasurementActions(QtCore.QObject):
         dialog.open()
 
     def _keep_mark(self, event: Event, readings: FollowedReadings | None) -> None:
-        """Tell it where its measurement still runs; else keep it with what was read."""
+        """Send it to its measurement if that still runs, else store it with the readings."""
         engine, same = self.measurement.engine, self.measurement.readings is readings
         if engine is not None and same and self.measurement.measuring:
             self._command(lambda: engine.tell_event(event))
         elif readings is None or not same:
-            self.told.emit(f"the marker was not kept, its measurement is no more: {event.text}")
+            self.told.emit(f"the marker is lost, as its measurement was replaced: {event.text}")
         else:
             readings.event(event)
             if log_in(engine) is not None:
-                self.told.emit(f"the marker is not in the log, which had ended: {event.text}")
+                self.told.emit(f"the marker is not in the log, which has ended: {event.text}")
 
     def log(self) -> None:
-        """Log from here on, or no more."""
+        """Start or end the log."""
         engine = self.measurement.engine
         if engine is None or not self.measurement.measuring:
-            self.told.emit("nothing is measured, so there is nothing to log: start first")
+            self.told.emit("no measurement is running: start one before you log")
         elif (log := log_in(engine)) is not None:
             engine.detach(log)
             self.measurement.wanted = replace(self.measurement.wanted, log=None)
@@ -197,35 +199,35 @@ class MeasurementActions(QtCore.QObject):
         self.changed.emit()
 
     def _begin_late(self, log: "SessionLog", time_s: float) -> None:
-        """A log begins in the midst of a measurement."""
+        """Begin a log in the middle of a measurement."""
         log.table.rows.begin(time_s)
         self._unlogged_s[log.path] = self.measurement.measured_s
 
     @property
     def log_of_all(self) -> Path | None:
-        """The folder of the log that has all that was measured, from its beginning."""
+        """The folder of the log that has the whole measurement."""
         log = log_in(self.measurement.engine)
         return None if log is None or self._unlogged_s.get(log.path) else log.path
 
     def replay(self) -> None:
-        """Have the last of the sound written; the event of it tells where."""
+        """Save the sound in memory to a file; an event names the file."""
         engine = self.measurement.engine
         keeper = keeper_in(engine.sinks) if engine is not None else None
         if keeper is None:
             self.told.emit(
-                "no sound is kept: let it be kept, in File > Settings, and begin a new measurement"
+                "no sound is in memory: turn that on in File > Settings and start a new measurement"
             )
             return
         self._replaying.run(keeper.replay)
 
     def calibrate(self) -> None:
-        """Let the input go and calibrate it; then measure anew with what is kept, or go on."""
-        # What is just being made would take the input again.
+        """Release the input and calibrate it; then measure with the new level, or continue."""
+        # An engine that is being made would take the input again.
         calibrate = partial(self._once_free, self._calibrate)
         self.unless_lost("Calibrate a microphone?", "Calibrate", calibrate)
 
     def _calibrate(self) -> None:
-        # Its source brings torch; a window is seen before that.
+        # This module imports torch, which the window does without at first.
         from amt_stream.engine.devices.microphone import MicrophoneSource
 
         measurement = self.measurement
@@ -240,7 +242,7 @@ class MeasurementActions(QtCore.QObject):
         self._once_free(lambda: self._open_wizard(device, wanted, was_measuring))
 
     def _once_free(self, action: Callable[[], object]) -> None:
-        """Do what needs the input, when nothing holds it any more."""
+        """Run an action as soon as the input is free."""
         self.measurement.poll()
         if self.measurement.busy:
             QtCore.QTimer.singleShot(FREE_MS, lambda: self._once_free(action))
@@ -267,19 +269,19 @@ class MeasurementActions(QtCore.QObject):
         wizard.open()
 
     def calibrations(self) -> None:
-        """Show what is kept of every microphone."""
+        """List the stored calibrations."""
         kept = CalibrationList(self._front())
         kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         kept.open()
 
     def play(self, path: Path) -> None:
-        """Measure a sound file as it sounds."""
+        """Measure a sound file in real time."""
         last = self.measurement.wanted
         wanted = replace(last, device=None, file=path, resumed=None, log=None)
         self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
 
     def change_input(self) -> None:
-        """Measure what was chosen with the same models; nothing changes where that is measured."""
+        """Measure the chosen input with the same models, if it is another one."""
         measurement, device = self.measurement, self._device.device
         made_of = measurement.made_of
         measured = measurement.measuring and not measurement.busy
@@ -293,7 +295,7 @@ class MeasurementActions(QtCore.QObject):
         self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
 
     def begin(self, wanted: MeasurementRequest) -> None:
-        """Measure, as settings say; where there is a log, what begins has one of its own."""
+        """Start a measurement with the settings; if there was a log, start a new one."""
         keep_s = float(self._settings.get("keep_s", 0))
         logged = log_in(self.measurement.engine) is not None
         self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
@@ -312,7 +314,7 @@ class MeasurementActions(QtCore.QObject):
         action: Callable[[], object],
         otherwise: Callable[[], object] = lambda: None,
     ) -> None:
-        """Do what throws readings away; ask first where these are many, and in no log."""
+        """Run an action that discards readings; ask first if they are long and in no log."""
         lost_s = self._lost_s
         if lost_s < ASK_S:
             action()
@@ -321,11 +323,11 @@ class MeasurementActions(QtCore.QObject):
         box.setObjectName("question")
         box.setText(question)
         box.setInformativeText(
-            f"The readings of {elapsed_text(lost_s)} are in no log: they are lost."
+            f"Readings of {elapsed_text(lost_s)} are in no log and will be lost."
         )
         role = QtWidgets.QMessageBox.ButtonRole
         yes = box.addButton(verb, role.DestructiveRole)
-        # Enter, pressed in haste, throws nothing away.
+        # Enter, pressed in haste, discards nothing.
         box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
         box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
         box.open()
@@ -340,6 +342,6 @@ class MeasurementActions(QtCore.QObject):
 
     @property
     def _folder(self) -> Path | None:
-        """Where logs and sounds are, if somebody has said so."""
+        """The folder for logs and sounds, if one is set."""
         text = self._settings.get("log_folder", "")
         return Path(text) if text else None

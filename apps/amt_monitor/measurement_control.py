@@ -1,4 +1,4 @@
-"""A measurement and its states; making and ending engines never holds up the window."""
+"""Starts and stops engines without blocking the window."""
 
 import logging
 import queue
@@ -28,16 +28,16 @@ log = logging.getLogger("amt_monitor")
 
 @dataclass(frozen=True)
 class MeasurementRequest:
-    """What is to be measured.
+    """What to measure.
 
-    device: an input by name or number; without device and file it is what the program was given
-    file: a sound file, played as it sounds
+    device: an input by name or number; without device and file, what the program was given
+    file: a sound file, played in real time
     models: of the catalog, by name; None for those that the program was given
-    settings: of models, those that are to be others than the program was given
-    resumed: the readings of a measurement that was stopped: goes on with it
-    log: the folder of the log, of one that goes on or of a new one
-    keep_s: so much of the sound is kept in memory, where the program was given no more
-    folder: in which logs and sounds are, where nobody says otherwise; None for the usual one
+    settings: changes to the settings of the models
+    resumed: the readings of a stopped measurement that continues
+    log: the folder of a log, existing or new
+    keep_s: seconds of sound in memory, unless the program was given more
+    folder: for logs and sounds; None for the default
     """
 
     device: Device = None
@@ -54,13 +54,13 @@ MakeEngine = Callable[[MeasurementRequest], "Engine"]
 
 
 class MeasurementControl:
-    """At most one engine that measures, made new whenever one begins or goes on [main-thread].
+    """At most one running engine, made anew for each start [main-thread].
 
-    Making and warming a model takes seconds; so it is done, like stopping, in one thread of its
-    own, always the same, and whoever closes the window does not wait for the rest of it.
+    Making a model takes seconds. One thread makes and stops the engines; closing the window does
+    not wait for a model.
 
-    wanted: what was asked for last
-    made_of: what `engine` was made of, which goes on: another may be on its way, or have failed
+    wanted: the last request
+    made_of: the request of `engine`; a later one may be pending, or have failed
     """
 
     def __init__(self, make_engine: MakeEngine) -> None:
@@ -68,7 +68,7 @@ class MeasurementControl:
         self._made: Engine | None = None
         self._closing = False
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        # A daemon: what hangs in there must not keep the program.
+        # A daemon, so that a hanging engine does not keep the program alive.
         self._worker = threading.Thread(target=self._run, name="measurement", daemon=True)
         self._worker.start()
         self._job: Future[Engine | None] | None = None
@@ -80,7 +80,7 @@ class MeasurementControl:
         self.error: BaseException | None = None
         self.measuring = False
         self.begun = 0
-        """How many began anew."""
+        """The number of measurements that were started, resumed ones apart."""
 
     @property
     def busy(self) -> bool:
@@ -88,7 +88,7 @@ class MeasurementControl:
 
     @property
     def state(self) -> str:
-        """In a word; while it measures, "paused" or the engine's own, as "running" or "lost"."""
+        """ "paused", "starting" and so on, or the engine's state, as "running" or "lost"."""
         if self.busy:
             return self._verb
         if self.engine is None:
@@ -109,7 +109,7 @@ class MeasurementControl:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether one that was stopped can go on where it was."""
+        """Whether a stopped measurement can continue."""
         engine, readings = self.engine, self.readings
         if self.measuring or self.busy or engine is None or readings is None:
             return False
@@ -117,14 +117,14 @@ class MeasurementControl:
 
     @property
     def can_undo_reset(self) -> bool:
-        """Whether readings were reset so short a time ago that it can be undone."""
+        """Whether the last reset can still be undone."""
         engine = self.engine
         return self.measuring and engine is not None and engine.can_undo_reset()
 
     def begin(self, wanted: MeasurementRequest) -> None:
-        """Measure anew; an engine that is measuring stops first.
+        """Start a new measurement; a running engine stops first.
 
-        While one is being made or stopped, this waits for it; only what was asked for last does.
+        While an engine is being made or stopped, the last request waits.
         """
         self.wanted, self._waits = wanted, self.busy
         if not self.busy:
@@ -132,7 +132,7 @@ class MeasurementControl:
             self._do("starting", partial(self._replace, wanted))
 
     def go_on(self) -> None:
-        """After `stop`, or after a pause."""
+        """Continue after `stop` or after a pause."""
         if self.measuring and self.engine is not None:
             self.engine.unpause()
         elif self.can_go_on:
@@ -141,7 +141,7 @@ class MeasurementControl:
             self.begin(replace(self.made_of, resumed=self.readings, log=path))
 
     def have_set(self, engine: "Engine", setting: str, word: str) -> None:
-        """Go on so from now on: the models of an engine have been set otherwise."""
+        """Remember a changed setting of this engine's models for the next start."""
         if engine is self.engine:
             self.wanted, self.made_of = (
                 replace(one, settings={**one.settings, setting: word})
@@ -149,16 +149,16 @@ class MeasurementControl:
             )
 
     def pause(self) -> None:
-        """Nothing is counted until it goes on; sound is heard."""
+        """Pause the statistics; sound is still heard."""
         if self.measuring and self.engine is not None:
             self.engine.pause()
 
     def stop(self) -> None:
-        """Let the input go; what was read stays."""
+        """Release the input; the readings stay."""
         self._do("stopping", self._end)
 
     def poll(self) -> None:
-        """Take note of what has finished; to be called now and then."""
+        """Note what has finished; to be called often."""
         if self._job is None:
             if self.measuring and self.engine and has_ended(self.engine):
                 self.error = self.engine.error
@@ -177,13 +177,13 @@ class MeasurementControl:
             else:
                 self.measuring = False
                 if self.readings is not None:
-                    # The last frames came after the last time that it did this.
+                    # Frames may have come after the last sum.
                     self.readings.sum_up()
             if self._waits:
                 self.begin(self.wanted)
 
     def close(self) -> None:
-        """Stop, and wait for it; but not for a model that is still being made."""
+        """Stop, and wait for it, but not for a model that is being made."""
         if not self._worker.is_alive():
             return
         self._closing = True
@@ -192,7 +192,7 @@ class MeasurementControl:
         self._work.put(None)
         self._worker.join(CLOSE_S)
         if self._worker.is_alive():
-            log.info("an engine was still being made when the window closed: left behind")
+            log.info("the window closed while an engine was being made: not waited for")
         self.poll()
         self.measuring = False
 
@@ -224,10 +224,10 @@ class MeasurementControl:
 
 
 def readings_in(engine: "Engine") -> FollowedReadings | None:
-    """What keeps the readings of an engine for the window."""
+    """The sink with the readings for the window."""
     return next((sink for sink in engine.sinks if isinstance(sink, FollowedReadings)), None)
 
 
 def has_ended(engine: "Engine") -> bool:
-    """Whether by itself; one whose device is lost waits for it."""
+    """Whether it ended by itself; an engine that waits for a lost device has not."""
     return engine.error is not None or engine.device_state in ENDED

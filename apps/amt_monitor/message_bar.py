@@ -1,4 +1,4 @@
-"""What went wrong or can be undone, and what to do about it, in a line that can be dismissed."""
+"""Messages above the panes: problems with their remedy, and what can be undone."""
 
 from collections.abc import Iterable
 
@@ -8,14 +8,13 @@ from amt_monitor.theme import colors_of, theme
 from amt_stream.core.safe_text import plain
 
 MARK = 4
-"""Pixels of the stripe at the left, by which a line is seen as a message."""
+"""Pixels of the stripe at the left."""
 
 
 class MessageBar(QtWidgets.QWidget):
-    """Sentences below each other, and a button that takes them away.
+    """Messages below each other, a button that dismisses them, and one that undoes.
 
-    `undo` is another button, beside a sentence on what can be undone. One that was dismissed is not
-    said again until it has gone by itself and comes back, or it happens once more (`say_again`).
+    A dismissed message returns once it has been absent, or after `say_again`.
     """
 
     def __init__(self) -> None:
@@ -31,9 +30,9 @@ class MessageBar(QtWidgets.QWidget):
         font = self.label.font()
         font.setBold(True)
         self.label.setFont(font)
-        self.button = _button("dismiss", "Dismiss", "take these messages away")
+        self.button = _button("dismiss", "Dismiss", "dismiss these messages")
         self.button.clicked.connect(lambda _: self.dismiss())
-        self.undo = _button("undo", "Undo", "as if it had not been done")
+        self.undo = _button("undo", "Undo", "undo it")
         self._undone = ""
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(MARK + 8, 4, 8, 4)
@@ -48,18 +47,18 @@ class MessageBar(QtWidgets.QWidget):
         return self.label.text()
 
     def say(self, sentences: Iterable[str], undone: str = "") -> None:
-        """Say all that there is to say just now; last, what can be undone."""
+        """Show all messages; the last one says what can be undone."""
         self._said = [*dict.fromkeys(plain(one) for one in (*sentences, undone) if one)]
         self._undone = plain(undone)
         self._dismissed &= set(self._said)
         self._show()
 
     def say_again(self, sentence: str) -> None:
-        """What a sentence tells has happened once more: it is said although it was dismissed."""
+        """Show this message although it was dismissed: it has happened again."""
         self._dismissed.discard(plain(sentence))
 
     def dismiss(self) -> None:
-        """Take away what is said just now."""
+        """Dismiss the present messages."""
         self._dismissed |= set(self._said)
         self._show()
 
@@ -78,7 +77,7 @@ class MessageBar(QtWidgets.QWidget):
 
 
 def begun(sentence: str) -> str:
-    """With a capital letter, where it does not begin with a name or a path."""
+    """With a capital letter, unless it begins with a name or a path."""
     word = sentence.partition(" ")[0].rstrip(",:")
     return sentence[:1].upper() + sentence[1:] if word.isalpha() else sentence
 

@@ -1,4 +1,4 @@
-"""A pane for each model that runs beside others."""
+"""The panes of the shipped models."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -15,17 +15,17 @@ from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts
 
 TARGET_LUFS = -23.0
-"""What is 0 LU (EBU R 128)."""
+"""0 LU (EBU R 128)."""
 
 PEAK_LIMIT_DBTP = -1.0
-"""What no true peak is to exceed (EBU R 128)."""
+"""The limit of the true peak (EBU R 128)."""
 
 EBU_SCALES = {
     "EBU +9": LevelBarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
     "EBU +18": LevelBarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
 }
 LOW = 260
-"""Pixels: in a pane that is no higher the bars stand beside each other."""
+"""Pixels: in a lower pane the bars stand side by side."""
 BESIDE = QtWidgets.QBoxLayout.Direction.LeftToRight
 BELOW = QtWidgets.QBoxLayout.Direction.TopToBottom
 
@@ -33,7 +33,6 @@ PEAK_SCALE = LevelBarScale(-40.0, 3.0, (-40, -30, -20, -10, 0))
 
 
 def lu_text(level_lufs: float) -> str:
-    """A loudness relative to the target, with its sign."""
     return signed_text(level_lufs - TARGET_LUFS)
 
 
@@ -69,17 +68,14 @@ class LoudnessPane(ReadingPane):
 
 
 def moore2016_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:
-    """Of Moore2016."""
     return LoudnessPane(entry, "ISO 532-3, both ears", names)
 
 
 def gm2002_pane(entry: Entry, names: Collection[str]) -> LoudnessPane:
-    """Of Glasberg2002."""
     return LoudnessPane(entry, "ANSI S3.4-2007, both ears", names, "gm2002_")
 
 
 def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    """Of ZwickerTimeVarying."""
 
     def pair(reading: str) -> list[ReadingCell]:
         return [ReadingCell(f"zwicker_{reading}_{unit}") for unit in ("sone", "phon")]
@@ -98,7 +94,6 @@ def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
 
 
 def sound_level_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    """Of SoundLevel."""
     about = "IEC 61672"
     if "laf_left_db" in names:
         about += ", higher of both channels"
@@ -143,7 +138,7 @@ class ProgrammePane(ReadingPane):
         self.draw(found)
 
     def draw(self, found: Mapping[str, Any]) -> None:
-        """Move the bars; the lines in them are the maxima."""
+        """Move the bars; their lines are the maxima."""
         now, highest = found.get("momentary_lufs"), found.get("max_momentary_lufs")
         peak = found.get("true_peak_dbtp")
         low = self.momentary.scale.low

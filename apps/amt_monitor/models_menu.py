@@ -1,4 +1,4 @@
-"""Which models measure, and how they are set."""
+"""The choice of models and their settings."""
 
 import contextlib
 import time
@@ -23,11 +23,11 @@ LOOK_S = 0.02
 
 
 class ModelsMenu(QtWidgets.QMenu):
-    """The models of the catalog, those that run ticked, and the settings of these.
+    """The models of the catalog, checked if they run, and settings of those.
 
-    engine: gives the one that runs, if one does
-    choose: is called with the names of other models to measure with
-    set_one: is called with a setting and the word for it
+    engine: returns the running engine, if any
+    choose: called with the names of other models
+    set_one: called with a setting and its new value
     """
 
     def __init__(self, engine: Callable[[], "Engine | None"], choose: Choose, set_one: Set) -> None:
@@ -36,7 +36,7 @@ class ModelsMenu(QtWidgets.QMenu):
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
-        """List them as they are just now."""
+        """List the models."""
         self.clear()
         engine = self._engine()
         running = {} if engine is None else running_models(engine)
@@ -82,17 +82,18 @@ class ModelsMenu(QtWidgets.QMenu):
 
 
 def running_models(engine: "Engine") -> Mapping[str, Any]:
-    """The models of an engine that the catalog knows, by its names."""
+    """The catalog models of an engine by name."""
     found = ((catalog.entry_of(model), model) for model in engine.models.values())
     return {entry.name: model for entry, model in found if entry is not None}
 
 
 def swap_models(engine: "Engine", setting: str, word: str) -> None:
-    """Go on with models of another setting, made here while the present ones run [any-thread].
+    """Replace the models by others with this setting, made here while the present ones run
+    [any-thread].
 
-    What stands in files from here on says so. It returns when they run.
+    Headers that are written from then on say so. It returns when the new models run.
 
-    Raises ValueError for one that cannot run there, and where the engine ends before it does.
+    Raises ValueError for a model that cannot run there, and if the engine ends first.
     """
     swapped = {}
     for name, model in engine.models.items():
@@ -105,9 +106,11 @@ def swap_models(engine: "Engine", setting: str, word: str) -> None:
         begin = engine.prepared(swapped)
         for table in tables_of_files(engine.sinks):
             table.swap({setting: word}, swapped)
-        with contextlib.suppress(EngineEnded):  # which is told below
-            begin()  # after the tables, whose headers its events call for
+        with contextlib.suppress(EngineEnded):  # reported below
+            begin()  # after the tables, as its events ask for their headers
     while any(engine.models[name].arguments()[setting] != word for name in swapped):
         if has_ended(engine):
-            raise ValueError(f"{setting} is as it was: the measurement ended before it was {word}")
+            raise ValueError(
+                f"{setting} is unchanged: the measurement ended before it became {word}"
+            )
         time.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""The modulation spectrum of one ear as a map, and the scale of its colors."""
+"""The modulation spectrum of one ear as a map, and its color scale."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ SCALE_TICKS = range(-int(RANGE_DB), 1, 10)
 
 
 class ModulationMapPane(Pane):
-    """Auditory bands from left to right, modulation bands from slow to fast, colors for level.
+    """Auditory bands from left to right, modulation bands from slow to fast, level as color.
 
-    The strongest cell has a frame. Cells that the model does not have stay empty.
+    The strongest cell is framed. Cells that the model does not have stay empty.
     """
 
     def __init__(self, ear: str) -> None:
@@ -31,7 +31,7 @@ class ModulationMapPane(Pane):
         self._mask: Any = None
 
     def set_bands(self, fc: np.ndarray, mfc: np.ndarray, mask: np.ndarray) -> None:
-        """Name the bands (band,) and (modulation,) on the axes; `mask` says which cells exist."""
+        """Label the bands (band,) and (modulation,); `mask` tells which cells exist."""
         self._mask = mask
         centers = np.arange(len(fc)) + 0.5
         named = [f for f in HZ_TICKS if fc[0] <= f <= fc[-1]]
@@ -45,7 +45,7 @@ class ModulationMapPane(Pane):
         self.image.set_extent(0, 0, len(fc), len(mfc))
 
     def draw(self, level_db: np.ndarray, framed: tuple[int, int] | None) -> None:
-        """Show `(band, modulation)` in dB, and the frame around one cell of it."""
+        """Draw levels (band, modulation) in dB, and a frame around one cell."""
         self.level_db = np.where(self._mask, level_db, np.nan)
         self.image.set(self.level_db.T)
         band, modulation = framed or (0, 0)
@@ -53,7 +53,7 @@ class ModulationMapPane(Pane):
 
 
 class ColorScale(QtWidgets.QWidget):
-    """What the colors stand for."""
+    """The color scale."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Modulation spectra of both ears, and where most moves."""
+"""Modulation spectra of both ears, and the strongest modulation."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ MARGINS = 20
 
 
 class StrongestModulationPane(Pane):
-    """Where most moves, in words."""
+    """The strongest modulation, in words."""
 
     def __init__(self) -> None:
         super().__init__("strongest", "Strongest modulation", "rms of about 0.4 s")
@@ -43,7 +43,7 @@ class StrongestModulationPane(Pane):
         self.body.addStretch(1)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        """As large as the longest words have room for."""
+        """As large as the longest text allows."""
         fitting = (self.width() - MARGINS) * REFERENCE // text_width(LONGEST, REFERENCE, bold=True)
         size = max(SMALLEST, min(fitting, self.height() // 3))
         resize_text(self.where, size, bold=True)
@@ -75,12 +75,12 @@ class StrongestModulationPane(Pane):
         return self.where.text(), self.below.text()
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        """Grey words are not to be relied on; hatched ones have no calibration."""
+        """Grey words are not reliable; hatched ones are not calibrated."""
         tint(self.where, "second" if grey else None, hatched=uncalibrated)
 
 
 class ModulationMapsPane(Pane):
-    """Modulation spectra of both ears, side by side, with the scale of their colors."""
+    """Modulation spectra of both ears, side by side, with their color scale."""
 
     def __init__(self) -> None:
         super().__init__("modulation", "Modulation spectrum", "both ears")
@@ -108,5 +108,5 @@ class ModulationMapsPane(Pane):
 
 
 def _bands(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Centers of auditory and of modulation bands in hertz."""
+    """Centers of auditory and modulation bands in hertz."""
     return np.asarray(model.fc), np.asarray(model.mfc)

@@ -1,4 +1,4 @@
-"""Narrow-band spectrum: a line over frequency, and where it is highest."""
+"""Narrow-band spectrum and its strongest line."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -30,21 +30,20 @@ Levels = NDArray[np.floating]
 
 STEP_DB, SPAN_DB, LEAST_TOP_DB = 20.0, 100.0, 40.0
 ROOM_DB = 6.0
-"""Above the highest line, for its name."""
+"""Room above the highest line for its label."""
 
 HOLD_S = 5.0
-"""For so long a scale stays that could be lower."""
+"""Seconds until an oversized scale shrinks."""
 
 WHATS = [f"{what}{side}" for what in ("max", "peak") for side in ("", "_left", "_right")]
 SIDES: tuple[Role, Role] = "left", "right"
 
 
 class NarrowBandPane(ReadingPane):
-    """The spectrum of each channel in the latest frame, and the frequency of its strongest line.
+    """The spectrum of each channel in the latest frame, and its strongest line.
 
-    The line in the second ink is what is held: the greatest of the last 2 s, or since readings were
-    reset, of all that the model gave. The scale goes up in steps as soon as a curve needs it, and
-    down after five seconds.
+    The second line is the maximum of the last 2 s, or since the last reset. The scale grows at once
+    and shrinks after five seconds.
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
@@ -97,7 +96,7 @@ class NarrowBandPane(ReadingPane):
             self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
     def show_spectrum(self, time_s: float, level_db: Levels, bin_hz: float) -> None:
-        """Draw `(channel, bin)` in dB."""
+        """Draw (channel, bin) in dB."""
         self._time_s, self._now, self._bin_hz = time_s, level_db, bin_hz
         self._columns.fit(level_db.shape[-1], bin_hz, self.plot.inside.width())
         self._tell_sides(len(level_db) > 1)
@@ -112,7 +111,7 @@ class NarrowBandPane(ReadingPane):
         self._fit(float(np.fmax.reduce(highest[:, self._columns.shown], axis=None)))
 
     def name_strongest(self) -> None:
-        """Five times a second: what changes faster is not read."""
+        """Label the strongest line, five times a second."""
         if not np.isfinite(self._time_s):
             return
         line = strongest_line(self._now, self._bin_hz)
@@ -171,7 +170,7 @@ class NarrowBandPane(ReadingPane):
             self.plot.legend = named if two else []
 
     def _fit(self, highest: float) -> None:
-        """A scale that is high enough, and not much too high for long."""
+        """Fit the scale to the highest level."""
         if not np.isfinite(highest):
             return
         needed = max(LEAST_TOP_DB, STEP_DB * np.ceil((highest + ROOM_DB) / STEP_DB))
@@ -190,7 +189,7 @@ class NarrowBandPane(ReadingPane):
 
 
 def _sides(colors: Colors) -> str:
-    """Which line is whose."""
+    """A legend."""
     return (
         f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
         f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"

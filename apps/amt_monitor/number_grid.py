@@ -1,4 +1,4 @@
-"""How the numbers of a pane lie: one rules it, others are half as large, the rest is a table."""
+"""Lays out the numbers of a pane: a main number, others half as large, the rest in a table."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product, starmap
@@ -13,21 +13,21 @@ Group = Sequence[BigNumber]
 """Numbers under one caption, the first largest."""
 
 LEAST = 26
-"""Of the number that rules: the table is cut before it gets smaller."""
+"""Smallest main number; below it the table is cut."""
 TABLE = (12, 24)
-"""Sizes of the table, whose letters grow with the number that rules."""
+"""Font sizes of the table, which grow with the main number."""
 STEP = 4
-"""Sizes are a multiple of it, so that panes beside each other have the same."""
+"""Sizes are multiples of it, so that neighboring panes match."""
 GIVES_WAY = 0.7
-"""How far the number that rules gets smaller for the table, whose last lines are left out then."""
+"""How far the main number shrinks for the table; then the last lines are left out."""
 WORDS = 0.7
-"""Symbols stand in the table where all gets so much larger by that."""
+"""The table uses symbols if words would make everything smaller than this."""
 SPREAD = 1.5
-"""So much wider than they need stand columns at most, where there is room."""
+"""Columns are spread to this multiple of their width at most."""
 
 
 class GroupBox(NamedTuple):
-    """Where a group stands, and how large its first and its other numbers are."""
+    """Position of a group; sizes of its first and of its other numbers."""
 
     x: int
     y: int
@@ -36,7 +36,7 @@ class GroupBox(NamedTuple):
 
 
 class GridPlan(NamedTuple):
-    """Where the groups stand, and the places that are left for a table."""
+    """Positions of the groups, and possible positions of the table."""
 
     extent: Extent
     boxes: list[GroupBox]
@@ -44,11 +44,11 @@ class GridPlan(NamedTuple):
 
 
 class GridOption(NamedTuple):
-    """A way to lay all out, for any size of the number that rules.
+    """A layout for any size of the main number.
 
-    in_line: the others stand beside what rules, not below it; `across` of them in a line
-    place: which of those of a plan the table takes
-    short: the table has symbols, not words
+    in_line: the others stand beside the main number, not below it, `across` in a row
+    place: index of the table's position
+    short: symbols in the table, not words
     """
 
     in_line: bool
@@ -58,7 +58,7 @@ class GridOption(NamedTuple):
 
 
 class GridLayout(NamedTuple):
-    """All of it. The table has so many lines, `deep` of them below each other."""
+    """A complete layout; the table has so many lines, `deep` of them in a column."""
 
     extent: Extent
     boxes: list[GroupBox]
@@ -70,9 +70,9 @@ class GridLayout(NamedTuple):
 
 
 class NumberGrid(QtWidgets.QWidget):
-    """Groups of numbers and a table, as large as there is room.
+    """Groups of numbers and a table, as large as possible.
 
-    groups: the first rules
+    groups: the first has the main number
     """
 
     def __init__(self, groups: Sequence[Group], table: NumberTable | None) -> None:
@@ -103,7 +103,7 @@ class NumberGrid(QtWidgets.QWidget):
         )
 
     def _best(self, room: Extent) -> GridLayout:
-        """The one with the largest numbers that shows all, if these are not too small for that."""
+        """The largest layout that shows everything, if its numbers are not too small."""
         ways = [*self._ways()]
         bare = max(self._largest(way, room, 0) for way in ways)
         least = max(LEAST, round(bare * GIVES_WAY) // STEP * STEP)
@@ -126,7 +126,7 @@ class NumberGrid(QtWidgets.QWidget):
         return starmap(GridOption, product(in_line, acrosses, places, tables))
 
     def _largest(self, way: GridOption, room: Extent, lines: int) -> int:
-        """Size with which so many lines of the table are shown; 0 for none."""
+        """The largest size that shows so many lines of the table; 0 if none does."""
 
         def fits(size: int) -> bool:
             form = (
@@ -201,7 +201,7 @@ class NumberGrid(QtWidgets.QWidget):
         )
 
     def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[GroupBox]]:
-        """Those that do not rule, `across` in a line, spread over a width."""
+        """The groups except the main one, `across` in a row, spread over a width."""
         extents = [self._of(k, size, size) for k in range(1, len(self.groups))]
         if not extents:
             return Extent(0, 0), []
@@ -217,7 +217,7 @@ class NumberGrid(QtWidgets.QWidget):
         return Extent((across - 1) * step + needed, boxes[-1].y + line - _line_gap(size)), boxes
 
     def _of(self, place: int, size: int, beside: int) -> Extent:
-        """The room of a group."""
+        """The size of a group."""
         key = place, size, beside
         if key not in self._extents:
             ruling, *others = self.groups[place]
@@ -243,7 +243,7 @@ class NumberGrid(QtWidgets.QWidget):
 
 
 def _beside_size(size: int) -> int:
-    """Of the numbers that do not rule."""
+    """Of all numbers but the main one."""
     return max(SMALLEST, size // 2)
 
 
@@ -252,12 +252,12 @@ def _table_size(size: int) -> int:
 
 
 def _gap(size: int) -> int:
-    """Between what stands beside each other."""
+    """Horizontal gap."""
     return max(8, size // 3)
 
 
 def _line_gap(size: int) -> int:
-    """Between what stands below each other."""
+    """Vertical gap."""
     return max(2, caption_size(size) // 4)
 
 

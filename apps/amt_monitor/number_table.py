@@ -1,4 +1,4 @@
-"""Small numbers in lines: words, number, unit; decimals stand under decimals."""
+"""A table of small numbers: words, number, unit; decimal points are aligned."""
 
 import math
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import Role, tint
 
 LINE = 1.35
-"""Height of a line, by the size of its letters."""
+"""Height of a line relative to its letters."""
 BETWEEN = 1.6
-"""Columns of lines, by the same."""
+"""Gap between columns, likewise."""
 DECIMALS = {"sone": 3, "acum": 2}
-"""Of units that have not one."""
+"""Decimals of units that do not have one."""
 PAIRS = ("sone", "phon"), ("Hz", "dB")
-"""Units of which the second stands beside the first."""
+"""Pairs of units that stand side by side."""
 LONGEST = ("188", "-88", ">120")
-"""Before the point; of a frequency it is more."""
+"""Digits before the point, except for frequencies."""
 NOW = "Now"
 
 
 class NumberTable(QtWidgets.QWidget):
-    """Readings in lines, which stand in as many columns as fill the room; the last are left out.
+    """Readings in lines, in as many columns as fit; the last ones are left out.
 
-    lines: cells of each; what is made of all that was counted stands first, with the time of it
+    lines: the cells of each; readings of all that was counted come first, with its duration
     """
 
     def __init__(self, lines: Sequence[Sequence[ReadingCell]]) -> None:
@@ -54,7 +54,7 @@ class NumberTable(QtWidgets.QWidget):
             self._cells[self._column(cell)].append(cell)
 
     def __len__(self) -> int:
-        """Lines, with headings."""
+        """Lines, headings included."""
         return len(self._items)
 
     @property
@@ -62,7 +62,7 @@ class NumberTable(QtWidgets.QWidget):
         return [(cell, number) for line in self._lines for cell, number, _ in line.parts]
 
     def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
-        """Write a number so that its point stands under the others."""
+        """Write a number with its decimal point aligned."""
         if text == number.text():
             return
         number.setText(text)
@@ -80,7 +80,7 @@ class NumberTable(QtWidgets.QWidget):
         return round(LINE * size)
 
     def extent(self, size: int, deep: int, count: int, short: bool = False) -> Extent:
-        """The room that the first `count` lines need, `deep` of them below each other.
+        """The size of the first `count` lines, `deep` of them in a column.
 
         short: with symbols, not words
         """
@@ -91,9 +91,9 @@ class NumberTable(QtWidgets.QWidget):
     def shape_in(
         self, size: int, room: Extent, short: bool = False, least: int = 1
     ) -> tuple[int, int]:
-        """How many lines fit there, at that size, and how many of them below each other.
+        """How many lines fit at this size, and how many of them in a column.
 
-        least: fewer than these are none
+        least: show none if fewer fit
         """
         between = round(BETWEEN * size)
         most = room.height // self.line_height(size)
@@ -109,7 +109,7 @@ class NumberTable(QtWidgets.QWidget):
         return 0, 0
 
     def arrange(self, size: int, deep: int, count: int, short: bool = False) -> None:
-        """Show the first `count` lines, `deep` of them below each other."""
+        """Show the first `count` lines, `deep` of them in a column."""
         for line in self._lines:
             line.abbreviate(short)
         step = self._width(size, short) + round(BETWEEN * size)
@@ -130,7 +130,7 @@ class NumberTable(QtWidgets.QWidget):
         columns: list[list[_Line | QtWidgets.QLabel]] = []
         for item in self._items[:count]:
             last = columns[-1] if columns else None
-            # A heading does not end a column, that is, stand alone.
+            # A heading must not end a column.
             alone = isinstance(item, QtWidgets.QLabel) and len(last or ()) + 1 == deep > 1
             if last is None or len(last) >= deep or alone:
                 columns.append([])
@@ -164,7 +164,7 @@ class NumberTable(QtWidgets.QWidget):
         number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
 
     def _column(self, cell: ReadingCell) -> int:
-        """Which of the two columns of numbers it stands in."""
+        """The column of numbers that it stands in."""
         return int(cell.caption.unit in self._second)
 
     def _decimals(self, column: int) -> int:
@@ -192,7 +192,7 @@ class NumberTable(QtWidgets.QWidget):
         return self._number_width(column, size) + gap + self._unit_width(column, size)
 
     def _number_width(self, column: int, size: int) -> int:
-        """Of the longest before the point, and of all that may come after it."""
+        """The longest text before the point, and the longest after it."""
         of_hertz = any(cell.caption.unit == "Hz" for cell in self._cells[column])
         longest = max(text_width(text, size) for text in (*LONGEST, *["18888"] * of_hertz))
         decimals = self._decimals(column)
@@ -203,7 +203,7 @@ class NumberTable(QtWidgets.QWidget):
 
 
 class _Line:
-    """The labels of cells that have one caption."""
+    """The labels of cells with one caption."""
 
     def __init__(self, cells: Sequence[ReadingCell], parent: QtWidgets.QWidget) -> None:
         self.caption = cells[0].caption

@@ -1,4 +1,4 @@
-"""What to do with a sound file: measure it as it sounds, or analyze it at once."""
+"""Asks whether to play a sound file or to analyze it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,16 +13,17 @@ from amt_stream.core.safe_text import plain
 from amt_stream.sessions.results import Results
 
 ABOUT = (
-    "Play it: it is heard by the meter as by a microphone, in its own time. Analyze it: the whole "
-    "of it at once, as fast as this computer can; a measurement that runs goes on meanwhile."
+    "Play measures the file in real time, as if it came from a microphone. Analyze measures the "
+    "whole file as fast as possible, while the running measurement continues."
 )
 
 
 class OpenSoundDialog(QtWidgets.QDialog):
-    """Asks that of one file [main-thread].
+    """Asks for one file [main-thread].
 
     options: of `amt-stream analyze`, for the models and the calibration
-    `played` has the path, `analyzed` the `Results`; the dialog is closed then
+
+    `played` has the path, `analyzed` the `Results`; then the dialog closes.
     """
 
     played = QtCore.Signal(object)
@@ -57,8 +58,8 @@ class OpenSoundDialog(QtWidgets.QDialog):
     def _buttons(self) -> DialogButtons:
         role = QtWidgets.QDialogButtonBox.ButtonRole
         box = DialogButtons()
-        self.play = box.addButton("&Play it", role.ActionRole)
-        self.analyze = box.addButton("&Analyze it", role.ActionRole)
+        self.play = box.addButton("&Play", role.ActionRole)
+        self.analyze = box.addButton("&Analyze", role.ActionRole)
         self.play.setObjectName("play")
         self.analyze.setObjectName("analyze")
         self.play.clicked.connect(self._play)
@@ -68,12 +69,12 @@ class OpenSoundDialog(QtWidgets.QDialog):
         return box
 
     def begin(self) -> None:
-        """Analyze it."""
+        """Start the analysis."""
         self.play.setEnabled(False)
         self.analyze.setEnabled(False)
-        self.bar.setRange(0, 0)  # until it tells how far it is
+        self.bar.setRange(0, 0)  # until the progress is known
         self.bar.show()
-        self.told.setText(f"{plain(self.path.name)} is analyzed: the models are made ready")
+        self.told.setText(f"{plain(self.path.name)} is being analyzed: preparing the models")
         self.analysis.start()
 
     def _play(self) -> None:
@@ -83,7 +84,7 @@ class OpenSoundDialog(QtWidgets.QDialog):
     def _came(self, percent: int, left: str) -> None:
         self.bar.setRange(0, 100)
         self.bar.setValue(percent)
-        self.told.setText(f"{plain(self.path.name)} is analyzed: {left} left")
+        self.told.setText(f"{plain(self.path.name)} is being analyzed: {left} left")
 
     def _done(self, results: Results) -> None:
         self.analyzed.emit(replace(results, name=self.path.name))
@@ -97,7 +98,7 @@ class OpenSoundDialog(QtWidgets.QDialog):
         tint(self.told, None)
 
     def done(self, result: int) -> None:
-        """Whichever way it is closed, nothing of it goes on."""
+        """However it is closed, the analysis ends."""
         self.analysis.cancel()
         super().done(result)
 

@@ -1,4 +1,4 @@
-"""What the parts of the window have in common: a title, and the mark of doubt."""
+"""The base class of panes, with title and badge."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 LEAST_ENDS = 4
-"""Pixels that are hatched at each end of a badge, at least."""
+"""Smallest width in pixels of the hatching at each end."""
 
 
 class Badge(QtWidgets.QWidget):
-    """Words in a frame with hatched ends: hatching is seen where color is not.
+    """Words in a frame with hatched ends, which show without color.
 
-    The frame of what has no calibration is amber.
+    The frame is amber where the calibration is missing.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Badge(QtWidgets.QWidget):
         return QtCore.QSize(wide, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QtCore.QSize:
-        # A doubt that comes makes no pane wider.
+        # A badge that appears must not widen the pane.
         return QtCore.QSize(0, self.sizeHint().height())
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
@@ -56,7 +56,7 @@ class Badge(QtWidgets.QWidget):
         color = colors.amber if self._uncalibrated else colors.second
         painter = QtGui.QPainter(self)
         frame = self.rect().adjusted(0, 0, -1, -1)
-        # Where there is little room, words have it before the hatching.
+        # Words take precedence over hatching.
         spare = (frame.width() - self.fontMetrics().horizontalAdvance(self.text)) // 2 - 2
         inset = max(LEAST_ENDS, min(self.fontMetrics().height(), spare))
         painter.fillRect(frame, hatching(color))
@@ -70,7 +70,7 @@ class Badge(QtWidgets.QWidget):
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A line that is cut with dots where there is no room for it, and asks for none."""
+    """A label that shortens its text with dots instead of asking for room."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -96,11 +96,11 @@ class ElidedLabel(QtWidgets.QLabel):
 class Pane(QtWidgets.QWidget):
     """A part of the window with a title and a badge.
 
-    title, about: rich text of this program; whoever has them from elsewhere escapes them
+    title, about: rich text; escape what comes from elsewhere
     """
 
     alone = False
-    """Whether it is in a window of its own."""
+    """Whether it is in its own window."""
 
     def __init__(self, name: str, title: str, about: str = "") -> None:
         super().__init__()
@@ -109,12 +109,12 @@ class Pane(QtWidgets.QWidget):
         self.setAutoFillBackground(True)
         self.badge = Badge()
         self.view: ViewState | None = None
-        """The last that was judged."""
+        """The last view that was judged."""
         heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")
         self.head_bar = QtWidgets.QWidget()
-        """Title and badge; a dock has them in its own bar."""
+        """Title and badge; a dock puts them into its title bar."""
         self.head = QtWidgets.QHBoxLayout(self.head_bar)
         self.head.setContentsMargins(0, 0, 0, 0)
         self.head.addWidget(heading)
@@ -127,35 +127,35 @@ class Pane(QtWidgets.QWidget):
         self.body.addWidget(self.head_bar)
 
     def begin_anew(self) -> None:
-        """Forget what was measured before: another measurement that reads the same begins."""
+        """Start again: another measurement with the same columns begins."""
 
     def move(self, view: "ViewState") -> None:
-        """Paint what moves, thirty times a second at most, while it is seen."""
+        """Draw what moves, up to 30 times a second, while visible."""
 
     def read(self, view: "ViewState") -> None:
-        """Write what is read, five times a second, while it is seen."""
+        """Write numbers, five times a second, while visible."""
 
     def take(self, rows: "Sequence[Rows]") -> None:
-        """Be handed every row of readings once, also while it is not seen."""
+        """Take new rows, each once, also while hidden."""
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        """Take in the frames that are new, five times a second, also while it is not seen.
+        """Read new frames, five times a second, also while hidden.
 
         `FrameFollower` finds them; a pane that draws them at once asks it before it moves.
         """
 
     def judge(self, view: "ViewState") -> None:
-        """Say why what is shown is to be doubted."""
+        """Show why readings are doubtful."""
         self.view = view
         doubts = view.doubts()
         self.mark(doubts.words, doubts.uncalibrated)
 
     def head_of_export(self) -> dict[str, Any]:
-        """What is told above what is kept of this pane, as data for JSON."""
+        """The header of exports, as data for JSON."""
         return {} if self.view is None else self.view.header
 
     def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
-        """Offer to keep a picture of the plot, where there is one."""
+        """Offer the export of the plot."""
         plot = getattr(self, "plot", None)
         if plot is None:
             event.ignore()
@@ -166,13 +166,13 @@ class Pane(QtWidgets.QWidget):
         menu.popup(event.globalPos())
 
     def texts(self) -> tuple[str, ...]:
-        """What is written there now."""
+        """The texts it shows."""
         return ()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
-        """Say why these readings are to be doubted; no words, no doubt.
+        """Show why readings are doubtful; without words they are not.
 
-        That there is no calibration is said by the window, where the pane is in it.
+        Only a pane in its own window says "uncalibrated": elsewhere the main window does.
         """
         told = uncalibrated and self.alone
         self.badge.show_words([*(["uncalibrated"] if told else []), *words], told)

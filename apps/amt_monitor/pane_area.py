@@ -1,4 +1,4 @@
-"""The panes of what is measured, in docks of a window, and how they lie."""
+"""The panes of a measurement, in docks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings
 
 LAYOUTS = "layouts"
-"""Under which settings keep them, by the names of the panes."""
+"""The settings' key for layouts, by the names of the panes."""
 
 
 class PaneArea:
-    """Makes docks for what can be seen of a measurement; a layout is kept for each set of them.
+    """Makes docks for a measurement; each set of panes has a stored layout.
 
     docks: by the names of their panes
-    begun: how many measurements had when they were made, or used again
+    begun: the number of the measurement that the panes show
     """
 
     def __init__(self, window: QtWidgets.QMainWindow, settings: Settings) -> None:
@@ -36,20 +36,20 @@ class PaneArea:
 
     @property
     def is_seen(self) -> bool:
-        """Whether any pane is on a screen just now."""
+        """Whether any pane is visible."""
         return any(dock.is_seen for dock in self.docks.values())
 
     @property
     def seen(self) -> dict[str, Pane]:
-        """The panes that are on a screen just now."""
+        """The visible panes."""
         found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}
         return {name: pane for name, pane in found.items() if pane is not None}
 
     def fit(self, view: ViewState, begun: int) -> bool:
-        """Make docks for what is measured, where that has changed; gives whether they are new.
+        """Make docks for a new measurement; returns whether they are new.
 
-        begun: how many measurements have; the panes of one before are used again where the same is
-            read: another input may have other columns
+        begun: the number of the measurement; the panes of the previous one are reused where models,
+            columns and limits are the same
         """
         if begun == self.begun:
             return False
@@ -63,7 +63,7 @@ class PaneArea:
             self._window.removeDockWidget(dock)
         self.leave()
         if (before_panes := self._window.centralWidget()) is not None:
-            before_panes.hide()  # docks have its room then
+            before_panes.hide()  # docks take its room
         self.docks = {kind.name: PaneDock(kind) for kind in pane_kinds(view, self._settings)}
         for dock in self.docks.values():
             if dock.kind.always:
@@ -75,42 +75,42 @@ class PaneArea:
         return True
 
     def hand_on(self, rows: "Sequence[Rows]") -> None:
-        """Let all panes have new rows, also those that are not seen."""
+        """Hand new rows to all panes."""
         for pane in self._made():
             pane.take(rows)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        """Let all panes take in new frames, also those that are not seen."""
+        """Let all panes read new frames."""
         for pane in self._made():
             pane.hear(engine, readings)
 
     def leave(self) -> None:
-        """Let go of all panes and of their windows, once."""
+        """Close all panes and their windows."""
         left, self.docks = self.docks, {}
         for dock in left.values():
             dock.leave()
 
     @property
     def name(self) -> str:
-        """Of the layout: by its panes."""
+        """The key of the layout: the names of its panes."""
         return " ".join(sorted(self.docks))
 
     def layout(self) -> str:
-        """How the docks lie, as text."""
+        """The layout as text."""
         return bytes(self._window.saveState(VERSION).toBase64().data()).decode()
 
     def restore(self, text: str) -> None:
-        """Let them lie as `layout` has told."""
+        """Restore a layout."""
         self._window.restoreState(QtCore.QByteArray.fromBase64(text.encode()), VERSION)
 
     def keep(self) -> None:
-        """Remember how they lie."""
+        """Store the layout."""
         if self.docks:
             kept = self._settings.get(LAYOUTS, {}) | {self.name: self.layout()}
             self._settings.put(**{LAYOUTS: kept})
 
     def lay_out_anew(self) -> None:
-        """As it is usual."""
+        """Restore the default layout."""
         lay_out(self._window, list(self.docks.values()))
 
     def _made(self) -> list[Pane]:
@@ -118,7 +118,7 @@ class PaneArea:
 
 
 def _read_in(view: ViewState) -> Any:
-    """What panes are made for: models, columns and limits; None where nothing is read."""
+    """What panes are made for: models, columns, limits; None for an engine without readings."""
     if (readings := view.readings) is None:
         return None
     columns = tuple(column.name for column in readings.rows.columns)

@@ -1,4 +1,4 @@
-"""Docks of the window, each with a pane, and how they lie."""
+"""Docks that hold the panes, and their layout."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,28 +10,28 @@ from amt_monitor.pane import Pane
 from amt_monitor.pane_kinds import CURVES, HISTORY, NUMBERS, SHARES, PaneKind
 
 VERSION = 1
-"""Of the layouts that are kept."""
+"""Version of stored layouts."""
 
 MOST_BESIDE = 4
-"""Docks of numbers in one line."""
+"""Docks of numbers in a row."""
 
 SPLIT = 6
 """Pixels between docks."""
 
 TABS = 28
-"""Pixels of the bar of tabs."""
+"""Pixels of a tab bar."""
 
 AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
 
 
 class PaneDock(QtWidgets.QDockWidget):
-    """A pane that can be moved, tabbed, closed, or opened in a window of its own.
+    """A pane that can be moved, tabbed, closed, or opened in its own window.
 
-    It does not float: docks that do are broken on Wayland. The pane is made when it is first seen.
+    It does not float, as floating docks fail on Wayland. The pane is made when it is first visible.
     """
 
     def __init__(self, kind: PaneKind) -> None:
-        # Tabs and menus take a single & for a mark of a key.
+        # Qt takes a single & as the mark of a key.
         super().__init__(kind.title.replace("&", "&&"))
         self.kind = kind
         self.pane: Pane | None = None
@@ -59,43 +59,43 @@ class PaneDock(QtWidgets.QDockWidget):
 
     @property
     def is_seen(self) -> bool:
-        """Whether its pane is on a screen: not closed, behind a tab, minimized or covered."""
+        """Whether its pane is visible: not closed, behind a tab, minimized or covered."""
         if self.pane is None or not (self._seen or self._own is not None):
             return False
         return on_screen(self.pane.window())
 
     @property
     def least_width(self) -> int:
-        """Of the pane and of the bar above it."""
+        """Of the pane and its title bar."""
         return max(self.minimumSizeHint().width(), self._bar.minimumSizeHint().width())
 
     def fill(self) -> Pane:
-        """Make the pane, if it is not there yet."""
+        """Make the pane, unless it exists."""
         if self.pane is None:
             self.pane = self.kind.make()
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
-            # Without a parent it was hidden, and what is hidden asks for no width.
+            # A hidden pane asks for no width.
             self.pane.head_bar.show()
         return self.pane
 
     def open_alone(self) -> None:
-        """Show the pane in a window of its own, until that is closed."""
+        """Show the pane in its own window."""
         pane = self.fill()
         if self._own is None:
             pane.alone = True
             self._own = PaneWindow(pane, self.kind.title, self._take_back)
-            # The keys of the window have their ways in it.
+            # The main window's keys work in it too.
             self._own.addActions(self.window().actions())
             self._own.resize(max(480, pane.width()), max(360, pane.height()))
             self._own.show()
             self.hide()
 
     def leave(self) -> None:
-        """Let go of the pane and of its window."""
+        """Close the pane and its window."""
         if self._own is not None:
             self._own.close()
-        # No layout that is restored meanwhile may mean this one.
+        # A layout that is restored must not find it any more.
         self.setObjectName("")
         self.deleteLater()
 
@@ -108,7 +108,7 @@ class PaneDock(QtWidgets.QDockWidget):
             self.show()
 
     def _come_up(self, shown: bool) -> None:
-        """Before those that it shares tabs with."""
+        """Raise it above the other tabs."""
         if shown:
             self.raise_()
 
@@ -119,7 +119,7 @@ class PaneDock(QtWidgets.QDockWidget):
 
 
 class PaneWindow(QtWidgets.QWidget):
-    """A pane in a window of its own; `closed` is called when it is closed."""
+    """A pane in its own window; `closed` is called when it closes."""
 
     def __init__(self, pane: Pane, title: str, closed: Callable[[], None]) -> None:
         super().__init__()
@@ -139,21 +139,21 @@ class PaneWindow(QtWidgets.QWidget):
 
 
 def on_screen(window: QtWidgets.QWidget) -> bool:
-    """False while a window is hidden, minimized or on a screen that is off."""
+    """Whether a window is visible, on a screen that is on."""
     handle = window.windowHandle()
     return not window.isMinimized() and handle is not None and handle.isExposed()
 
 
 def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
-    """Numbers above, history below them, curves at the bottom; others closed.
+    """Numbers at the top, history below, curves at the bottom; others are closed.
 
-    What finds no room is behind a tab: curves behind the history, then numbers behind others.
+    Panes without room become tabs: curves of the history, then numbers of other numbers.
     """
     for dock in docks:
         window.removeDockWidget(dock)
         if dock.kind.row is not None:
             dock.fill()
-    # Qt leaves some of those that have no dock any more where they were, above what comes there.
+    # Qt leaves the places of removed docks above those of new ones.
     direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
     for bar in window.findChildren(QtWidgets.QTabBar, options=direct):
         bar.hide()
@@ -169,7 +169,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     while sum(map(_least_height, rows)) > room and len(lines) > 1:
         last = lines.pop()
         rows.remove(last)
-        # Whoever stands before others finds its own place first.
+        # Place the docks at the front of tabs first.
         behind = [*_tabbed(lines[-1], last, window.width()), *behind]
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
@@ -185,7 +185,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
         if closed:
             window.addDockWidget(AREA, dock)
             if rows:
-                # Where it comes up when it is opened.
+                # The place where it opens.
                 window.tabifyDockWidget(rows[-1][-1], dock)
         dock.setVisible(not closed)
     for front, _ in reversed(behind):
@@ -199,7 +199,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
 
 
 def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
-    """As few lines of docks as fit, about as many in each."""
+    """The fewest rows of docks that fit, of about equal length."""
     for count in range(1, len(docks) + 1):
         across = math.ceil(len(docks) / count)
         lines = [[*docks[at : at + across]] for at in range(0, len(docks), across)]
@@ -211,9 +211,9 @@ def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
 def _tabbed(
     line: Sequence[PaneDock], behind: Sequence[PaneDock], width: int
 ) -> Iterator[tuple[PaneDock, PaneDock]]:
-    """Each dock of `behind`, and that of the line that takes it as a tab.
+    """Each dock of `behind`, with the dock whose tab it becomes.
 
-    It is the one with the fewest tabs, of those that the line has room to widen so far.
+    That is the dock with the fewest tabs for which the row has room.
     """
     widths, tabs = {dock: _least_width([dock]) for dock in line}, dict.fromkeys(line, 1)
     for dock in sorted(behind, key=lambda one: -_least_width([one])):

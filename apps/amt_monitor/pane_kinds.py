@@ -1,4 +1,4 @@
-"""The panes that the window can show: a class and a line here for each."""
+"""The kinds of panes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -26,12 +26,12 @@ Make = Callable[[], Pane]
 
 
 class PaneKind(NamedTuple):
-    """A pane that can be shown.
+    """A kind of pane.
 
-    name: of its dock, by which a layout knows it
+    name: of its dock, used in layouts
     title: in the menu
-    row: of the usual layout, from above; None where it is closed there
-    share: of that row's width
+    row: in the default layout, from the top; None if it is closed there
+    share: of the row's width
     make: makes the pane
     """
 
@@ -41,18 +41,18 @@ class PaneKind(NamedTuple):
     share: int
     make: Make
     always: bool = False
-    """Whether it is made at once: it follows what is measured also while it is closed."""
+    """Whether it is made at once, to follow the measurement while closed."""
 
 
 NUMBERS, HISTORY, CURVES = range(3)
-"""Rows of the usual layout."""
+"""Rows of the default layout."""
 
 SHARES = (5, 5, 4)
 """Of the window's height, by row."""
 
 
 def pane_kinds(view: ViewState, settings: Settings) -> list[PaneKind]:
-    """Those that what is measured can fill; settings keep what is chosen in them."""
+    """The kinds for this measurement; settings store the choices in them."""
     return [*_of_models(view), *_of_all(view, settings)]
 
 
@@ -79,7 +79,7 @@ def _chosen_pane(settings: Settings) -> Pane:
 
 
 def _of_all(view: ViewState, settings: Settings) -> Iterator[PaneKind]:
-    # Whoever sets a limit looks for its light first.
+    # Limits come first: their lights matter most.
     if view.readings is not None and (limits := view.readings.limits):
         yield PaneKind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
     if view.heard is not None:

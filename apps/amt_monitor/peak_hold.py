@@ -1,4 +1,4 @@
-"""The greatest of curves: of the last seconds, and of all that counts."""
+"""Maxima of curves: of the last seconds, and since the last reset."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,15 @@ Curves = NDArray[np.floating]
 
 
 class PeakHold:
-    """Of what it is handed, which is all that a model gives; what is NaN is not there.
+    """Holds maxima of curves; NaN is ignored.
 
-    Times are those of the sound: one that jumps back begins anew.
+    Times are those of the sound; if time jumps back, it starts again.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
         self._greatest: Curves | None = None
         self._still: tuple[Curves | None, Curves | None] | None = None
         self._from_s = 0.0
@@ -35,10 +34,10 @@ class PeakHold:
         axis: int,
         from_s: float = 0.0,
     ) -> None:
-        """Take in curves of one shape, several along an axis, the last of them at a time.
+        """Take curves of one shape, several along an axis, the last at `time_s`.
 
-        counts: which of these count, from `from_s` on; an earlier one than before is that of a
-            reset which was undone
+        counts: which of them count, from `from_s` on; if that is earlier than before, a reset was
+            undone
         """
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
@@ -71,7 +70,7 @@ class PeakHold:
         self._greatest = _greater(self._greatest, curves)
 
     def stand_still(self, still: bool) -> None:
-        """Give what there is now until this is told False; what is new is taken in."""
+        """Freeze what is given out; new curves are still taken in."""
         if not still:
             self._still = None
         elif self._still is None:
@@ -79,12 +78,12 @@ class PeakHold:
 
     @property
     def greatest(self) -> Curves | None:
-        """Of all that counts; None before there is any."""
+        """The maximum since the last reset; None without curves."""
         return self._greatest if self._still is None else self._still[1]
 
     @property
     def held(self) -> Curves | None:
-        """The greatest of the last two seconds; None before there is any."""
+        """The maximum of the last two seconds; None without curves."""
         if self._still is not None:
             return self._still[0]
         if not self._slots:
@@ -93,7 +92,7 @@ class PeakHold:
 
 
 def _greater(before: Curves | None, after: Curves | None) -> Curves | None:
-    """The greatest of both; where they are not of one shape, only of what came after."""
+    """The maximum of both; only the later if their shapes differ."""
     if before is None or after is None:
         return before if after is None else after
     return np.fmax(before, after) if before.shape == after.shape else after

@@ -1,4 +1,4 @@
-"""A plot that is cheap to paint: what stands still is painted once, what moves only where it is."""
+"""A plot that repaints only what changes."""
 
 import math
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from amt_monitor.theme import Colors, Role, theme
 Ticks = Sequence[tuple[float, str]]
 Values = Sequence[float] | NDArray[Any]
 FAR = 4
-"""Points beyond that many heights outside are as good as there: large numbers overflow."""
+"""Heights outside the plot beyond which points are cut off: large numbers overflow."""
 FINE = 1 / 16
-"""Of a pixel: how exactly points are placed in a picture that is kept."""
+"""Precision of points in an exported picture, in pixels."""
 
 
 class PlotAxis(NamedTuple):
-    """From `low` to `high`, with texts at some values and lines across at others.
+    """From `low` to `high`, with labels at some values and grid lines at others.
 
-    lines: by default where the texts are
+    lines: by default at the labels
     """
 
     low: float = 0.0
@@ -36,7 +36,7 @@ class PlotAxis(NamedTuple):
 
 
 class LegendEntry(NamedTuple):
-    """A line and its name."""
+    """A line and its label."""
 
     role: Role
     dashed: bool
@@ -44,15 +44,15 @@ class LegendEntry(NamedTuple):
 
 
 class Layer:
-    """Something in a plot. What moves tells the plot where, and the plot asks it to paint."""
+    """A part of a plot. It reports the areas that change; the plot asks it to paint."""
 
     plot: "Plot"
 
     def place(self) -> None:
-        """Follow the plot, which has another size, other ranges or other colors."""
+        """The size, the ranges or the colors of the plot have changed."""
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        """Paint inside the axes; nothing else is cut off there."""
+        """Paint inside the axes; only what lies outside the plot is clipped."""
         raise NotImplementedError
 
 
@@ -60,13 +60,13 @@ UNIT_LEFT = 5
 """Pixels from the axis to the unit."""
 
 LEAST_LINES = 7
-"""Of text, as high as a plot is at least."""
+"""Least height in lines of text."""
 
 
 class Plot(QtWidgets.QWidget):
-    """Layers on a grid between two axes; the grid and all texts are kept as a picture.
+    """Layers on a grid between two axes; grid and labels are cached as an image.
 
-    top: a second scale above, of other names for values along the same axis
+    top: labels of a second scale above, for values along the same axis
     """
 
     def __init__(self, name: str) -> None:
@@ -82,21 +82,21 @@ class Plot(QtWidgets.QWidget):
         self.colors = theme.colors
         self._ground: QtGui.QPixmap | None = None
         self.kept = False
-        """Whether it is painted for a picture that is kept."""
+        """Whether an export is being painted."""
         theme.changed.connect(self._recolor)
 
     def minimumSizeHint(self) -> QtCore.QSize:
-        """With which there is something to be seen between the texts."""
+        """Leaves some room between the labels."""
         line = self.fontMetrics().height()
         return QtCore.QSize(LEAST_LINES * line, LEAST_LINES * line)
 
     def add(self, layer: Layer) -> None:
-        """Paint a layer above those that are there."""
+        """Add a layer on top."""
         layer.plot = self
         self.layers.append(layer)
 
     def set_layers(self, layers: Sequence[Layer]) -> None:
-        """Paint these alone."""
+        """Show only these layers."""
         self.layers.clear()
         for layer in layers:
             self.add(layer)
@@ -105,14 +105,14 @@ class Plot(QtWidgets.QWidget):
     def set_axes(
         self, x: PlotAxis | None = None, y: PlotAxis | None = None, top: Ticks = ()
     ) -> None:
-        """Show other ranges; None leaves one as it is."""
+        """Set the ranges; None leaves one unchanged."""
         axes = x or self.x, y or self.y, top or self.top
         if axes != (self.x, self.y, self.top):
             self.x, self.y, self.top = axes
             self._arrange()
 
     def set_unit(self, unit: str, uncalibrated: bool) -> None:
-        """Name the unit of the readings in the plot, and that they are uncalibrated."""
+        """Show the unit of the readings, and whether they are uncalibrated."""
         text = f"{unit}, uncalibrated" if uncalibrated else unit
         if text != self.unit_text:
             self.unit_text = text
@@ -120,17 +120,17 @@ class Plot(QtWidgets.QWidget):
 
     @property
     def unit_right(self) -> int:
-        """Where the unit ends."""
+        """The right end of the unit."""
         wide = self.fontMetrics().horizontalAdvance(self.unit_text)
         return self.inside.left() + UNIT_LEFT + wide + 4 if wide else self.inside.left()
 
     @property
     def grain(self) -> float:
-        """How many steps there are to a pixel."""
+        """Steps per pixel."""
         return 1 / FINE if self.kept else self.devicePixelRatioF()
 
     def points(self, x: Values, y: Values) -> NDArray[np.float64]:
-        """Places `(point, 2)` of values, in pixels; NaN stays NaN."""
+        """Points (point, 2) in pixels; NaN stays NaN."""
         area, grain = self.inside, self.grain
         wide, high = area.width() - 1, area.height() - 1
         places = np.empty((len(x), 2))
@@ -144,7 +144,7 @@ class Plot(QtWidgets.QWidget):
         return np.rint(places, out=places)
 
     def values(self, place: QtCore.QPointF) -> tuple[float, float]:
-        """What is at a place in pixels."""
+        """The values at a place in pixels."""
         across = (place.x() - self.inside.left()) / max(1, self.inside.width() - 1)
         up = (self.inside.bottom() - place.y()) / max(1, self.inside.height() - 1)
         return (
@@ -153,16 +153,16 @@ class Plot(QtWidgets.QWidget):
         )
 
     def pen(self, role: Role, width: float = 1.0, dashed: bool = False) -> QtGui.QPen:
-        """One for lines in the color of a role."""
+        """A pen in the color of a role."""
         pen = QtGui.QPen(QtGui.QColor(getattr(self.colors, role)), width)
-        # One pixel whatever the scale: Qt draws wider lines many times slower.
+        # One pixel at any scale: Qt draws wider lines many times slower.
         pen.setCosmetic(width <= 1.0)
         if dashed:
             pen.setStyle(QtCore.Qt.PenStyle.DashLine)
         return pen
 
     def render_on(self, painter: QtGui.QPainter, colors: Colors) -> None:
-        """Paint all of it for a picture that is kept, in colors of its own."""
+        """Paint an export in these colors."""
         self.colors, self.kept = colors, True
         try:
             self._place()
@@ -177,10 +177,10 @@ class Plot(QtWidgets.QWidget):
             self._place()
 
     def _paint_legend(self, painter: QtGui.QPainter) -> None:
-        """Which line is which: beside a plot on the screen others tell that."""
+        """The legend of an export; on the screen it stands beside the plot."""
         metrics, area = painter.fontMetrics(), self.inside
         x = area.left() + 5.0
-        # In the line below the unit.
+        # Below the line with the unit.
         y = area.top() + 2.0 + metrics.height() * 1.5
         for role, dashed, text in self.legend:
             painter.setPen(self.pen(role, 2.0, dashed))
@@ -230,11 +230,11 @@ class Plot(QtWidgets.QWidget):
         self.update()
 
     def _arrange(self) -> None:
-        """Find room for the texts; what is left is inside."""
+        """Fit the labels; the rest is inside."""
         metrics = self.fontMetrics()
         line = metrics.height()
         texts = [text for _, text in self.y.ticks]
-        # As wide in every plot of one font, so that those below each other line up.
+        # The same width in all plots with this font, so that they line up.
         left = max(map(metrics.horizontalAdvance, [*texts, "0000"])) + 10
         left += line + 2 if self.y.caption else 0
         last = self.x.ticks[-1][1] if self.x.ticks else ""
@@ -295,7 +295,7 @@ class Plot(QtWidgets.QWidget):
         return self.points(np.zeros(len(values)), values)
 
     def _paint_along(self, painter: QtGui.QPainter, ticks: Ticks, top: float) -> None:
-        """Texts below or above, those that have room beside each other."""
+        """Labels below or above; those that would overlap are left out."""
         metrics, taken = painter.fontMetrics(), -1.0
         places = self._places(self.x, [value for value, _ in ticks])[:, 0].tolist()
         for x, (_, text) in sorted(zip(places, ticks, strict=True)):
@@ -307,16 +307,16 @@ class Plot(QtWidgets.QWidget):
 
 
 def _fitting(painter: QtGui.QPainter, text: str, room: QtCore.QRectF) -> str:
-    """A text, with dots where it is too long."""
+    """The text, shortened with dots if it is too long."""
     side = QtCore.Qt.TextElideMode.ElideRight
     return painter.fontMetrics().elidedText(text, side, int(room.width()))
 
 
 def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:
-    """The least area that has all points `(point, 2)` in it; empty where there are none."""
+    """The smallest rectangle around points (point, 2); empty without points."""
     if not len(points):
         return QtCore.QRect()
-    # By columns: numpy takes four times as long where they alternate.
+    # By columns: numpy takes four times as long over both at once.
     x, y = np.ascontiguousarray(points.T)
     left, top = float(np.fmin.reduce(x)), float(np.fmin.reduce(y))
     right, bottom = float(np.fmax.reduce(x)), float(np.fmax.reduce(y))
@@ -331,14 +331,14 @@ def area_of(points: NDArray[np.float64], margin: int = 2) -> QtCore.QRect:
 def changed_area(
     before: NDArray[np.float64], after: NDArray[np.float64], margin: int = 2
 ) -> QtCore.QRect:
-    """Where a line has to be painted anew that went through other points; empty for nowhere."""
+    """The rectangle in which a line has changed; empty if it has not."""
     if before.shape == after.shape:
-        # What is NaN is never alike.
+        # NaN never equals NaN.
         differ = (before != after) & ((before == before) | (after == after))
         changed = (differ[:, 0] | differ[:, 1]).nonzero()[0]
         if not len(changed):
             return QtCore.QRect()
-        # A point moves the lines to both its neighbors.
+        # A point moves the lines to both neighbors.
         part = slice(max(0, int(changed[0]) - 1), int(changed[-1]) + 2)
         before, after = before[part], after[part]
     return area_of(before, margin).united(area_of(after, margin))

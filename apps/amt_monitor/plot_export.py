@@ -1,4 +1,4 @@
-"""Keeping what a plot shows: rows and pictures, with what was measured in their head."""
+"""Exports a plot: rows and pictures, with a header."""
 
 import io
 import json
@@ -18,12 +18,12 @@ from amt_stream.meters.rows import Rows
 from amt_stream.sessions.outputs import CsvWriter
 
 Head = Mapping[str, Any]
-"""What is told above rows, as data for JSON."""
+"""The header of rows, as data for JSON."""
 
 MakeRows = Callable[[], Rows]
 
 FINE = 2.0
-"""Pixels of a picture that is kept, to one on the screen."""
+"""Resolution of a picture relative to the screen."""
 
 SAVE_CSV, SAVE_PNG, SAVE_SVG = "Save rows as CSV...", "Save picture as PNG...", "Save as SVG..."
 COPY_ROWS, COPY_PICTURE = "Copy rows", "Copy picture"
@@ -33,7 +33,7 @@ ENDINGS = {SAVE_CSV: "csv", SAVE_PNG: "png", SAVE_SVG: "svg"}
 
 
 def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
-    """Do one of COPY_ROWS and COPY_PICTURE, and say what was done."""
+    """Copy rows or picture to the clipboard; returns a message."""
     clipboard = QtGui.QGuiApplication.clipboard()
     if name == COPY_PICTURE:
         clipboard.setImage(_image_of(plot, about))
@@ -44,7 +44,7 @@ def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
 
 
 def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
-    """Write a file as its name ends: .csv, .png or .svg. Raises OSError."""
+    """Write a .csv, .png or .svg file; returns a message. Raises OSError."""
     ending = path.suffix.lower()
     if ending == ".csv":
         data = csv_of(rows(), about).encode()
@@ -61,9 +61,9 @@ def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:
 
 
 def asked(name: str, plot: Plot) -> Path | None:
-    """The file that a person chooses for one of EXPORTS, None for none.
+    """Ask for a file; None if canceled.
 
-    Raises FileExistsError where its ending was left out and what it then is called is there.
+    Raises FileExistsError if the name that was typed lacks an ending, and the complete name exists.
     """
     ending = ENDINGS[name]
     stem = plot.objectName().removesuffix("_plot")
@@ -71,7 +71,7 @@ def asked(name: str, plot: Plot) -> Path | None:
 
 
 class PlotExporter(QtCore.QObject):
-    """Does what is chosen of EXPORTS; `told` says in a sentence what was done, or could not be."""
+    """Runs one of EXPORTS; `told` has a message."""
 
     told = QtCore.Signal(str)
 
@@ -81,7 +81,6 @@ class PlotExporter(QtCore.QObject):
         self.told.connect(self._tell)
 
     def keep(self, name: str, *_: object) -> None:
-        """Do one of them."""
         if name not in ENDINGS:
             self.told.emit(copy(name, self._plot, self._about(), self._rows))
             return
@@ -117,21 +116,21 @@ def offer(
     about: Callable[[], Head],
     rows: MakeRows,
 ) -> None:
-    """Put some of EXPORTS into a menu."""
+    """Add some of EXPORTS to a menu."""
     keeper = plot.findChild(PlotExporter) or PlotExporter(plot, about, rows)
     for name in names:
         menu.addAction(name, partial(keeper.keep, name))
 
 
 def csv_of(rows: Rows, about: Head) -> str:
-    """Rows as a file of this program has them."""
+    """Rows as CSV with their header."""
     text = io.StringIO()
     CsvWriter(text, about).write(rows)
     return text.getvalue()
 
 
 def _image_of(plot: Plot, about: Head) -> QtGui.QImage:
-    """The plot on white, twice as fine as on the screen, what was measured above it."""
+    """The plot on white at double resolution, with a header."""
     size = _size(plot, about)
     image = QtGui.QImage(size * FINE, QtGui.QImage.Format.Format_RGB32)
     image.fill(QtGui.QColor(LIGHT.paper))
@@ -145,7 +144,7 @@ def _image_of(plot: Plot, about: Head) -> QtGui.QImage:
 
 
 def svg_of(plot: Plot, about: Head) -> bytes:
-    """The same as lines and texts."""
+    """The same as vector graphics."""
     buffer = QtCore.QBuffer()
     maker = QtSvg.QSvgGenerator()
     maker.setOutputDevice(buffer)
@@ -160,7 +159,7 @@ def svg_of(plot: Plot, about: Head) -> bytes:
 
 
 def lines_of(about: Head) -> list[str]:
-    """What is told above a picture, of what is in the head of rows."""
+    """The lines above a picture."""
     lines = []
     if source := about.get("source"):
         models = ", ".join(model["name"] for model in about.get("models", ()))

@@ -33,7 +33,7 @@ UNITS = {"db": "dB", "hz": "Hz", "percent": "%"}
 
 
 def caption_of(name: str) -> Caption:
-    """The words of the reading's column; without those, words made of its name."""
+    """The caption of the reading's column; without one, words made from the name."""
     column = column_named(name)
     if column is not None and column.label:
         unit = UNITS.get(column.unit, column.unit)

@@ -1,4 +1,4 @@
-"""A reading on the screen."""
+"""A reading in a pane."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,10 +8,10 @@ from amt_monitor.reading_captions import Caption, caption_of
 
 
 class ReadingCell(NamedTuple):
-    """A reading by its name in the sink, and how it is written.
+    """A reading by its name, and its format.
 
-    label: of the widget, and whose caption is taken, where that is another than that of the reading
-    words: instead of those of its caption
+    label: name of the label, and of the reading whose caption is shown, if another
+    words: in place of those of the caption
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Readings by name in a grid: they are written as what is read comes."""
+"""A grid of readings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -13,16 +13,16 @@ from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.top_bar import elapsed_text
 
 WIDEST_BAND = "± 100 %"
-BAND = "as far as the uncertainty of the level goes, k = 2"
-COUNTED = "the time that it is made of"
+BAND = "follows from the uncertainty of the level, k = 2"
+COUNTED = "the time it covers"
 
 
 class ReadingGrid(NumberGrid):
-    """Cells as large numbers, and below or beside them as a table.
+    """Cells as large numbers, and as a table.
 
-    large: of each group; those after the first stand under its caption
-    small: of each line of the table
-    banded: names of readings, among them the bounds of those that may be off
+    large: cells of each group; the first one's caption is that of the group
+    small: cells of each line of the table
+    banded: names of readings, among them lower and upper bounds
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class ReadingGrid(NumberGrid):
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
-        """All that are written, large ones first."""
+        """All cells with their labels, large ones first."""
         large = [(cell, number.digits) for cell, number in self._large]
         return large + (self.table.numbers if self.table else [])
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
-        """Write the readings that were found; those that are None are not there yet."""
+        """Write the readings; None for one that is missing."""
         for cell, number in self._large:
             number.show_text(cell.write(found.get(cell.name)))
         if self.table is not None:
@@ -50,7 +50,7 @@ class ReadingGrid(NumberGrid):
                 self.table.show_number(label, cell, cell.write(found.get(cell.name)))
 
     def show_elapsed(self, measured_s: float) -> None:
-        """Write beside what is made of all that was counted how long that is."""
+        """Write the duration beside readings of all that was counted."""
         time = elapsed_text(measured_s)
         for _, number in self._large:
             if number.caption.counted and number.captioned:
@@ -59,7 +59,7 @@ class ReadingGrid(NumberGrid):
             self.table.show_elapsed(time)
 
     def show_band(self, name: str, text: str) -> None:
-        """Write beside a large number how far it may be off; nothing where that is not known."""
+        """Write the uncertainty beside a large number; "" if unknown."""
         for cell, number in self._large:
             if cell.name == name:
                 number.show_note(text and f"± {text}", BAND)

@@ -1,4 +1,4 @@
-"""What was read since the beginning, as panes draw it: the rows, kept at every scale of time."""
+"""The history of the readings at every scale of time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,25 +13,26 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
 
 ROWS, WHOLE = 288_000, 864_000
-"""Eight hours of rows each 100 ms are kept as they are, a day of them summed up."""
+"""Eight hours of rows at 0.1 s; with the coarser levels, a day."""
 
 BANDS = ("octave", "third_octave")
 """Models with a column for each band."""
 
 MOST = 36
-"""So many columns are kept, as many as there are third octaves, and those of the band around them:
-4 MB each after 8 hours."""
+"""Columns at most, as many as there are third octaves; their bounds come on top. Each takes 4 MB
+after 8 hours.
+"""
 
 FAULTS = 255
 SETTLING, UNCALIBRATED, CAME = 256, 512, 1024
-"""Marks of a row beside its bits of `Fault`; the last says that there was one."""
+"""Marks of a row besides the bits of `Fault`; the last one says that the row exists."""
 
 
 class ReadingHistory:
-    """Rows of one measurement [main-thread].
+    """The rows of one measurement [main-thread].
 
-    columns: of the rows; those whose past is of use are kept
-    step_s: from one row to the next
+    columns: of the rows; the useful ones are stored
+    step_s: between rows
     """
 
     def __init__(self, columns: "Sequence[Column]", step_s: float) -> None:
@@ -40,23 +41,22 @@ class ReadingHistory:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
         self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
         self._row = ""
         self.count = 0
-        """Goes up with every row."""
+        """Grows with every row."""
         self.first_s = 0.0
-        """When the first row came."""
+        """Time of the first row."""
 
     @property
     def now_s(self) -> float:
-        """The end of the newest row; 0 before there is any."""
+        """Time of the newest row; 0 without rows."""
         return round(max(0.0, self._pyramid.newest * self.step_s), 6)
 
     @property
     def begin_s(self) -> float:
-        """The beginning of what is kept."""
+        """Time of the oldest stored row."""
         return max(0.0, (self._pyramid.oldest - 1) * self.step_s)
 
     @property
@@ -65,16 +65,16 @@ class ReadingHistory:
         return self._pyramid.newest
 
     def add(self, rows: Rows) -> None:
-        """Take in rows, each by its time."""
+        """Add rows by their times."""
         if len(rows) and "row" in rows.columns:
-            # Of several that are heard, the first.
+            # Of several microphones, the first.
             self._row = self._row or str(rows["row"][0])
             rows = rows.where(rows["row"] == self._row)
         if not len(rows):
             return
         numbers = np.rint(rows["time_s"] / self.step_s).astype(np.int64)
         if numbers[-1] < self._pyramid.newest:
-            # A sound that begins again.
+            # The sound starts again.
             self.clear()
         marks = rows["fault"].astype(np.uint16)
         marks |= CAME
@@ -83,22 +83,22 @@ class ReadingHistory:
         if not self.count:
             self.first_s = float(rows["time_s"][0])
         values = np.array([rows[column.name] for column in self.columns], np.float64)
-        # Also where no column is kept.
+        # Also without any columns.
         self._pyramid.add(numbers, values.reshape(len(self.columns), len(rows)), marks)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
 
     @property
     def main_columns(self) -> "list[Column]":
-        """The columns that are no bounds of others."""
+        """The columns except lower and upper bounds."""
         return [one for one in self.columns if not one.bound_of]
 
     def bounds_of(self, name: str) -> list[str]:
-        """The columns of the lower and the upper bound of one."""
+        """The lower and the upper bound of a column."""
         return [one.name for one in self.columns if one.bound_of == name]
 
     def cells(self, names: Sequence[str], level: int, first: int, end: int) -> PyramidCells:
-        """Cells of a level, `(name, cell)`."""
+        """Cells (name, cell) of a level."""
         places = [self._place[name] for name in names]
         return self._pyramid.cells(level, first, end, places)
 
@@ -108,17 +108,14 @@ class ReadingHistory:
         return self._pyramid.level_for((to_s - from_s) / self.step_s, first, most)
 
     def utc(self, time_s: float) -> np.datetime64:
-        """When a row was heard; NaT where that is not known, or not kept any more."""
+        """When a row was heard; NaT if unknown, or no longer stored."""
         number = round(time_s / self.step_s)
         if not max(-1, self.newest - ROWS) < number <= self.newest:
             return np.datetime64("NaT")
         return np.datetime64(int(self._utc[number % ROWS]), "ms")
 
     def rows(self, names: Sequence[str], from_s: float, to_s: float) -> Rows:
-        """The rows between two times, as they came; of older ones than eight hours there are none.
-
-        Times at which no row came have none.
-        """
+        """The rows between two times, of the last eight hours."""
         first = max(0, self.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
         end = min(self.newest, int(np.floor(to_s / self.step_s + 1e-6))) + 1
         numbers = np.arange(first, max(first, end))
@@ -135,14 +132,14 @@ class ReadingHistory:
 
 
 def kept_of(columns: "Sequence[Column]") -> "list[Column]":
-    """Columns whose past is of use: levels first, of the moment before those that are counted.
+    """The columns worth storing: levels first, instantaneous ones before statistics.
 
-    No bands, of which there are too many, where there is anything else; and no forecasts.
+    Bands only where there is nothing else, as there are too many; no forecasts.
     """
     usable = [one for one in columns if one.statistic != "forecast" and one.unit]
     usable = [one for one in usable if one.model not in BANDS] or usable
     main = [one for one in usable if not one.bound_of]
-    # Loudness is there as its level too.
+    # Loudness in sone comes last, as it is there in phon too.
     main.sort(key=lambda one: (one.unit == "sone", one.statistic != "instantaneous"))
     chosen = {one.name for one in main[:MOST]}
     return main[:MOST] + [one for one in usable if one.bound_of in chosen]

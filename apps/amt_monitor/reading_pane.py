@@ -1,4 +1,4 @@
-"""The readings of one model: what a person looks for large, the rest small."""
+"""A pane with the readings of one model."""
 
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class ReadingPane(Pane):
-    """Groups of large numbers, of which the first rules, and a table of small ones.
+    """Groups of large numbers, the first with the main one, and a table.
 
-    about: one line beside the title
-    large: cells of each group; those after the first stand under its caption
-    small: cells of each line of the table; what nobody named has a line of its own
-    names: of all readings that there are; cells of others are left out
+    about: a line beside the title
+    large: cells of each group; the first one's caption is that of the group
+    small: cells of each line of the table; other readings get lines of their own
+    names: of all readings; cells without a reading are left out
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class ReadingPane(Pane):
         self.head.insertWidget(1, ElidedLabel(about), 100)
         self.head_bar.setToolTip(entry.method)
         self.model = entry.name
-        """What its model is called in the engine."""
+        """The name of its model in the engine."""
         groups, lines = _there(large, names), _there(small, names)
         named = {cell.name for line in (*groups, *lines) for cell in line}
-        # A bound is written beside its reading.
+        # A bound is shown beside its reading.
         others = [n for n in names if n not in named and not caption_of(n).bound_of]
         lines += [[ReadingCell(name)] for name in others]
         if large and not groups and lines:
@@ -56,22 +56,20 @@ class ReadingPane(Pane):
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
-        """All that are written, large ones first."""
+        """All cells with their labels, large ones first."""
         return self.grid.numbers
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
-        """Write the readings that were found; those that are None are not there yet."""
         self.grid.show_readings(found)
 
     def draw(self, found: Mapping[str, Any]) -> None:
-        """Move what moves, of the readings that were found; numbers alone do not."""
+        """Draw what moves."""
 
     def texts(self) -> tuple[str, ...]:
-        """What is written there now."""
         return tuple(label.text() for _, label in self.numbers)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        """Grey numbers are not to be read off; hatched ones have no calibration."""
+        """Grey numbers are not reliable; hatched ones are not calibrated."""
         role: Role | None = "second" if grey else None
         for _, label in self.numbers:
             tint(label, role, hatched=uncalibrated)
@@ -93,20 +91,20 @@ class ReadingPane(Pane):
 def _there(
     lines: Sequence[Sequence[ReadingCell]], names: Collection[str]
 ) -> list[list[ReadingCell]]:
-    """Those cells that there are, without lines that have none."""
+    """The cells whose readings exist, without empty lines."""
     found = ([cell for cell in line if cell.name in names] for line in lines)
     return [line for line in found if line]
 
 
 def plain_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    """The pane of a model that brings none: its first reading large, the others small."""
+    """The default pane: the first reading is large."""
     return ReadingPane(
         entry, entry.method, [[ReadingCell(name)] for name in [*names][:1]], (), names
     )
 
 
 def pane_of(model: str, names: Collection[str]) -> ReadingPane:
-    """The pane of a model of the catalog, for the readings of these names."""
+    """The pane of a catalog model, for readings of these names."""
     entry = catalog.entry(model)
     make: MakesPane = plain_pane if entry.pane is None else entry.load("pane")
     pane: ReadingPane = make(entry, names)

@@ -1,4 +1,4 @@
-"""The last sessions, to be opened again."""
+"""The menu of recent sessions."""
 
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from amt_stream.core.safe_text import plain
 
 
 class RecentMenu(QtWidgets.QMenu):
-    """Lists `Settings.recent` whenever it is opened; `chosen` has a path [main-thread].
+    """Lists `Settings.recent` when it opens; `chosen` has a path [main-thread].
 
-    Those that are gone are shown and cannot be chosen: their disk may come back.
+    Missing sessions are disabled, not removed: their disk may return.
     """
 
     chosen = QtCore.Signal(object)
@@ -26,7 +26,6 @@ class RecentMenu(QtWidgets.QMenu):
         self.fill()
 
     def fill(self) -> None:
-        """As they are now."""
         self.clear()
         paths = [Path(one) for one in self._settings.get("recent", []) if isinstance(one, str)]
         for number, path in enumerate(paths, 1):

@@ -1,4 +1,4 @@
-"""What only people know of a measurement, and where its page goes."""
+"""Asks for the fields of a report and writes it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,18 +20,19 @@ from amt_stream.sessions.results import Results
 
 FIELDS = {
     "title": ("&Title", "Sound measurement"),
-    "place": ("&Place", "where it was measured"),
-    "client": ("&Client", "for whom"),
-    "engineer": ("&Engineer", "by whom"),
+    "place": ("&Place", "place of the measurement"),
+    "client": ("&Client", "client"),
+    "engineer": ("&Engineer", "engineer"),
 }
-PAGES = {"PDF, one page in A4": ".pdf", "HTML, whole in itself": ".html"}
+PAGES = {"PDF, one page in A4": ".pdf", "HTML, one file": ".html"}
 
 
 class ReportDialog(QtWidgets.QDialog):
-    """Asks for place, client and so on, and writes the page of a report [main-thread].
+    """Asks for place, client and so on, and writes the report [main-thread].
 
-    known: of these fields, from the last time; `fields` gives them for the next
-    `written` has the path of the file
+    known: the fields of the last report; `fields` has the present ones
+
+    `written` has the path of the file.
     """
 
     written = QtCore.Signal(object)
@@ -61,7 +62,7 @@ class ReportDialog(QtWidgets.QDialog):
             form.addRow(label, edit)
         self._note = QtWidgets.QPlainTextEdit(known.get("note", ""))
         self._note.setObjectName("note")
-        self._note.setPlaceholderText("what else is to be said: weather, position, instruments")
+        self._note.setPlaceholderText("remarks: weather, position, instruments")
         self._note.setTabChangesFocus(True)
         self._note.setFixedHeight(5 * self.fontMetrics().lineSpacing())
         form.addRow("&Note", self._note)
@@ -87,7 +88,7 @@ class ReportDialog(QtWidgets.QDialog):
         self.save.setObjectName("save")
         self.save.setDefault(True)
         self.save.clicked.connect(self._choose)
-        self.open_report = box.addButton("&Open it", role.ActionRole)
+        self.open_report = box.addButton("&Open", role.ActionRole)
         self.open_report.setObjectName("open_report")
         self.open_report.setEnabled(False)
         self.open_report.clicked.connect(self._open)
@@ -97,7 +98,7 @@ class ReportDialog(QtWidgets.QDialog):
 
     @property
     def fields(self) -> dict[str, str]:
-        """What stands in them."""
+        """The fields that are filled in."""
         found = {name: edit.text().strip() for name, edit in self._edits.items()}
         return found | {"note": self._note.toPlainText().strip()}
 
@@ -105,7 +106,7 @@ class ReportDialog(QtWidgets.QDialog):
         save_page(self, f"{self.results.name}-report", self.write, self._refused)
 
     def write(self, path: Path) -> None:
-        """Write the page to a file that ends in .html or .pdf; the old one of that name goes."""
+        """Write the report to a file that ends in .html or .pdf, and replace an existing one."""
         page = report_page(self.results, About(**self.fields))
         self.save.setEnabled(False)
         self._background.run(writing(path, page))
@@ -131,7 +132,7 @@ class ReportDialog(QtWidgets.QDialog):
 
 
 def make_room(dialog: QtWidgets.QDialog) -> None:
-    """Let it be as high as words that came later need; Qt would let them lie on others."""
+    """Grow for text that came later, which Qt would paint over other widgets."""
     layout = dialog.layout()
     if layout is not None:
         least = layout.totalHeightForWidth(dialog.width())
@@ -139,7 +140,7 @@ def make_room(dialog: QtWidgets.QDialog) -> None:
 
 
 def asked_page(over: QtWidgets.QWidget, stem: str) -> Path | None:
-    """The file that a person chooses for a page, with its ending; as `ask_save_path`."""
+    """Ask for the file of a page; as `ask_save_path`."""
     return ask_save_path(over, "Save the page", stem, PAGES)
 
 
@@ -149,7 +150,7 @@ def save_page(
     write: Callable[[Path], object],
     refused: Callable[[str], object],
 ) -> None:
-    """Have a page written to the file that a person chooses, or say why not."""
+    """Ask for a file and write the page in the background; show why if that fails."""
     try:
         path = asked_page(over, stem)
     except OSError as error:
@@ -160,7 +161,7 @@ def save_page(
 
 
 def writing(path: Path, page: str) -> Callable[[], Path]:
-    """What is left to be done where a disk may be waited for: Qt lays out text here alone."""
+    """The part that may run in a thread: Qt lays out text only in the main one."""
     return partial(_written, path, pdf_of(page) if path.suffix.lower() == ".pdf" else page)
 
 

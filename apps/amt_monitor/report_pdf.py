@@ -1,4 +1,4 @@
-"""The page of a report as PDF, laid out by Qt, its pictures as lines and not as dots."""
+"""The report as PDF, laid out by Qt, with vector graphics."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ th, .second, .foot { color: #5b616e; }
 .kept { color: #1a7f37; font-weight: bold; }
 .foot { font-size: 6pt; margin-top: 5px; }
 """
-"""What Qt's documents can do of the page's own style."""
+"""The subset of the page's style that Qt's documents support."""
 
 _PICTURE = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _INSTEAD = {
@@ -37,10 +37,10 @@ _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 
 def pdf_of(page: str) -> bytes:
-    """The page that `amt_stream.sessions.report.report_page` gives, as one page of PDF in A4.
+    """The page of `amt_stream.sessions.report.report_page` as one A4 page of PDF.
 
-    Text that is more than one page is made smaller. Without an application one is made, for which
-    no screen is needed where QT_QPA_PLATFORM is "offscreen".
+    A text that is too long is made smaller. Without an application one is made; with
+    QT_QPA_PLATFORM=offscreen it needs no screen.
     """
     own = None if QtGui.QGuiApplication.instance() else QtGui.QGuiApplication([])
     held = QtCore.QBuffer()
@@ -80,7 +80,7 @@ def _writer(held: Any) -> Any:
 
 
 def _fitting(text: str, pictures: list[Any], writer: Any, area: Any) -> tuple[Any, float]:
-    """A document, and how much smaller than laid out it fits on the page."""
+    """A document, and the scale at which it fits on the page."""
     share = 1.0
     while True:
         document = _laid_out(text, pictures, writer, area.width() / share)
@@ -108,12 +108,12 @@ def _name(number: int) -> str:
 
 
 def _make_room(document: Any, number: int, picture: Any, wide: float) -> None:
-    """An empty line as high as the picture, which keeps its place under its name."""
+    """An empty line as high as the picture, to reserve its place."""
     cursor = document.find(f"{_name(number)}")
     cursor.removeSelectedText()
     form = cursor.blockFormat()
     fixed = QtGui.QTextBlockFormat.LineHeightTypes.FixedHeight
-    # Lengths of a document are those of a screen, and made larger by it for finer devices.
+    # Lengths of a document are in screen pixels and scaled to finer devices.
     dots = QtGui.QGuiApplication.primaryScreen().logicalDotsPerInchY()
     form.setLineHeight(_height(picture, wide) * dots / DOTS, fixed.value)
     form.setProperty(NUMBER, number + 1)
@@ -126,11 +126,11 @@ def _height(picture: Any, wide: float) -> float:
 
 
 NUMBER = QtGui.QTextFormat.Property.UserProperty.value + 1
-"""Under which a line keeps which picture stands there."""
+"""The property of a line that names its picture."""
 
 
 def _place(document: Any, number: int) -> Any:
-    """Where the room of a picture is."""
+    """The rectangle of a picture."""
     block = document.begin()
     while block.blockFormat().intProperty(NUMBER) != number + 1:
         block = block.next()

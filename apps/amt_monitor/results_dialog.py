@@ -1,4 +1,4 @@
-"""A measurement that was kept, opened again: its readings, its history, its settings."""
+"""Shows a stored measurement: readings, history, events, settings."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ ALL_READINGS = 20 * MOST_READINGS
 
 
 class StoredHistoryPane(HistoryPane):
-    """The history of results, from their first row to their last."""
+    """The history of results, from the first row to the last."""
 
     def __init__(self, results: Results) -> None:
         columns = [_column(one) for one in results.header["columns"]]
@@ -45,7 +45,7 @@ class StoredHistoryPane(HistoryPane):
         self.layers.limits = tuple(map(limit_of, results.header.get("limits", ())))
         self.take([results.rows])
         self.draw()
-        # Not the very end, which the axis would count back from.
+        # Just before the end: at the end the axis would count backwards.
         end_s = results.duration_s - results.step_s
         self.plot.show_until(end_s, results.duration_s)
         if not results.calibrated:
@@ -69,9 +69,9 @@ def _column(told: Mapping[str, Any]) -> Column:
 
 
 class ResultsDialog(QtWidgets.QDialog):
-    """Results as they were kept, for whoever looks at them again [main-thread].
+    """Shows stored results [main-thread].
 
-    `asked` names what is to be done with them: "report" or "compare".
+    `asked` names the next step: "report" or "compare".
     """
 
     asked = QtCore.Signal(str)
@@ -82,7 +82,7 @@ class ResultsDialog(QtWidgets.QDialog):
         super().__init__(parent)
         self.results, self.path = results, path
         self.setObjectName("results")
-        self.setWindowTitle(f"{plain(results.name)} - kept measurement - amt-stream")
+        self.setWindowTitle(f"{plain(results.name)} - stored measurement - amt-stream")
         self.setWindowFlag(QtCore.Qt.WindowType.WindowMaximizeButtonHint, True)
         self.resize(980, 560)
         self.setMinimumSize(760, 460)
@@ -171,7 +171,7 @@ def _clock(results: Results) -> Clock:
 
 
 def _happened(results: Results) -> str:
-    """Limits, what was wrong, and every event, a line each."""
+    """Limits, faults and events, a line each."""
     clock = _clock(results)
     found = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
@@ -186,7 +186,7 @@ def _happened(results: Results) -> str:
 
 
 class ResultsLoader(QtCore.QObject):
-    """Reads results aside, and gives them by `opened` with their path [main-thread]."""
+    """Reads results in the background; `opened` has them and their path [main-thread]."""
 
     opened = QtCore.Signal(object, object)
     refused = QtCore.Signal(str)
@@ -198,5 +198,5 @@ class ResultsLoader(QtCore.QObject):
         self._background.done.connect(lambda found: self.opened.emit(*found))
 
     def read(self, path: Path) -> None:
-        """A log's folder, or a file of rows."""
+        """Read a log's folder, or a file of rows."""
         self._background.run(lambda: (read_results(path, is_followed), path))

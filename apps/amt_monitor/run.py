@@ -1,4 +1,4 @@
-"""A meter's window, from its opening to the program's exit code."""
+"""Runs the window until the program's exit code."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ from amt_monitor.theme import theme
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 ONE_S = 0.1
-"""Signals that come together are one."""
+"""Signals within this time count as one."""
 
 
 def run_window(
@@ -60,7 +60,7 @@ def run_window(
             QtCore.QTimer.singleShot(round(1000 * (duration or 0)), window.close_now)
 
     def spare_what_stays() -> None:
-        # Collecting looks through all that was imported, 0.2 s in which no thread runs Python.
+        # A garbage collection scans all imported modules: 0.2 s in which no thread runs Python.
         if window.shown is None:
             QtCore.QTimer.singleShot(500, spare_what_stays)
         else:
@@ -71,10 +71,10 @@ def run_window(
         for number in (getattr(signal, name) for name in ENDS if hasattr(signal, name))
         if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Collected in an engine's thread, garbage may hold a widget, which is the main thread's.
+    # Collected in an engine's thread, garbage might hold a widget of the main thread.
     collector = GarbageCollector()
     spare_what_stays()
-    # A painting window must not keep the device's callback waiting for the interpreter's lock.
+    # Painting must not keep the device's callback waiting for the interpreter's lock.
     switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     try:

@@ -1,4 +1,4 @@
-"""The name of a file that is to be written, with its ending, and nothing overwritten unasked."""
+"""Asks for a file to write, and never overwrites one without a question."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,12 @@ from pyqtgraph.Qt import QtWidgets
 def ask_save_path(
     over: QtWidgets.QWidget, title: str, stem: str, kinds: Mapping[str, str]
 ) -> Path | None:
-    """The file that a person chooses; None for none.
+    """The file that the user chooses; None if canceled.
 
-    kinds: endings by what they are called, the first of them proposed
+    kinds: endings by their descriptions; the first is the default
 
-    Raises FileExistsError where the dialog has asked for another name than the file then has, and
-    that one is there.
+    Raises FileExistsError if the ending was added after the dialog had checked the name, and that
+    file exists.
     """
     usual = next(iter(kinds.values()))
     filters = ";;".join(f"{name} (*{ending})" for name, ending in kinds.items())
@@ -27,12 +27,12 @@ def ask_save_path(
     wanted = kinds.get(chosen_kind.rpartition(" (")[0], usual)
     path = _with_ending(named, wanted, usual, [*kinds.values()])
     if path != named and path.exists():
-        raise FileExistsError(f"{path} is there already: choose it by its whole name")
+        raise FileExistsError(f"{path} exists: type the complete name to replace it")
     return path
 
 
 def _with_ending(path: Path, wanted: str, usual: str, endings: list[str]) -> Path:
-    """An ending that was typed stays; one that was only proposed gives way to the wanted one."""
+    """A typed ending stays; a proposed one gives way to the chosen one."""
     ending = path.suffix.lower()
     if ending not in endings:
         return path.with_name(f"{path.name}{wanted}")

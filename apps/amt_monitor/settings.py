@@ -1,4 +1,4 @@
-"""What the window remembers from one start to the next."""
+"""The window's stored settings."""
 
 import json
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ RECENT = 10
 
 
 def settings_path() -> Path:
-    """In the platform's folder of settings."""
+    """In the platform's folder for settings."""
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("amt_stream", appauthor=False)) / "monitor.json"
 
 
 class Settings:
-    """A table of settings in a file, which is whole at any time: it is replaced, never changed.
+    """Settings in a file that is replaced as a whole.
 
-    `trouble` says in a sentence why it could not be read or written, or is "". A file that cannot
-    be read is put aside, with `.unreadable` behind its name, and not overwritten. One of a later
-    version is read as far as it is known, and left as it is.
+    `trouble` is a sentence if the file could not be read or written, else "". An unreadable file is
+    renamed to end in `.unreadable`. A file of a later version is read as far as known, and never
+    written.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -36,12 +36,12 @@ class Settings:
             self._read()
 
     def get(self, name: str, usual: Any) -> Any:
-        """A setting, or what is usual where there is none of that kind."""
+        """A setting; the default `usual` if it is missing or of another type."""
         value = self._values.get(name, usual)
         return value if usual is None or isinstance(value, type(usual)) else usual
 
     def put(self, **values: Any) -> None:
-        """Remember settings, at once."""
+        """Store settings at once."""
         changed = self._values | values
         if changed == self._values and not self.is_new:
             return
@@ -52,10 +52,10 @@ class Settings:
             with whole_text_file(self.path) as stream:
                 json.dump({"version": VERSION, **self._values}, stream, indent=1)
         except OSError as error:
-            self.trouble = f"settings cannot be kept in {self.path}: {why(error)}"
+            self.trouble = f"settings cannot be saved in {self.path}: {why(error)}"
 
     def add_recent(self, path: Path) -> None:
-        """Remember a session as the newest of the last few."""
+        """Put a session first among the recent ones."""
         known = [one for one in self.get("recent", []) if one != str(path)]
         self.put(recent=[str(path), *known][:RECENT])
 
@@ -66,7 +66,7 @@ class Settings:
                 raise ValueError("it is no table of settings with a version")
         except (NotThatFile, ValueError, RecursionError) as error:
             aside = self.path.with_name(self.path.name + ".unreadable")
-            self.trouble = f"settings in {self.path} cannot be read ({error}), and begin anew"
+            self.trouble = f"settings in {self.path} cannot be read ({error}); defaults are used"
             try:
                 self.path.replace(aside)
                 self.trouble += f"; the old ones are in {aside}"

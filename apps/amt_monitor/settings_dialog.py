@@ -1,4 +1,4 @@
-"""What a person can set once for all measurements."""
+"""The dialog for settings of all measurements."""
 
 from collections.abc import Callable
 
@@ -12,15 +12,15 @@ from amt_stream.meters.triggers import KEPT_S
 
 KEEP_RULE = declared(EventSettings, "keep_sound")[0].rule
 KEPT_ABOUT = (
-    "The sound stays in memory and is overwritten, until the key I writes it to a file. Others are "
-    "heard in it: tell them, and ask before you keep it."
+    "The sound stays in memory and is overwritten, unless you press I to save it to a file. It may "
+    "contain people's voices: tell them, and ask before you save it."
 )
 
 
 class SettingsDialog(QtWidgets.QDialog):
-    """Settings, put when it is accepted; `changed` is called then.
+    """Stores settings when accepted, then calls `changed`.
 
-    tray: whether the desktop has a place for an icon
+    tray: whether the desktop has a tray for icons
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow("Co&lors", self.theme)
 
         self.folder = QtWidgets.QLineEdit(settings.get("log_folder", ""))
-        self.folder.setPlaceholderText("amt-stream, among your documents")
+        self.folder.setPlaceholderText("amt-stream in your documents")
         self.folder.setMinimumWidth(40 * self.fontMetrics().averageCharWidth())
         browse = QtWidgets.QPushButton("&Browse...")
         browse.clicked.connect(lambda _: self._browse())
@@ -74,10 +74,10 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow("Sound", row)
         form.addRow("", about)
 
-        self.sound = QtWidgets.QCheckBox("A &sound when a limit is exceeded")
+        self.sound = QtWidgets.QCheckBox("&Beep when a limit is exceeded")
         self.sound.setChecked(settings.get("limit_sound", False))
         form.addRow("Limits", self.sound)
-        self.tray = QtWidgets.QCheckBox("An &icon among those of the desktop shows their light")
+        self.tray = QtWidgets.QCheckBox("Show their light as an &icon in the tray")
         self.tray.setChecked(settings.get("tray", False))
         self.minimize = QtWidgets.QCheckBox("&Minimize to that icon")
         self.minimize.setChecked(settings.get("minimize_to_tray", False))
@@ -85,7 +85,7 @@ class SettingsDialog(QtWidgets.QDialog):
         self.tray.toggled.connect(self.minimize.setEnabled)
         self.tray.setEnabled(tray)
         if not tray:
-            self.tray.setToolTip("this desktop has no place for one")
+            self.tray.setToolTip("this desktop has no tray")
         form.addRow("", self.tray)
         form.addRow("", self.minimize)
 
@@ -96,7 +96,7 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow(buttons)
 
     def accept(self) -> None:
-        """Put them, and say so."""
+        """Store them."""
         self._settings.put(
             theme=self.theme.currentData(),
             log_folder=self.folder.text().strip(),

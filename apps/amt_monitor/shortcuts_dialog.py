@@ -7,7 +7,7 @@ from amt_monitor.window_commands import COMMANDS
 
 
 class ShortcutsDialog(QtWidgets.QDialog):
-    """What can be done, and by which key."""
+    """The commands and their keys."""
 
     def __init__(self, parent: QtWidgets.QWidget) -> None:
         super().__init__(parent)

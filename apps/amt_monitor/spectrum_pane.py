@@ -1,4 +1,4 @@
-"""Specific loudness: where along the hearing organ the loudness comes from."""
+"""Specific loudness along the auditory frequency scale."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -32,9 +32,8 @@ UNIT = "sone/Cam"
 class SpectrumPane(Pane):
     """Short-term specific loudness of both ears in the latest frame.
 
-    What is held is filled below; the greatest since readings were reset is a line in the second
-    ink. Both are of all frames. The scale goes up in steps as soon as a curve needs it, and down
-    after five seconds.
+    The maximum of the last 2 s is filled; the maximum since the last reset is a second line; both
+    cover all frames. The scale grows at once and shrinks after five seconds.
     """
 
     def __init__(self) -> None:
@@ -58,8 +57,8 @@ class SpectrumPane(Pane):
         self.plot.setAccessibleName("specific loudness of both ears")
         self._held, self._follower = PeakHold(), FrameFollower()
         self._shown: NDArray[np.floating] | None = None
-        self.hold = self._switch("hold", "Hold", "The greatest of the last 2 s")
-        self.most = self._switch("most", "Max", "The greatest since readings were reset")
+        self.hold = self._switch("hold", "Hold", "Maximum of the last 2 s")
+        self.most = self._switch("most", "Max", "Maximum since the last reset")
         self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
         self._set_top(TOPS[3])
@@ -73,7 +72,7 @@ class SpectrumPane(Pane):
             self.plot.set_unit(UNIT, uncalibrated)
 
     def draw(self, specific_loudness: np.ndarray) -> None:
-        """Show `(ear, channel)` in sone/Cam, and what is held."""
+        """Draw (ear, channel) in sone/Cam, and the maxima."""
         self._shown = specific_loudness
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
@@ -125,7 +124,7 @@ class SpectrumPane(Pane):
         return button
 
     def _draw_again(self) -> None:
-        """Also where nothing moves any more."""
+        """Draw again, also while nothing moves."""
         if self._shown is not None:
             self.draw(self._shown)
 
@@ -137,12 +136,12 @@ class SpectrumPane(Pane):
 
 
 def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:
-    """That of each ear; nothing of each where there is none."""
+    """The curve of each ear; empty ones for None."""
     return [np.empty(0)] * 2 if curves is None else [*curves]
 
 
 def _ears(colors: Colors) -> str:
-    """Which line is whose."""
+    """A legend."""
     return (
         f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
         f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
@@ -150,5 +149,5 @@ def _ears(colors: Colors) -> str:
 
 
 def hertz_text(f: int) -> str:
-    """A frequency as an axis has it."""
+    """A frequency as an axis shows it."""
     return f"{f // 1000}k" if f >= 1000 else str(f)

@@ -1,4 +1,4 @@
-"""The status line, and the title of the window, in words."""
+"""The status line and the title of the window."""
 
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,11 @@ HEADLINES = {
     "laeq_db": "LAeq",
     "integrated_lufs": "I",
 }
-"""What the title tells: the first of these that there is."""
+"""The title shows the first of these that exists."""
 
 
 def status_text(engine: "Engine", state: str, measured_s: float) -> str:
-    """Input, state, what is counted, load; sound that is kept; a GPU."""
+    """Input, state, duration, load; stored sound; the GPU."""
     source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
         f"{source.name}, {source.fs} Hz",
@@ -36,9 +36,9 @@ def status_text(engine: "Engine", state: str, measured_s: float) -> str:
 
 
 def title_text(engine: "Engine | None", state: str, view: "ViewState | None") -> str:
-    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state where it does not run.
+    """As "LTL 68.3 sone - USB microphone - amt-stream"; the state while not running.
 
-    A reading that is not calibrated says so.
+    An uncalibrated reading says so.
     """
     if engine is None:
         return "amt-stream"

@@ -1,4 +1,4 @@
-"""The colors of the window: light, dark, high contrast, or as the desktop has it."""
+"""The colors of the window: light, dark, high contrast, or those of the desktop."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
@@ -6,22 +6,25 @@ from typing import Any, Literal, NamedTuple, get_args
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QPlainTextEdit", "QRadioButton")
-"""Controls whose ground is their own: of the window's they show the frame alone."""
+"""Controls with a background of their own; only their frame is on the window's."""
 
 Choice = Literal["system", "light", "dark", "contrast"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-NAMES = {"system": "As the desktop", "light": "Light", "dark": "Dark", "contrast": "High contrast"}
-"""Of each choice, as people call it."""
+NAMES = {
+    "system": "Like the desktop",
+    "light": "Light",
+    "dark": "Dark",
+    "contrast": "High contrast",
+}
+"""The names of the choices."""
 
 
 class Colors(NamedTuple):
     """One color for each meaning.
 
-    Paper lies on the ground. What is less important is in the second ink, as are numbers
-    that are not to be read off yet. The left ear has the
-    accent. Green, amber and red are those of limits; amber is also the frame of what has no
-    calibration. Left and right, long-term and short-term are told apart by dashes, weight or words
-    as well.
+    The second ink is for less important text and for unreliable numbers; the accent is the left
+    ear. Green, amber and red belong to limits; amber also frames uncalibrated readings. Left and
+    right, long-term and short-term differ in dashes, weight or words too.
     """
 
     paper: str
@@ -81,9 +84,9 @@ CONTRAST_DARK = Colors(
 
 
 class Theme(QtCore.QObject):
-    """The colors that are in force; `changed` comes after the application has new ones.
+    """The current colors; `changed` is emitted when the application has new ones.
 
-    "system" and "contrast" are light or dark as the desktop is, and follow it [main-thread].
+    "system" and "contrast" follow the desktop's light or dark setting [main-thread].
     """
 
     changed = QtCore.Signal()
@@ -99,21 +102,21 @@ class Theme(QtCore.QObject):
         return self._choice or "system"
 
     def choose(self, choice: Choice) -> None:
-        """Give the application these colors, and all that is painted in it.
+        """Give the application these colors.
 
-        There must be a QApplication. Raises ValueError for a choice that there is not.
+        There must be a QApplication. Raises ValueError for an unknown choice.
         """
         if choice not in CHOICES:
             raise ValueError(f"there is no theme {choice!r}: choose one of {', '.join(CHOICES)}")
         hints: Any = QtGui.QGuiApplication.styleHints()
         if self._choice is None:
-            # A desktop without a word for it still has its colors, until ours are set.
+            # A desktop without that setting has colors of its own, until these are set.
             self._desktop_dark = QtGui.QGuiApplication.palette().base().color().lightness() < 128
             if hasattr(hints, "colorSchemeChanged"):
                 hints.colorSchemeChanged.connect(self._follow)
         self._choice = choice
         if hasattr(hints, "setColorScheme"):
-            # What the platform draws itself: the window's frame, dialogs of files.
+            # For what the platform draws itself: window frames and file dialogs.
             scheme = QtCore.Qt.ColorScheme
             asked = {"light": scheme.Light, "dark": scheme.Dark}.get(choice, scheme.Unknown)
             hints.setColorScheme(asked)
@@ -138,7 +141,7 @@ class Theme(QtCore.QObject):
         self.colors = colors
         QtWidgets.QApplication.setPalette(palette_of(colors))
         framed = palette_of(colors)
-        # Fusion draws their frames darker than this: on a dark ground, out of sight.
+        # Fusion darkens their frames: on a dark background they would vanish.
         framed.setColor(QtGui.QPalette.ColorRole.Window, QtGui.QColor(colors.second))
         for kind in FRAMED:
             QtWidgets.QApplication.setPalette(framed, kind)
@@ -151,13 +154,13 @@ theme = Theme()
 
 
 def colors_of(widget: QtWidgets.QWidget) -> Colors:
-    """Those that it is painted in: of its window, if that has `colors` of its own."""
+    """The colors of its window, or of the application."""
     own = getattr(widget.window(), "colors", None)
     return own if isinstance(own, Colors) else theme.colors
 
 
 def palette_of(colors: Colors) -> QtGui.QPalette:
-    """What the desktop's own controls are painted with."""
+    """The palette for standard controls."""
     color = QtGui.QColor
     palette = QtGui.QPalette(color(colors.paper), color(colors.ground))
     role = QtGui.QPalette.ColorRole
@@ -176,9 +179,9 @@ def palette_of(colors: Colors) -> QtGui.QPalette:
 
 
 def tint(label: QtWidgets.QLabel, role: Role | None, hatched: bool = False) -> None:
-    """Write in the color of a role, in every theme to come; None is the ink.
+    """Write in the color of a role, in every theme; None is the ink.
 
-    hatched: on a hatched ground, which is seen where color is not
+    hatched: on a hatched background, which shows without color
     """
     asked = f"{role or 'ink'}{' hatched' if hatched else ''}"
     if label.property("tint") != asked:
@@ -187,7 +190,7 @@ def tint(label: QtWidgets.QLabel, role: Role | None, hatched: bool = False) -> N
 
 
 def repaint(widget: QtWidgets.QWidget) -> None:
-    """Write it in the colors that it has now, if it is a tinted label."""
+    """Paint a tinted label in its present colors."""
     if isinstance(widget, QtWidgets.QLabel) and widget.property("tint") is not None:
         _paint_label(widget)
 
@@ -196,7 +199,7 @@ def _paint_label(label: QtWidgets.QLabel) -> None:
     role, _, hatched = label.property("tint").partition(" ")
     colors = colors_of(label)
     palette = palette_of(colors)
-    # Which of both it writes with depends on the parent that it will have.
+    # The role that counts depends on the parent that it gets.
     for written_with in (QtGui.QPalette.ColorRole.WindowText, QtGui.QPalette.ColorRole.Text):
         palette.setColor(written_with, QtGui.QColor(getattr(colors, role)))
     if hatched:
@@ -206,12 +209,12 @@ def _paint_label(label: QtWidgets.QLabel) -> None:
 
 
 def hatching(color: str) -> QtGui.QBrush:
-    """Lines that rise, with nothing between."""
+    """Rising lines without a background."""
     return QtGui.QBrush(QtGui.QColor(color), QtCore.Qt.BrushStyle.BDiagPattern)
 
 
 class ThemedLabel(QtWidgets.QLabel):
-    """Rich text that has colors in it: `write(colors)` gives it, and does so for every theme."""
+    """Rich text with colors: `write(colors)` returns it for each theme."""
 
     def __init__(self, write: Callable[[Colors], str]) -> None:
         super().__init__()
@@ -220,7 +223,7 @@ class ThemedLabel(QtWidgets.QLabel):
         theme.changed.connect(self.rewrite)
 
     def rewrite(self) -> None:
-        """Ask for the text again."""
+        """Update the text."""
         text = self._write(theme.colors)
         if text != self.text():
             self.setText(text)

@@ -1,4 +1,4 @@
-"""A plot along time: it follows the end of what is measured, or stays where it was moved to."""
+"""A plot over time that follows the measurement or stays in place."""
 
 import math
 from functools import partial
@@ -10,18 +10,18 @@ from amt_monitor.plot import Plot, PlotAxis, Ticks
 SHORTEST_S, LONGEST_S = 2.0, 86400.0
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
 AGO = (("h", 3600.0, 1800.0), ("min", 60.0, 60.0), ("s", 1.0, 0.0))
-"""Units, their seconds, and from which distance of ticks on they are used."""
+"""Units, their seconds, and the distance of ticks from which they are used."""
 
 ZOOM = 1.25
 TICK_WIDTHS = 2.2
-"""Room between ticks, in widths of the text at one."""
+"""Room between ticks, relative to the width of a label."""
 
 
 class TimePlot(Plot):
-    """Wheel and plus and minus zoom, a drag and Page Up and Page Down move, End follows again.
+    """The wheel, + and - zoom; dragging, Page Up and Page Down move; End follows again.
 
-    Times along the axis count from `reference_s`: the end while it is followed, else 0. Left and
-    Right move the cursor.
+    Times on the axis count from `reference_s`: the end while it is followed, else 0. Left and Right
+    move the cursor.
     """
 
     viewed = QtCore.Signal()
@@ -44,7 +44,7 @@ class TimePlot(Plot):
 
     @property
     def end_s(self) -> float:
-        """The right end of what is shown."""
+        """The right end of the visible span."""
         return self.now_s if self._end_s is None else self._end_s
 
     @property
@@ -52,7 +52,7 @@ class TimePlot(Plot):
         return self.end_s - self.span_s
 
     def show_until(self, end_s: float | None, span_s: float | None = None) -> None:
-        """Show another part; None follows the end."""
+        """Show another span; None follows the end."""
         span = min(max(span_s or self.span_s, SHORTEST_S), LONGEST_S)
         if end_s is not None:
             end_s = max(end_s, self.begin_s + span / 10)
@@ -62,7 +62,7 @@ class TimePlot(Plot):
             self.viewed.emit()
 
     def set_time(self, reference_s: float, y: PlotAxis) -> None:
-        """Draw the axes; `reference_s` is the end of the newest that is shown, where followed."""
+        """Draw the axes; `reference_s` is the time of the newest data while the end is followed."""
         if self.follows:
             self.reference_s = reference_s
             self.set_axes(PlotAxis(-self.span_s, 0.0, self._ticks(-self.span_s, 0.0)), y)
@@ -81,7 +81,7 @@ class TimePlot(Plot):
         return tuple((k * step, tell(k * step)) for k in numbers)
 
     def point(self, time_s: float | None) -> None:
-        """Put the cursor at a time, or away."""
+        """Put the cursor at a time; None removes it."""
         if time_s is not None:
             time_s = min(max(time_s, self.from_s, 0.0), self.end_s)
         if time_s != self.cursor_s:
@@ -89,7 +89,7 @@ class TimePlot(Plot):
             self.pointed.emit()
 
     def zoom(self, factor: float, at_s: float | None = None) -> None:
-        """Show more or less time; what is at `at_s` stays there."""
+        """Change the visible span; `at_s` stays in place."""
         span = min(max(self.span_s * factor, SHORTEST_S), LONGEST_S)
         if self.follows or at_s is None:
             self.show_until(self._end_s, span)
@@ -147,13 +147,13 @@ class TimePlot(Plot):
 
 
 def ago(seconds: float, step_s: float = 1.0) -> str:
-    """A time before the end, in the unit of what lies between two ticks: "-30 s", "-1.5 h"."""
+    """A time before the end, in the unit of the ticks: "-30 s", "-1.5 h"."""
     unit, length = next((u, n) for u, n, from_s in AGO if step_s >= from_s)
     return f"{seconds / length:g} {unit}"
 
 
 def clock_text(seconds: float) -> str:
-    """A time since the beginning: "1:02:03"; tenths where there are some."""
+    """Elapsed time as "1:02:03", with tenths if there are any."""
     whole = math.floor(seconds + 1e-6)
     tenths = round(10 * (seconds - whole))
     if tenths == 10:

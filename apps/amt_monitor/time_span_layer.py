@@ -1,4 +1,4 @@
-"""Hatched stretches of time with a word in each: what happened to the readings, and when."""
+"""Hatched spans of time with a word each: faults and pauses."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from amt_monitor.plot import Layer
 
 
 class TimeSpan(NamedTuple):
-    """From `start` to `end` along the axis; in lane 0 is what is only to be waited for."""
+    """From `start` to `end` along the axis; lane 0 has harmless ones."""
 
     lane: int
     start: float
@@ -19,25 +19,25 @@ class TimeSpan(NamedTuple):
 
 
 class TimeSpanLayer(Layer):
-    """Hatching is seen where color is not; each lane has its words in a line of its own."""
+    """Hatching shows without color; each lane has a line for its words."""
 
     def __init__(self) -> None:
-        self.stretches: list[TimeSpan] = []
+        self.spans: list[TimeSpan] = []
 
-    def set(self, runs_of_true: list[TimeSpan]) -> None:
-        if runs_of_true != self.stretches:
-            self.stretches = runs_of_true
+    def set(self, spans: list[TimeSpan]) -> None:
+        if spans != self.spans:
+            self.spans = spans
             self.plot.update(self.plot.inside)
 
     @property
     def words(self) -> list[str]:
-        return [stretch.word for stretch in self.stretches]
+        return [span.word for span in self.spans]
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, pattern = self.plot.inside, QtCore.Qt.BrushStyle
         metrics = painter.fontMetrics()
         free: dict[int, float] = {}
-        for lane, start, end, word in self.stretches:
+        for lane, start, end, word in self.spans:
             (left, _), (right, _) = self.plot.points([start, end], [0.0, 0.0]).tolist()
             left, right = max(left, inside.left()), min(right, inside.right() + 1)
             if right < inside.left() or left > inside.right():
@@ -61,7 +61,7 @@ class TimeSpanLayer(Layer):
 
 
 def runs_of_true(marked: NDArray[np.bool_], join: int) -> list[tuple[int, int]]:
-    """First and last index of each run of True; runs fewer than `join` apart are one."""
+    """First and last index of each run of True; runs fewer than `join` apart are merged."""
     places = np.flatnonzero(marked)
     if not len(places):
         return []

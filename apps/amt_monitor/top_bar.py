@@ -1,4 +1,4 @@
-"""The line above the panes: what is done with the measurement, what it hears, how long it is."""
+"""The bar above the panes: commands, input, calibration, elapsed time, log."""
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -7,13 +7,13 @@ from amt_monitor.pane import Badge
 from amt_monitor.theme import tint
 
 GOES_ON = ("pause", "stop")
-"""Buttons that go on when they have been pressed."""
+"""Buttons whose text changes to "Continue"."""
 
 
 class TopBar(QtWidgets.QWidget):
-    """Buttons, the input with its calibration, the time that is counted, and the log.
+    """Buttons, the input and its calibration, the counted time, the log.
 
-    actions: those that have a button, in their order
+    actions: those with a button, in order
     """
 
     def __init__(self, actions: list[QtGui.QAction]) -> None:
@@ -54,7 +54,7 @@ class TopBar(QtWidgets.QWidget):
 
 
 class _Button(QtWidgets.QToolButton):
-    """An action as a button, to which the Tab key goes."""
+    """A button that the Tab key reaches."""
 
     def __init__(self, action: QtGui.QAction) -> None:
         super().__init__()
@@ -64,14 +64,14 @@ class _Button(QtWidgets.QToolButton):
         self.setToolButtonStyle(QtCore.Qt.ToolButtonStyle.ToolButtonTextOnly)
 
     def keep_room_for(self, text: str) -> None:
-        """Be as wide as with that text, so that nothing moves when it is written."""
+        """Reserve the width of this text, so that nothing moves."""
         metrics = self.fontMetrics()
         more = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
         self.setMinimumWidth(self.sizeHint().width() + max(0, more))
 
 
 def plain_label(name: str) -> QtWidgets.QLabel:
-    """A label that shows what it is given as it stands, markup too."""
+    """A label for plain text."""
     label = QtWidgets.QLabel()
     label.setObjectName(name)
     label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
@@ -79,6 +79,6 @@ def plain_label(name: str) -> QtWidgets.QLabel:
 
 
 def elapsed_text(seconds: float) -> str:
-    """Hours, minutes and seconds, as 00:12:34."""
+    """As 00:12:34."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

@@ -1,4 +1,4 @@
-"""The light of the limits among the small icons of the desktop."""
+"""The icon in the tray, which shows the worst limit."""
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -10,9 +10,9 @@ SIDE = 64
 
 
 class TrayIcon(QtCore.QObject):
-    """An icon where the desktop has a place for it; elsewhere nothing happens.
+    """An icon in the tray, if the desktop has one.
 
-    `asked` says that the window is wanted.
+    `asked` is emitted when the user clicks it.
     """
 
     asked = QtCore.Signal()
@@ -24,11 +24,11 @@ class TrayIcon(QtCore.QObject):
 
     @property
     def is_there(self) -> bool:
-        """Whether a person can find the window by it."""
+        """Whether the icon is visible."""
         return self._icon is not None and self._icon.isVisible()
 
     def show_if(self, wanted: bool) -> None:
-        """Be there from now on, or no more."""
+        """Show or remove the icon."""
         there = wanted and QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
         if there and self._icon is None:
             self._icon = QtWidgets.QSystemTrayIcon(self)
@@ -40,7 +40,7 @@ class TrayIcon(QtCore.QObject):
             self._icon = None
 
     def tell(self, state: str, words: str) -> None:
-        """Show the state of the worst limit, or "" where there are none; words on hover."""
+        """Show the state of the worst limit, "" without limits; words as tooltip."""
         if self._icon is None:
             return
         if state != self._state:
@@ -51,7 +51,6 @@ class TrayIcon(QtCore.QObject):
 
 
 def light_icon(state: str) -> QtGui.QIcon:
-    """The light of a state as an icon."""
     picture = QtGui.QPixmap(SIDE, SIDE)
     picture.fill(QtCore.Qt.GlobalColor.transparent)
     painter = QtGui.QPainter(picture)

@@ -1,4 +1,4 @@
-"""What panes are shown of a measurement."""
+"""What panes show of a measurement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings
 
 RECENT_S = 1.0
-"""For so long a fault is told beside the numbers."""
+"""Seconds for which a fault is shown beside the numbers."""
 
 
 @dataclass(frozen=True)
 class ViewState:
-    """One look at an engine: what it read last, and how far that can be trusted.
+    """The newest readings of an engine, and whether they are reliable.
 
-    readings: none of an engine that gives cells, as a spectrum has
+    readings: None for an engine that gives cells, as a spectrum does
     frames: the newest of each model by its name
-    values: readings by name, those of the moment and those of all that was counted
-    held: why the picture stands still, in words
+    values: readings by name, instantaneous ones and statistics
+    held: why the panes stand still, in words
     """
 
     engine: "Engine"
@@ -39,7 +39,7 @@ class ViewState:
 
     @classmethod
     def at(cls, engine: "Engine", readings: "FollowedReadings | None") -> "ViewState | None":
-        """The newest; None before each model has one: by them panes are chosen."""
+        """The newest view; None until each model has a frame, as they decide on the panes."""
         newest = {name: history.latest for name, history in engine.histories.items()}
         frames = {name: latest for name, latest in newest.items() if latest is not None}
         if not frames or len(frames) < len(newest):
@@ -49,23 +49,23 @@ class ViewState:
 
     @property
     def newest(self) -> "Frames":
-        """The newest frames of the first model that has some."""
+        """The newest frames of the first model."""
         return next(iter(self.frames.values()))
 
     @property
     def events(self) -> "tuple[Event, ...]":
-        """What happened in the measurement, also before it was stopped and went on."""
+        """The events, also those before a stop."""
         return self.engine.events if self.readings is None else self.readings.events
 
     @cached_property
     def heard(self) -> "Frames | None":
-        """The newest frames of a model that takes pascal: they tell the level of the input."""
+        """The newest frames of a model that takes pascal: they have the input level."""
         models = self.engine.models
         return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
 
     @property
     def header(self) -> dict[str, Any]:
-        """What is told above rows that are kept, as data for JSON."""
+        """The header of exported rows, as data for JSON."""
         engine, told = self.engine, sound_told(self.engine)
         if self.readings is None:
             return {"source": told}
@@ -73,19 +73,19 @@ class ViewState:
 
     @property
     def specific_loudness(self) -> "np.ndarray | None":
-        """Of both ears in the newest frames, (ear, channel, frame), where a model gives it."""
+        """Of both ears in the newest frames (ear, channel, frame), if a model gives it."""
         found = map(_specific, self.frames.values())
         return next((one for one in found if one is not None), None)
 
     def model_of(self, reading: str) -> str | None:
-        """The model that a reading is of; None where there is no such reading."""
+        """The model of a reading; None if there is no such reading."""
         readings = self.readings
         if readings is None:
             return None
         return next((model for model in readings.models if reading in readings.of(model)), None)
 
     def doubts(self, model: str | None = None) -> "ReadingStatus":
-        """Why readings of a model, or of the first one, are to be doubted."""
+        """Why readings of a model, by default the first one, are doubtful."""
         name = next(iter(self.frames)) if model is None else model
         frames = self.frames.get(name)
         if frames is None:
@@ -100,7 +100,7 @@ class ViewState:
 
 
 def specific_in(engine: "Engine") -> "Frames | None":
-    """The newest frames of the first model that gives specific loudness."""
+    """The newest frames of the first model with specific loudness."""
     newest = (history.latest for history in engine.histories.values())
     return next((f for f in newest if f is not None and _specific(f) is not None), None)
 
@@ -110,14 +110,14 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 
 
 def sound_told(engine: "Engine") -> dict[str, Any]:
-    """What is heard, as a header tells it."""
+    """The source, as in a header."""
     source = engine.source
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
     return sound | {"channels": [*range(1, source.channels + 1)]}
 
 
 def models_told(engine: "Engine") -> list[dict[str, Any]]:
-    """Of each model its name and its settings, as a header tells them."""
+    """Names and settings of the models, as in a header."""
     found = []
     for name, model in engine.models.items():
         entry, made = entry_of(model), model.arguments()
@@ -128,10 +128,10 @@ def models_told(engine: "Engine") -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ReadingStatus:
-    """Why readings are to be doubted.
+    """Whether readings are reliable.
 
-    found: in words, of the model and of the input
-    held: why they stand still
+    found: faults of the model and of the input, in words
+    held: why the readings stand still
     """
 
     found: Sequence[str] = ()
@@ -141,10 +141,10 @@ class ReadingStatus:
 
     @property
     def words(self) -> list[str]:
-        """All but that there is no calibration, which is told once for the whole window."""
+        """All but "uncalibrated", which the main window shows."""
         return [*self.found, *self.held]
 
     @property
     def grey(self) -> bool:
-        """Whether numbers are not to be read off."""
+        """Whether numbers are not reliable."""
         return self.settling or bool(self.held)

@@ -1,4 +1,4 @@
-"""Two or three numbers for a whole room, dark, on all of a screen."""
+"""Two or three numbers on the whole screen, readable across a room."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
 
 MOST = 3
-"""Numbers that a person reads at a glance."""
+"""Numbers at most."""
 
 USUAL = (
     "laf_db",
@@ -42,24 +42,24 @@ USUAL = (
     "zwicker_n_sone",
     "zwicker_n5_sone",
 )
-"""Of these the first two that there are, where nobody has chosen."""
+"""By default, the first two of these that exist."""
 
 FIRST, OTHERS = 3, 2
-"""Of the height, what the first number has, and the others below it."""
+"""Shares of the height: the first number, and the others below it."""
 
 MARGIN, STRIP = 0.025, 0.045
-"""Of the height: what is left free around, and a line of words."""
+"""Of the height: the margin, and a line of words."""
 
 SIZES = {"wall_state": 1.6, "wall_limit": 0.8, "wall_message": 0.7}
-"""Of what is written otherwise than in a line of words."""
+"""Font sizes relative to a line of words."""
 
 LARGEST = 4000
 
 
 class WallView(QtWidgets.QWidget):
-    """Fills the screen until Esc, or until it is closed; `closed` says so.
+    """A dark full-screen window; Esc closes it, and `closed` is emitted.
 
-    It is dark in every theme. Actions that are added to it have their keys in it.
+    Actions that are added to it keep their keys.
     """
 
     closed = QtCore.Signal()
@@ -79,7 +79,7 @@ class WallView(QtWidgets.QWidget):
         self.message = _words("wall_message")
         for label in (self.limit, self.message):
             label.setWordWrap(True)
-        self.source.setMinimumWidth(1)  # a long name does not widen the screen
+        self.source.setMinimumWidth(1)  # a long name must not widen the screen
         top = QtWidgets.QHBoxLayout()
         top.addWidget(self.source)
         top.addWidget(self.badge)
@@ -103,7 +103,7 @@ class WallView(QtWidgets.QWidget):
 
     @property
     def colors(self) -> Colors:
-        """Its own, whatever the other windows have."""
+        """Dark in every theme."""
         return CONTRAST_DARK if theme.choice == "contrast" else DARK
 
     def choose(self, names: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ class WallView(QtWidgets.QWidget):
         self._darken()
 
     def read(self, view: "ViewState", message: str = "") -> None:
-        """Write what is read just now, and how far that can be trusted."""
+        """Write the readings and their status."""
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         doubts = {name: view.doubts(view.model_of(name)) for name in self.numbers}
@@ -180,7 +180,7 @@ class WallView(QtWidgets.QWidget):
         self._fit()
 
     def _darken(self) -> None:
-        """Labels are tinted before they are here, and when the theme is another."""
+        """Tint labels again: they were made before this palette."""
         self.setPalette(palette_of(self.colors))
         for label in self.findChildren(QtWidgets.QLabel):
             repaint(label)
@@ -207,11 +207,11 @@ class WallView(QtWidgets.QWidget):
 
 
 class WallMenu(QtWidgets.QMenu):
-    """Which numbers the wall view shows, of those that are measured.
+    """Chooses the numbers of the wall view.
 
-    look: what there is to be measured, or None
-    chosen: gives the names of those that are shown
-    choose: is called with the names of others
+    view: returns the newest view, or None
+    chosen: returns the names of the chosen readings
+    choose: called with new names
     """
 
     def __init__(
@@ -225,11 +225,10 @@ class WallMenu(QtWidgets.QMenu):
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
-        """List them as they are just now."""
         self.clear()
         view, chosen = self._view(), self._chosen()
         if view is None or view.readings is None:
-            self.addAction("nothing that has readings is measured").setEnabled(False)
+            self.addAction("no readings").setEnabled(False)
             return
         for model in view.readings.models:
             menu = self.addMenu(model)
@@ -252,7 +251,7 @@ class WallMenu(QtWidgets.QMenu):
 
 
 def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
-    """Names of the readings on the wall: of those wanted what there is, or what is usual."""
+    """The chosen readings that exist, or the default ones."""
     if view.readings is None:
         return []
     there = [name for model in view.readings.models for name in view.readings.of(model)]

@@ -1,4 +1,4 @@
-"""Columns of colors that move past, the newest at the right."""
+"""An image whose columns move left, the newest at the right."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ from amt_monitor.plot import Layer
 
 
 class WaterfallLayer(Layer):
-    """A picture whose columns stand for equal times; its cost does not depend on their number.
+    """A moving image; each column covers the same time. Its cost does not depend on their number.
 
-    Of several curves at one time the greatest is shown; times without any are left blank. Nothing
-    is painted before somebody looks.
+    Of several curves within a column the maximum is shown; columns without curves are blank. It is
+    painted only when visible.
 
-    kinds: of curves, of which one can be chosen; None stands for the greatest of all
-    rows, columns: as many values as a column has, and columns as there are
-    column_s: how long each is
+    kinds: of curves, of which one is chosen; None stands for the maximum of all
+    rows, columns: values of a column, and number of columns
+    column_s: duration of a column
     """
 
     def __init__(self, kinds: int, rows: int, columns: int, column_s: float) -> None:
@@ -38,7 +38,7 @@ class WaterfallLayer(Layer):
         self.place()
 
     def hold(self, held: bool) -> None:
-        """Show nothing newer than now until this is told False; what is new is taken in."""
+        """Freeze the newest column on the screen; new curves are still taken in."""
         if not held and self._held is not None:
             self._held = None
             self.place()
@@ -47,23 +47,23 @@ class WaterfallLayer(Layer):
 
     @property
     def _looked_at(self) -> tuple[NDArray[np.float32], int]:
-        """The values that are shown, and the newest column of them."""
+        """The visible values, and their newest column."""
         return self._held or (self._values, self._newest)
 
     def set_colors(self, low: float, high: float) -> None:
-        """What the first and the last color stand for."""
+        """The values of the first and the last color."""
         if (low, high) != (self.low, self.high):
             self.low, self.high = low, high
             self.place()
 
     def choose(self, kind: int | None) -> None:
-        """Show another kind, all of its past too."""
+        """Show another kind."""
         if kind != self.kind:
             self.kind = kind
             self.place()
 
     def show(self, time_s: float, values: NDArray[np.floating]) -> None:
-        """Take in values `(kind, row)`, the first below, at a time that only grows."""
+        """Add values (kind, row), the first at the bottom, at an increasing time."""
         column = int(time_s / self.column_s)
         if column < self._newest:
             self.clear()
@@ -81,7 +81,7 @@ class WaterfallLayer(Layer):
             self.plot.update(self.plot.inside)
 
     def curve(self, time_s: float) -> NDArray[np.float32]:
-        """The values `(row,)` of a time; NaN where there are none, or not any more."""
+        """The values (row,) at a time; NaN where there are none."""
         column, ring = int(time_s / self.column_s), self._values.shape[-1]
         newest = self._looked_at[1]
         if not max(0, newest - ring + 1) <= column <= newest:
@@ -89,12 +89,12 @@ class WaterfallLayer(Layer):
         return self._shown(column % ring, 1)[:, 0].copy()
 
     def _shown(self, first: int, count: int) -> NDArray[np.float32]:
-        """Columns `(row, column)` as they are shown."""
+        """Visible columns (row, column)."""
         values = self._looked_at[0][..., first : first + count]
         return np.asarray(np.fmax.reduce(values) if self.kind is None else values[self.kind])
 
     def place(self) -> None:
-        """Make the picture anew when it is next painted: another size, or other colors."""
+        """Redraw the image when it is next painted."""
         self._image = None
         self.plot.update(self.plot.inside)
 
@@ -105,7 +105,7 @@ class WaterfallLayer(Layer):
         image = self._brought_up(newest)
         ring, wide = self._values.shape[-1], image.width()
         area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
-        # The newest column is still growing, and is painted when it is whole.
+        # The newest column is painted when it is complete.
         oldest = newest % ring * wide / ring
         left = area.width() * (1 - oldest / wide)
         high = image.height()
@@ -118,7 +118,7 @@ class WaterfallLayer(Layer):
             painter.drawImage(target, image, source)
 
     def _brought_up(self, newest: int) -> QtGui.QImage:
-        """The picture, in the size that it is shown in, with all columns that are whole."""
+        """The image at its size on the screen, with all complete columns."""
         ring = self._values.shape[-1]
         if self._image is None:
             size = self.plot.inside.size() * self.plot.devicePixelRatioF()

@@ -1,4 +1,4 @@
-"""Specific loudness of the last minute, as colors."""
+"""Specific loudness of the last minute as colors."""
 
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ EARS = ("louder ear", "left ear", "right ear")
 
 
 class WaterfallPane(Pane):
-    """Short-term specific loudness against time, from low to high frequencies upwards.
+    """Short-term specific loudness over time, low frequencies at the bottom.
 
-    Colors stand for two decades below the top of the scale, which is chosen.
+    The colors cover two decades below the chosen top of the scale.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class WaterfallPane(Pane):
         self.ear.setAccessibleName("ear")
         self.ear.addItems(EARS)
         self.ear.currentIndexChanged.connect(lambda k: self.colors.choose(k - 1 if k else None))
-        self.top.setAccessibleName("top of the scale of colors")
+        self.top.setAccessibleName("top of the color scale")
         for top in TOPS:
             self.top.addItem(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top)
         self.top.setCurrentIndex(1)
@@ -75,7 +75,7 @@ class WaterfallPane(Pane):
         self.colors.hold("frozen" in view.held)
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
-        """Show `(ear, channel)` in sone/Cam."""
+        """Draw (ear, channel) in sone/Cam."""
         self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))
 
     def begin_anew(self) -> None:

@@ -150,7 +150,7 @@ def test_what_happened_is_hatched_and_told(open_history, levels):
         Event("mark", 0, 65.0, 0.0, text="doors open"),
     )
     pane.draw()
-    words = [(one.word, one.lane > 0) for one in pane.layers.marks.stretches]
+    words = [(one.word, one.lane > 0) for one in pane.layers.marks.spans]
     assert words == [("gap", True), ("no readings", True)]
     assert pane.layers.happened(10.5) == ["gap", cause]
     assert pane.layers.happened(40.0) == ["no readings"]
