@@ -75,7 +75,7 @@ class DeviceComboBox(QtWidgets.QComboBox):
         entries = [
             # By name where that is unique: indices change when devices come and go.
             (
-                plain(f"{d['name']} ({'computer sound' if d['played'] else d['host_api']})"),
+                plain(f"{d['name']} ({'what is played' if d['played'] else d['host_api']})"),
                 d["name"] if names.count(d["name"]) == 1 else _otherwise(d),
             )
             for d in devices

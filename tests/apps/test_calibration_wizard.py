@@ -82,7 +82,7 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
         assert microphone.before.text() == "not calibrated"
         microphone.channel.setCurrentIndex(1)
         assert "full-scale sine = 120.00 dB SPL" in microphone.before.text()
-        assert "days old: make it again" in microphone.before.text()
+        assert "days old: overdue" in microphone.before.text()
         assert microphone.kept_as.text() == "virtual_mic"
         qtbot.waitUntil(lambda: microphone.device.count() > 2, timeout=15000)
         assert microphone.device.device == "virtual_mic", "what is heard is what is shown"
@@ -211,7 +211,7 @@ def test_all_that_is_kept_is_listed_and_can_be_forgotten(qtbot, folder):
     ]
     assert told[0] == ["another", "2", "-", "-", "not calibrated", "mic.cal"]
     assert told[1][:4] == ["usb mic", "1", "120.00 dB SPL", "2026-01-01"]
-    assert told[1][4].endswith("days old: make it again")
+    assert told[1][4].endswith("days old: overdue")
     dialog.table.selectRow(1)
     qtbot.mouseClick(dialog.forget, QtCore.Qt.MouseButton.LeftButton)
     box = dialog.findChild(QtWidgets.QMessageBox, "question")

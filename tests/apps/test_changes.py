@@ -217,7 +217,7 @@ def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
     while measurement.engine.device_state != "stopped":
         time.sleep(0.01)
     window.controls.set_models("field", "diffuse")
-    qtbot.waitUntil(lambda: "is as it was" in window.message.text, timeout=15000)
+    qtbot.waitUntil(lambda: "is unchanged" in window.message.text, timeout=15000)
     counted = measurement.measured_s
     window.controls.stop()
     qtbot.waitUntil(lambda: measurement.measured_s > counted, timeout=15000)

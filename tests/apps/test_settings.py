@@ -66,7 +66,7 @@ def test_where_nothing_can_be_written_it_says_so_and_goes_on(tmp_path):
     (tmp_path / "file").write_text("")
     settings = Settings(tmp_path / "file" / "monitor.json")
     settings.put(theme="dark")
-    assert settings.trouble.startswith("settings cannot be kept in ")
+    assert settings.trouble.startswith("settings cannot be saved in ")
     assert settings.get("theme", "") == "dark"
 
 
