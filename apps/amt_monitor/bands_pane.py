@@ -4,14 +4,13 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bar_layer import BarLayer
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.rolling import level_db
 from amt_stream.meters.accumulators.third_octave import NAME, band_name
 from amt_stream.meters.catalog import Entry
@@ -55,12 +54,9 @@ class BandsPane(ReadingPane):
         self.bars = BarLayer("accent")
         self.plot.add(self.bars)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
-        self._held, self._follower = PeakHold(), FrameFollower()
+        self._held = PeakHold()
         self._found: Mapping[str, Any] = {}
-        self.line = QtWidgets.QComboBox()
-        self.line.setAccessibleName("line over the bars")
-        self.line.addItems(LINES)
-        self.line.currentIndexChanged.connect(lambda _: self.draw(self._found))
+        self.line = combo_box("line over the bars", LINES, lambda: self.draw(self._found))
         self.head.insertWidget(self.head.count() - 1, self.line)
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
@@ -90,12 +86,13 @@ class BandsPane(ReadingPane):
         if not set(self._names) <= {*there}:
             return
         places = [there.index(name) for name in self._names]
-        if new := self._follower.new(engine, self.model):
-            # Level F of the louder channel: (band, frame).
-            highest = [one.values.highest[:, 0].max(axis=0)[places] for one in new]
-            counts = self._follower.counts(new, readings)
-            curves = np.concatenate(highest, axis=1)
-            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
+        # Level F of the louder channel: (band, frame).
+        self._held.hear(
+            engine,
+            readings,
+            self.model,
+            lambda frames: frames.values.highest[:, 0].max(axis=0)[places],
+        )
 
     def judge(self, view: "ViewState") -> None:
         super().judge(view)
@@ -103,7 +100,6 @@ class BandsPane(ReadingPane):
 
     def begin_anew(self) -> None:
         self._held.clear()
-        self._follower.clear()
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         super().doubt(grey, uncalibrated)

@@ -30,12 +30,10 @@ GAP = 0.12
 
 
 def caption_size(size: int) -> int:
-    """Pixels of the caption of a number of this size."""
     return max(SMALLEST_CAPTION, round(size / 3))
 
 
 def note_size(size: int) -> int:
-    """Pixels of the note beside a number of this size."""
     return max(SMALLEST_CAPTION, round(size / 5))
 
 
@@ -82,7 +80,6 @@ class BigNumber(QtWidgets.QWidget):
 
     @property
     def baseline(self) -> int:
-        """The y of the base line of the digits."""
         size = self._size or self.size_in(self.width(), self.height())
         return self._top(size) + _foot(round(DIGITS * size), size, bold=True)
 
@@ -114,7 +111,6 @@ class BigNumber(QtWidgets.QWidget):
         return Extent(width, self._top(size) + round(DIGITS * size))
 
     def body_width(self, size: int) -> int:
-        """Width of digits, unit and note."""
         unit = text_width(self.caption.unit, caption_size(size))
         note = text_width(self._spare, note_size(size))
         beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
@@ -172,7 +168,6 @@ class BigNumber(QtWidgets.QWidget):
             self.note.setGeometry(left + unit + GAP_NOTE, self.unit.y(), note, line)
 
     def _top(self, size: int) -> int:
-        """Height of the caption."""
         return round(LINE * caption_size(size)) if self.captioned else 0
 
     def _caption_width(self, size: int) -> int:
@@ -191,7 +186,6 @@ def _plain(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
 
 
 def _figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
-    """A font in which all digits have the same width."""
     font.setPixelSize(pixels)
     font.setBold(bold)
     if hasattr(font, "setFeature"):

@@ -4,8 +4,15 @@ from datetime import UTC, datetime
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
-from amt_monitor.theme import tint
+from amt_monitor.widgets import (
+    ButtonRole,
+    DialogButtons,
+    add_all,
+    ask,
+    plain_label,
+    read_only_table,
+    table_cell,
+)
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import Kept, kept_channels
@@ -27,37 +34,19 @@ class CalibrationList(QtWidgets.QDialog):
         self.setWindowTitle("Calibrations")
         self.resize(860, 320)
         self.kept: list[Kept] = []
-        self.table = QtWidgets.QTableWidget(0, len(COLUMNS))
-        self.table.setAccessibleName("stored calibrations")
-        self.table.setHorizontalHeaderLabels(COLUMNS)
-        self.table.verticalHeader().hide()
-        view = QtWidgets.QAbstractItemView
-        self.table.setSelectionBehavior(view.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(view.SelectionMode.SingleSelection)
-        self.table.setEditTriggers(view.EditTrigger.NoEditTriggers)
+        self.table = read_only_table("stored calibrations", COLUMNS)
+        self.table.setSelectionMode(self.table.SelectionMode.SingleSelection)
         self.table.setTabKeyNavigation(False)
         self.table.setWordWrap(False)
-        self.table.horizontalHeader().setStretchLastSection(True)
-        self.message = QtWidgets.QLabel()
-        self.message.setWordWrap(True)
-        self.message.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        tint(self.message, "second")
-        buttons = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
-        self.forget = buttons.addButton(
-            "&Forget", QtWidgets.QDialogButtonBox.ButtonRole.DestructiveRole
-        )
+        self.message = plain_label(wrap=True, role="second")
+        buttons = DialogButtons(self)
+        self.forget = buttons.add("forget", "&Forget", self._ask, ButtonRole.DestructiveRole)
         self.forget.setToolTip("delete the calibration and the correction of this channel")
-        self.forget.clicked.connect(self._ask)
-        buttons.rejected.connect(self.reject)
         self.table.itemSelectionChanged.connect(self._choose)
-        column = QtWidgets.QVBoxLayout(self)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.message)
-        column.addWidget(buttons)
+        add_all(QtWidgets.QVBoxLayout(self), self.table, self.message, buttons)
         self.read()
 
     def read(self) -> None:
-        """List the stored calibrations."""
         try:
             self.kept = kept_channels()
         except Refusal as refusal:
@@ -68,9 +57,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.table.setRowCount(len(self.kept))
         for row, one in enumerate(self.kept):
             for column, text in enumerate(_told(one)):
-                item = QtWidgets.QTableWidgetItem(plain(text))
-                item.setToolTip(plain(one.calibration))
-                self.table.setItem(row, column, item)
+                self.table.setItem(row, column, table_cell(plain(text), plain(one.calibration)))
         self.table.resizeColumnsToContents()
         if self.kept:
             self.table.selectRow(0)
@@ -85,18 +72,9 @@ class CalibrationList(QtWidgets.QDialog):
         self.forget.setEnabled(self.chosen is not None)
 
     def _ask(self) -> None:
-        one = self.chosen
-        if one is None:
-            return
-        box = QtWidgets.QMessageBox(self)
-        box.setObjectName("question")
-        box.setText(plain(f"Forget channel {one.channel} of {one.device}?"))
-        box.setInformativeText(plain(one.calibration))
-        role = QtWidgets.QMessageBox.ButtonRole
-        yes = box.addButton("Forget", role.DestructiveRole)
-        box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
-        box.finished.connect(lambda _: self._forget(one) if box.clickedButton() is yes else None)
-        box.open()
+        if (one := self.chosen) is not None:
+            question = plain(f"Forget channel {one.channel} of {one.device}?")
+            ask(self, question, plain(one.calibration), "Forget", lambda: self._forget(one))
 
     def _forget(self, one: Kept) -> None:
         try:
@@ -113,7 +91,6 @@ class CalibrationList(QtWidgets.QDialog):
 
 
 def _told(one: Kept) -> tuple[str, ...]:
-    """The cells of a row."""
     calibration = one.calibration
     correction = calibration.correction
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"

@@ -15,6 +15,7 @@ from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.message_bar import begun
 from amt_monitor.theme import tint
+from amt_monitor.widgets import add_all, plain_label, push_button, set_font
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.microphone import MicrophoneSource
@@ -53,10 +54,8 @@ class WizardPage(QtWidgets.QWizardPage):
         self.setSubTitle(about)
         self._run = run
         self.body = QtWidgets.QVBoxLayout(self)
-        self.problem = text_label("problem")
-        font = self.problem.font()
-        font.setBold(True)
-        self.problem.setFont(font)
+        self.problem = plain_label("problem", wrap=True)
+        set_font(self.problem, bold=True)
 
     @property
     def draft(self) -> Draft:
@@ -88,11 +87,12 @@ class MicrophonePage(WizardPage):
         self.channel.setAccessibleName("channel")
         self.bars: list[LevelBar] = []
         self._bars = QtWidgets.QVBoxLayout()
-        self.before, self.kept_as = text_label("before"), text_label("kept_as")
+        self.before, self.kept_as = (
+            plain_label("before", wrap=True),
+            plain_label("kept_as", wrap=True),
+        )
         tint(self.kept_as, "second")
-        every = QtWidgets.QPushButton("All &calibrations...")
-        every.setObjectName("every")
-        every.clicked.connect(self._list)
+        every = push_button("every", "All &calibrations...", self._list)
         form = QtWidgets.QFormLayout()
         form.addRow("&Input", self.device)
         form.addRow("&Channel", self.channel)
@@ -144,7 +144,6 @@ class MicrophonePage(WizardPage):
         self.completeChanged.emit()
 
     def _know(self, source: object) -> None:
-        """Show the channels of an open source."""
         assert isinstance(source, MicrophoneSource)
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name = source.name
@@ -229,12 +228,11 @@ class TonePage(WizardPage):
         form = QtWidgets.QFormLayout()
         form.addRow("Le&vel", self.level)
         form.addRow("&Frequency", self.frequency)
-        self.headline, self.words = text_label("headline"), text_label("words")
-        font = self.headline.font()
-        font.setBold(True)
-        font.setPixelSize(2 * self.fontMetrics().height())
-        self.headline.setFont(font)
-        self.headline.setWordWrap(False)
+        self.headline, self.words = (
+            plain_label("headline", wrap=True),
+            plain_label("words", wrap=True),
+        )
+        set_font(self.headline, True, 2 * self.fontMetrics().height())
         self.words.setMinimumHeight(2 * self.fontMetrics().height())
         self.words.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
         self.progress = QtWidgets.QProgressBar()
@@ -242,10 +240,8 @@ class TonePage(WizardPage):
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName("seconds for which the tone has been stable")
         self.numbers = CaptionedNumbers(("Level", "Frequency", "Spread, last 5 s"))
-        self.taken = text_label("taken")
-        self.again = QtWidgets.QPushButton("&Measure again")
-        self.again.setObjectName("again")
-        self.again.clicked.connect(self._begin)
+        self.taken = plain_label("taken", wrap=True)
+        self.again = push_button("again", "&Measure again", self._begin)
         self.as_it_is = QtWidgets.QCheckBox("I have no calibrator: &keep the present level")
         self.as_it_is.setObjectName("as_it_is")
         self.as_it_is.toggled.connect(lambda _: self.completeChanged.emit())
@@ -317,7 +313,6 @@ class TonePage(WizardPage):
         self.draft.reference_db_spl = self.level.value
 
     def _begin(self) -> None:
-        """Measure again."""
         self._choose()
         self.draft.frequency_hz, self.draft.tone = self.frequency.value, None
         self._run.listen_anew()
@@ -342,12 +337,8 @@ class CorrectionPage(WizardPage):
         self.path.setAccessibleName("correction file")
         self.path.setPlaceholderText("no file")
         self.path.editingFinished.connect(self._read)
-        choose = QtWidgets.QPushButton("C&hoose...")
-        choose.setObjectName("choose")
-        choose.clicked.connect(self._choose)
-        self.none = QtWidgets.QPushButton("N&one")
-        self.none.setObjectName("none")
-        self.none.clicked.connect(self._clear)
+        choose = push_button("choose", "C&hoose...", self._choose)
+        self.none = push_button("none", "N&one", self._clear)
         file = QtWidgets.QWidget()
         file.setFocusProxy(self.path)
         line = QtWidgets.QHBoxLayout(file)
@@ -358,7 +349,7 @@ class CorrectionPage(WizardPage):
         self.inverted = QtWidgets.QCheckBox("The file has &corrections to add, not the response")
         self.inverted.setObjectName("inverted")
         self.inverted.toggled.connect(self._read)
-        self.plot, self.words = CorrectionPlot(), text_label("words")
+        self.plot, self.words = CorrectionPlot(), plain_label("words", wrap=True)
         form = QtWidgets.QFormLayout()
         form.addRow("&File", file)
         form.addRow("", self.inverted)
@@ -425,16 +416,14 @@ class ResultPage(WizardPage):
         )
         self.setFinalPage(True)
         self.numbers = CaptionedNumbers(("Before", "After", "Difference"))
-        self.about = text_label("about")
+        self.about = plain_label("about", wrap=True)
         self.uncertainty = spin(0.0, LARGEST_UNCERTAINTY_DB, "dB", 0.05, "of the calibrator")
         self.days = spin(1.0, LONGEST_VALID_DAYS, "days", 10.0, "days of validity", 0)
         form = QtWidgets.QFormLayout()
         form.addRow("Calibrator's &uncertainty (k = 2)", self.uncertainty)
         form.addRow("Remind me &after", self.days)
-        caption = QtWidgets.QLabel("Level of a full-scale sine")
-        tint(caption, "second")
-        self.body.addWidget(caption)
-        self.body.addWidget(self.numbers)
+        caption = plain_label("", "Level of a full-scale sine", role="second")
+        add_all(self.body, caption, self.numbers)
         self.body.addLayout(form)
         self.body.addWidget(self.about)
         self.body.addStretch(1)
@@ -486,15 +475,11 @@ class CaptionedNumbers(QtWidgets.QWidget):
         super().__init__()
         grid = QtWidgets.QGridLayout(self)
         grid.setContentsMargins(0, 4, 0, 4)
-        self.captions, self.texts = captions, [text_label(name) for name in captions]
+        self.captions, self.texts = captions, [plain_label(name, wrap=True) for name in captions]
         for column, (caption, text) in enumerate(zip(captions, self.texts, strict=True)):
-            label = QtWidgets.QLabel(caption)
-            tint(label, "second")
-            font = text.font()
-            font.setPixelSize(round(1.4 * self.fontMetrics().height()))
-            text.setFont(font)
+            set_font(text, False, round(1.4 * self.fontMetrics().height()))
             text.setWordWrap(False)
-            grid.addWidget(label, 0, column)
+            grid.addWidget(plain_label("", caption, role="second"), 0, column)
             grid.addWidget(text, 1, column)
             grid.setColumnStretch(column, 1)
 
@@ -551,15 +536,6 @@ def spin(
     box.setAccessibleName(name)
     box.setKeyboardTracking(False)
     return box
-
-
-def text_label(name: str) -> QtWidgets.QLabel:
-    """A label of plain text in several lines."""
-    label = QtWidgets.QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 def _level(calibration: Calibration) -> str:

@@ -44,7 +44,6 @@ class Draft:
 
     @property
     def after(self) -> Kept:
-        """The calibration as it will be stored."""
         record = self.before.record
         if self.tone is not None:
             record = Record(
@@ -80,7 +79,6 @@ class CalibrationRun(QtCore.QObject):
         self._open_source = open_source or _open_microphone
 
     def listen(self, device: Device) -> None:
-        """Open another device."""
         self.let_go()
         self.draft.device, self.draft.identity = device, ""
         channel = self.draft.channel
@@ -89,7 +87,6 @@ class CalibrationRun(QtCore.QObject):
         )
 
     def listen_anew(self) -> None:
-        """Measure the chosen channel and tone from the start."""
         if self.listener is not None:
             self.listener.listen_to(self.draft.channel, self.draft.frequency_hz)
 

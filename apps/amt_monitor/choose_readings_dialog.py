@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.reading_captions import caption_of
+from amt_monitor.widgets import Button, DialogButtons, add_all
 from amt_stream.core.safe_text import plain
 
 NAME = QtCore.Qt.ItemDataRole.UserRole
@@ -46,22 +46,17 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
         self.about.setMinimumHeight(3 * self.fontMetrics().height())
         self.about.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
         self.list.currentItemChanged.connect(self._describe)
-        button = QtWidgets.QDialogButtonBox.StandardButton
-        self.buttons = DialogButtons(button.Ok | button.Cancel)
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
+        self.buttons = DialogButtons(self, Button.Ok | Button.Cancel)
         down = QtGui.QShortcut(QtGui.QKeySequence("Down"), self.search)
         down.setContext(QtCore.Qt.ShortcutContext.WidgetShortcut)
         down.activated.connect(self._go_to_list)
         column = QtWidgets.QVBoxLayout(self)
-        column.addWidget(QtWidgets.QLabel("The first is the largest; three are large."))
-        for widget in (self.search, self.list, self.about, self.buttons):
-            column.addWidget(widget)
+        hint = QtWidgets.QLabel("The first is the largest; three are large.")
+        add_all(column, hint, self.search, self.list, self.about, self.buttons)
         column.setStretchFactor(self.list, 1)
 
     @property
     def chosen(self) -> list[str]:
-        """Names in the order in which they were chosen."""
         return list(self._order)
 
     def _note(self, item: QtWidgets.QListWidgetItem) -> None:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore
 
 from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
 from amt_monitor.pane import Pane
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.theme import tint
+from amt_monitor.widgets import tool_button
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -33,17 +34,12 @@ class ChosenReadingsPane(Pane):
         self._chosen, self._keep = list(chosen), keep
         self._model_of: dict[str, str] = {}
         self._shown: list[str] | None = None
-        self.choose = QtWidgets.QToolButton()
-        self.choose.setObjectName("choose_numbers_button")
-        self.choose.setText("Choose...")
-        self.choose.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-        self.choose.clicked.connect(lambda _: self.ask())
+        self.choose = tool_button("choose_numbers_button", "Choose...", "", self.ask)
         self.head.insertWidget(self.head.count() - 1, self.choose)
         self.grid = ReadingGrid((), ())
         self.body.addWidget(self.grid, 1)
 
     def ask(self) -> None:
-        """Open the dialog that chooses readings."""
         dialog = ChooseReadingsDialog(self._model_of, self._shown or [], self.window())
         dialog.accepted.connect(lambda: self.take_names(dialog.chosen))
         dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)

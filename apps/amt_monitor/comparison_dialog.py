@@ -10,14 +10,21 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background_task import BackgroundTask
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.history_traces import FIRST, GrowingScale, ticks_of
 from amt_monitor.line_layers import Threshold, ThresholdLayer
 from amt_monitor.message_bar import begun
 from amt_monitor.plot import LegendEntry, PlotAxis
 from amt_monitor.report_dialog import save_page, writing
-from amt_monitor.theme import Colors, ThemedLabel, tint
+from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot
+from amt_monitor.widgets import (
+    DialogButtons,
+    add_all,
+    combo_box,
+    plain_label,
+    read_only_table,
+    table_cell,
+)
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions.compare import Comparison, Course, Difference
 from amt_stream.sessions.report.curves import summed_up
@@ -72,35 +79,17 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.place.setChecked(self.found.same_place)
         self.place.setToolTip("The error of the microphone is then the same in both, and cancels")
         self.place.toggled.connect(self._compare)
-        self.why = QtWidgets.QLabel()
-        self.why.setObjectName("why")
-        self.why.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.why.setWordWrap(True)
-        tint(self.why, "second")
-        self.table = QtWidgets.QTableWidget(0, len(HEADS))
+        self.why = plain_label("why", wrap=True, role="second")
+        self.table = read_only_table("differences of readings", HEADS)
         self.table.setObjectName("differences")
-        self.table.setAccessibleName("differences of readings")
-        self.table.setHorizontalHeaderLabels(list(HEADS))
-        self.table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.verticalHeader().hide()
-        self.table.horizontalHeader().setStretchLastSection(True)
-        self.table.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
         left = QtWidgets.QWidget()
-        column = QtWidgets.QVBoxLayout(left)
-        column.addWidget(names)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.place)
-        column.addWidget(self.why)
+        add_all(QtWidgets.QVBoxLayout(left), names, self.table, self.place, self.why)
         split = QtWidgets.QSplitter()
         split.addWidget(left)
         split.addWidget(self._pictures())
         split.setSizes([430, 570])
-        box = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
-        box.rejected.connect(self.reject)
-        save = box.addButton("&Save as a page...", QtWidgets.QDialogButtonBox.ButtonRole.ActionRole)
-        save.setObjectName("save")
-        save.setAutoDefault(False)
-        save.clicked.connect(self._save)
+        box = DialogButtons(self)
+        box.add("save", "&Save as a page...", self._save)
         self._background = BackgroundTask(self)
         self._background.done.connect(lambda path: self._tell(f"Written: {path}"))
         self._background.refused.connect(self._refused)
@@ -113,7 +102,6 @@ class ComparisonDialog(QtWidgets.QDialog):
         save_page(self, stem, self.write, self._refused)
 
     def write(self, path: Path) -> None:
-        """Write the comparison to a file that ends in .html or .pdf."""
         from amt_stream.sessions.compare import comparison_page
 
         self._background.run(writing(path, comparison_page(self.found)))
@@ -125,12 +113,10 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.why.setText(plain(words))
 
     def _pictures(self) -> QtWidgets.QWidget:
-        self.choice = QtWidgets.QComboBox()
+        columns = self.found.a.columns
+        names = [(f"{symbol(name)}, {columns[name]['unit']}", name) for name in self.found.names]
+        self.choice = combo_box("reading to draw", names, self._choose)
         self.choice.setObjectName("choice")
-        self.choice.setAccessibleName("reading to draw")
-        for name in self.found.names:
-            self.choice.addItem(f"{symbol(name)}, {self.found.a.columns[name]['unit']}", name)
-        self.choice.activated.connect(self._choose)
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
         self.both.setAccessibleName("both against time")
         self.apart.setAccessibleName("their difference against time")
@@ -150,7 +136,6 @@ class ComparisonDialog(QtWidgets.QDialog):
         return right
 
     def _compare(self) -> None:
-        """Compute the differences and their uncertainty."""
         self.found = Comparison(
             self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
         )
@@ -162,12 +147,8 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.table.setRowCount(len(rows))
         for at, one in enumerate(rows):
             for place, text in enumerate(cells_of(one)):
-                item = QtWidgets.QTableWidgetItem(text)
-                item.setToolTip(f"{one.words}\n{one.verdict}".strip())
-                if 0 < place < 4 or place == 5:
-                    aligned = QtCore.Qt.AlignmentFlag
-                    item.setTextAlignment(aligned.AlignRight | aligned.AlignVCenter)
-                self.table.setItem(at, place, item)
+                about, right = f"{one.words}\n{one.verdict}".strip(), place in (1, 2, 3, 5)
+                self.table.setItem(at, place, table_cell(text, about, right))
         self.table.resizeColumnsToContents()
         self._choose()
 
@@ -185,7 +166,6 @@ class ComparisonDialog(QtWidgets.QDialog):
         self._draw()
 
     def _follow(self, moved: TimePlot, other: TimePlot) -> None:
-        """Show the same time in both plots."""
         end_s = None if moved.follows else moved.end_s
         other.show_until(end_s, moved.span_s)
         self._draw()
@@ -232,7 +212,6 @@ def _around_zero(values: Sequence[np.ndarray]) -> PlotAxis:
 
 
 def _names(a: str, b: str, colors: Colors) -> str:
-    """A legend."""
     lines = (colors.accent, "&#9473;&#9473;", "A", a), (colors.right, "&#9477;&#9477;", "B", b)
     return "<br>".join(
         f"<span style='color:{color}'>{line}</span> {side}: {escape(name)}"
@@ -241,7 +220,6 @@ def _names(a: str, b: str, colors: Colors) -> str:
 
 
 def cells_of(one: Difference) -> tuple[str, ...]:
-    """A row of the table."""
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
     numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
     return (one.symbol, *numbers, one.unit, doubt, one.verdict.partition(":")[0])

@@ -100,5 +100,4 @@ def runs(known: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:
-    """Of points (point, 2) in pixels."""
     return arrayToQPolygonF(points[:, 0], points[:, 1])

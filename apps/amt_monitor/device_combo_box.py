@@ -40,7 +40,6 @@ class DeviceComboBox(QtWidgets.QComboBox):
         return self.currentData()
 
     def choose(self, device: str | int | None) -> None:
-        """Show this device as chosen."""
         self.setCurrentIndex(max(0, self.findData(device)))
 
     def name_first(self, name: str) -> None:

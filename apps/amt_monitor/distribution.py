@@ -34,12 +34,10 @@ class Distribution:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows in each class."""
         return self._histogram.counted
 
     @property
     def counted_s(self) -> float:
-        """The time that is counted."""
         return len(self._histogram) * self.history.step_s
 
     def follow(self, events: Sequence[Event]) -> bool:

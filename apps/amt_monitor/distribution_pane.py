@@ -16,6 +16,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.time_plot import clock_text
+from amt_monitor.widgets import combo_box
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import reading_text
 
@@ -37,12 +38,9 @@ class DistributionPane(Pane):
         super().__init__("distribution", "Distribution", "of rows, since the last reset")
         columns = [one for one in history.main_columns if unit_of(one.name) in DECIBELS]
         self.history = history
-        self.column = QtWidgets.QComboBox()
-        self.column.setAccessibleName("reading")
-        for one in columns:
-            if one.statistic == "instantaneous":
-                self.column.addItem(f"{symbol_of(one.name)}, {unit_of(one.name)}", one.name)
-        self.column.currentIndexChanged.connect(lambda _: self._choose())
+        names = [one.name for one in columns if one.statistic == "instantaneous"]
+        items = [(f"{symbol_of(name)}, {unit_of(name)}", name) for name in names]
+        self.column = combo_box("reading", items, self._choose)
         self.head.insertWidget(self.head.count() - 1, self.column)
         self.plot = Plot("distribution_plot")
         self.plot.setAccessibleName("how often each level was read")
@@ -65,7 +63,6 @@ class DistributionPane(Pane):
 
     @property
     def name(self) -> str:
-        """The column that is counted."""
         return self.column.currentData() or ""
 
     def read(self, view: "ViewState") -> None:
@@ -113,7 +110,6 @@ class DistributionPane(Pane):
 
 
 def percentiles_of(name: str, found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Percentile columns of a column, with their labels."""
     if name == "laf_db":
         pattern = r"(l\d+)_db"
     else:

@@ -25,7 +25,6 @@ class EarLoudness(NamedTuple):
 
     @classmethod
     def of(cls, values: Any) -> "EarLoudness":
-        """In the newest frame of a model of the Moore family."""
         specific = values.specific_loudness[:, -1]
         step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
         return cls(values.stl_ears[:, -1], step * specific.sum(axis=-1))
@@ -73,7 +72,6 @@ class EarsPane(Pane):
         return (*(bar.text for bar in self.bars), self.sum.text())
 
     def _fit(self, most: float) -> None:
-        """Fit both scales to a loudness."""
         if not self._top / 6 <= most <= self._top:
             self._top = max(0.1, top_of(most))
             ticks = tuple(value for value, _ in ticks_of(0.0, self._top))
@@ -82,14 +80,12 @@ class EarsPane(Pane):
 
 
 def inhibited_text(together: float, alone: float) -> str:
-    """How much of the loudness the other ear inhibits."""
     if alone < QUIETEST_SONE:
         return "nothing to inhibit"
     return f"{100 * (1 - together / alone):.0f} % inhibited"
 
 
 def ears_in(view: "ViewState") -> EarLoudness | None:
-    """Of the first model that has it."""
     for frames in view.frames.values():
         values = frames.values
         if hasattr(values, "stl_ears") and getattr(values, "specific_loudness", None) is not None:

@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.top_bar import elapsed_text
+from amt_monitor.widgets import combo_box
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.frames import Event
 
@@ -51,10 +52,7 @@ class EventsPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("events", "Events")
-        self.which = QtWidgets.QComboBox()
-        self.which.setAccessibleName("which events")
-        self.which.addItems([ALL, MARKERS])
-        self.which.currentTextChanged.connect(lambda _: self._show())
+        self.which = combo_box("which events", (ALL, MARKERS), self._show)
         self.head.insertWidget(self.head.count() - 1, self.which)
         self.list = QtWidgets.QTreeWidget()
         self.list.setObjectName("event_list")
@@ -83,14 +81,12 @@ class EventsPane(Pane):
             self._show()
 
     def judge(self, view: "ViewState") -> None:
-        """Events need no calibration."""
         self.mark(view.held, False)
 
     def texts(self) -> tuple[str, ...]:
         return tuple("\t".join(line) for line in self._lines())
 
     def copy(self) -> None:
-        """Copy the selected rows to the clipboard."""
         rows = self.list.selectedItems()
         text = "\n".join("\t".join(row.text(k) for k in range(len(HEADINGS))) for row in rows)
         clipboard = QtWidgets.QApplication.clipboard()

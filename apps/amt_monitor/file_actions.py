@@ -63,7 +63,6 @@ class FileActions(QtCore.QObject):
         FileDropFilter(over).dropped.connect(lambda path, kind: self.open_path(path))
 
     def open_file(self) -> None:
-        """Choose a sound or a file of rows."""
         name, _ = QtWidgets.QFileDialog.getOpenFileName(
             self._front(), "Open", "", f"{KINDS};;All files (*)"
         )
@@ -71,13 +70,11 @@ class FileActions(QtCore.QObject):
             self.open_path(Path(name))
 
     def open_session(self) -> None:
-        """Choose the folder of a session."""
         name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Open a session")
         if name:
             self.open_path(Path(name))
 
     def open_path(self, path: Path) -> None:
-        """Play or analyze a sound; show a session."""
         kind = dropped_kind(path)
         if not kind:
             self._tell(f"{path} is neither a sound nor a session, or it is gone")
@@ -105,7 +102,6 @@ class FileActions(QtCore.QObject):
             self.save_to(Path(name), results)
 
     def save_to(self, path: Path, results: Results) -> None:
-        """Save results in a new folder."""
         self._saving.run(
             partial(
                 save_session,
@@ -130,11 +126,9 @@ class FileActions(QtCore.QObject):
             action(results)
 
     def report(self) -> None:
-        """Report what was measured so far."""
         self._of_now(self.report_on)
 
     def report_on(self, results: Results) -> None:
-        """Ask for the fields of a report, and write it."""
         # Imported here, the window starts 0.1 s sooner.
         from amt_monitor.report_dialog import ReportDialog
 
@@ -143,11 +137,9 @@ class FileActions(QtCore.QObject):
         _open(dialog)
 
     def compare(self) -> None:
-        """Compare what was measured so far with a session."""
         self._of_now(self.compare_to)
 
     def compare_to(self, results: Results) -> None:
-        """Choose the session to compare these results with."""
         name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Compare with the session")
         if name:
             self._compared = results
@@ -168,7 +160,6 @@ class FileActions(QtCore.QObject):
         self.show_results(results, path)
 
     def show_results(self, results: Results, path: Path | None = None) -> None:
-        """Show results of a session or an analysis."""
         window = ResultsDialog(results, path, self._front())
         actions = {"report": self.report_on, "compare": self.compare_to}
         window.asked.connect(lambda name: actions[name](results))

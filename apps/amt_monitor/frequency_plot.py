@@ -90,5 +90,4 @@ class FrequencyColumns:
         self.x = np.add.reduceat(place, self._first) / counts
 
     def highest(self, level_db: Levels) -> Levels:
-        """The highest level in each column."""
         return np.maximum.reduceat(level_db[self.shown], self._first)

@@ -2,7 +2,7 @@
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.theme import tint
+from amt_monitor.widgets import plain_label, tool_button
 
 STEPS = (
     ("Input", "Choose the input above: a microphone, a sound card, or the computer's sound."),
@@ -37,23 +37,15 @@ class GettingStartedPanel(QtWidgets.QWidget):
         for title, words in STEPS:
             column = QtWidgets.QVBoxLayout()
             column.setSpacing(0)
-            heading, text = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(words)
-            text.setWordWrap(True)
-            tint(text, "second")
-            column.addWidget(heading)
-            column.addWidget(text)
+            column.addWidget(QtWidgets.QLabel(f"<b>{title}</b>"))
+            column.addWidget(plain_label("", words, wrap=True, role="second"))
             column.addStretch(1)
             row.addLayout(column, 1)
-        button = QtWidgets.QToolButton()
-        button.setObjectName("got_it")
-        button.setText("Got it")
-        button.setToolTip("close this; Help > Getting started shows it again")
-        button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-        button.clicked.connect(lambda _: self._close())
+        about = "close this; Help > Getting started shows it again"
+        button = tool_button("got_it", "Got it", about, self._close)
         row.addWidget(button, 0, QtCore.Qt.AlignmentFlag.AlignTop)
 
     def ask(self) -> None:
-        """Show it until the user closes it."""
         self._asked = True
         self.show()
 

@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.health_text import HealthLine, health_lines
 from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.pane import Pane
-from amt_monitor.theme import tint
+from amt_monitor.widgets import plain_label, set_font
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -46,7 +46,6 @@ class HealthPane(Pane):
         )
 
     def judge(self, view: "ViewState") -> None:
-        """It needs no calibration."""
         self.mark(view.held, False)
 
     def show_lines(self, lines: list[HealthLine]) -> None:
@@ -67,11 +66,7 @@ class HealthPane(Pane):
         return tuple(f"{what.text()}: {words.text()}" for what, words in shown)
 
     def _add(self) -> None:
-        what, words = QtWidgets.QLabel(), QtWidgets.QLabel()
-        tint(what, "second")
-        for label in (what, words):
-            label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        words.setWordWrap(True)
+        what, words = plain_label(role="second"), plain_label(wrap=True)
         words.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.TextSelectableByMouse)
         row = len(self._labels)
         self._lines.addWidget(what, row, 0, QtCore.Qt.AlignmentFlag.AlignTop)
@@ -82,7 +77,5 @@ class HealthPane(Pane):
 def _write(label: QtWidgets.QLabel, text: str, bold: bool) -> None:
     if text != label.text():
         label.setText(text)
-    font = label.font()
-    if font.bold() != bold:
-        font.setBold(bold)
-        label.setFont(font)
+    if label.font().bold() != bold:
+        set_font(label, bold)

@@ -65,7 +65,6 @@ class HistoryLayers:
         return self.traces[0].unit if self.traces else ""
 
     def show(self, traces: Sequence[HistoryTrace]) -> None:
-        """Draw these columns from now on."""
         self.traces = list(traces)
         self.bands = [FillBetweenLayer(trace.role, 0.12) for trace in traces]
         self.ranges = [FillBetweenLayer(trace.role, 0.35) for trace in traces]
@@ -127,7 +126,6 @@ class HistoryLayers:
         self._note(cells, x)
 
     def _note(self, cells: PyramidCells, x: np.ndarray) -> None:
-        """Set limits, markers and maxima."""
         reference = self.plot.reference_s
         thresholds = []
         for limit in self._own_limits:
@@ -155,7 +153,6 @@ class HistoryLayers:
         return [limit for limit in self.limits if unit_of(limit.column) == self.unit]
 
     def _marked(self, cells: PyramidCells, times: np.ndarray, cell_s: float) -> list[TimeSpan]:
-        """Spans of time with faults, or without readings."""
         marks, reference = cells.marks, self.plot.reference_s
         faults = int(np.bitwise_or.reduce(marks)) if len(marks) else 0
         lanes = [(marks & SETTLING > 0, "settling")]

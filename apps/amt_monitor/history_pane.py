@@ -15,6 +15,7 @@ from amt_monitor.plot_export import EXPORTS, offer
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
+from amt_monitor.widgets import tool_button
 from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ class HistoryPane(Pane):
         self.span.setAccessibleName("visible span")
         self.span.addItems(list(SPANS))
         self.span.activated.connect(self._choose_span)
-        self.live = _button("live", "Live", FOLLOW)
-        self.live.clicked.connect(lambda: self.plot.show_until(None))
-        self.choice = _button("columns", "Show", "Choose the readings")
+        self.live = tool_button("live", "Live", FOLLOW, lambda: self.plot.show_until(None))
+        self.choice = tool_button("columns", "Show", "Choose the readings")
         self.columns_menu = QtWidgets.QMenu(self.choice)
         self.choice.setMenu(self.columns_menu)
-        self.save = _button("save", "Export", "Export the visible span")
+        self.save = tool_button("save", "Export", "Export the visible span")
         menu = QtWidgets.QMenu(self.save)
         offer(menu, EXPORTS, self.plot, self.head_of_export, self.visible)
         self.save.setMenu(menu)
@@ -119,7 +119,6 @@ class HistoryPane(Pane):
 
     @property
     def chosen(self) -> list[str]:
-        """The columns that are shown."""
         return [trace.name for trace in self.layers.traces]
 
     def _toggle(self, name: str) -> None:
@@ -128,7 +127,6 @@ class HistoryPane(Pane):
         self.choose(wanted or [name])
 
     def _fill_menu(self) -> None:
-        """List the columns by unit."""
         columns = self.history.main_columns
         for unit in dict.fromkeys(unit_of(one.name) for one in columns):
             self.columns_menu.addSection(unit)
@@ -142,7 +140,6 @@ class HistoryPane(Pane):
         self.choose(first_of(columns))
 
     def draw(self, again: bool = False) -> None:
-        """Draw what is new."""
         if self.layers.draw(again):
             self._point()
 
@@ -168,7 +165,6 @@ class HistoryPane(Pane):
         self.told.rewrite()
 
     def _words(self, colors: Colors) -> str:
-        """A legend with the values at the cursor."""
         at, parts = self.plot.cursor_s, []
         found = {} if at is None else self.layers.read_at(at)
         for trace in self.layers.traces:
@@ -197,19 +193,8 @@ class HistoryPane(Pane):
         return text
 
     def visible(self) -> Rows:
-        """The rows in the visible span."""
         return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
 
     def head_of_export(self) -> dict[str, Any]:
-        """The header of exported rows and pictures."""
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
-
-
-def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:
-    button = QtWidgets.QToolButton()
-    button.setObjectName(name)
-    button.setText(text)
-    button.setToolTip(about)
-    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-    return button

@@ -45,7 +45,6 @@ class _CellRing:
             self.high, self.total = (np.zeros((size, columns), kind).T for _ in range(2))
 
     def advance(self, newest: int) -> None:
-        """Make room for cells up to this one."""
         if newest > self.newest:
             first = max(self.newest + 1, newest - self.size + 1)
             fresh = np.arange(first, newest + 1) % self.size
@@ -113,7 +112,6 @@ class HistoryPyramid:
             self._sum_up()
 
     def _sum_up(self) -> None:
-        """Bring the levels above up to date."""
         if not self._new:
             return
         touched = np.concatenate(self._new)
@@ -159,7 +157,6 @@ class HistoryPyramid:
 
 
 def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64]) -> None:
-    """Compute cells of a level from the level below."""
     above.advance(int(cells[-1]))
     cells = cells[cells > above.newest - above.size]
     parts = cells[:, None] * FACTOR + np.arange(FACTOR)

@@ -50,7 +50,6 @@ def unit_of(name: str) -> str:
 
 
 def first_of(columns: "Sequence[Column]") -> list[str]:
-    """The default choice."""
     names = [column.name for column in columns]
     wanted = [name for name in FIRST if name in names] or names[:1]
     return [name for name in wanted if unit_of(name) == unit_of(wanted[0])][:MOST]
@@ -94,11 +93,9 @@ class GrowingScale:
         self.anew()
 
     def anew(self) -> None:
-        """Start again with the smallest range."""
         self._low, self._high = math.inf, -math.inf
 
     def axis(self, values: NDArray[np.float64]) -> PlotAxis:
-        """The axis for values, some of which may be NaN."""
         known = values[np.isfinite(values)]
         if len(known):
             self._low = min(self._low, float(known.min()))
@@ -114,7 +111,6 @@ class GrowingScale:
 
 
 def top_of(high: float) -> float:
-    """The next round number above."""
     return next(
         top for power in range(-2, 6) for step in TOPS if (top := step * 10.0**power) > 1.02 * high
     )

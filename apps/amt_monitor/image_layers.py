@@ -29,7 +29,6 @@ class ImageLayer(Layer):
         self._image = image_of(self._numbers)
 
     def set_extent(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Set its extent along the axes of the plot."""
         self.left, self.bottom, self.right, self.top = left, bottom, right, top
         self.plot.update()
 
@@ -44,7 +43,6 @@ class ImageLayer(Layer):
 
     @property
     def area(self) -> QtCore.QRectF:
-        """Its extent in pixels."""
         return rectangle(self, self.left, self.bottom, self.right, self.top)
 
 
@@ -71,13 +69,11 @@ class FrameLayer(Layer):
 
 
 def rectangle(layer: Layer, left: float, bottom: float, right: float, top: float) -> QtCore.QRectF:
-    """A rectangle in pixels."""
     (x0, y0), (x1, y1) = layer.plot.points([left, right], [top, bottom]).tolist()
     return QtCore.QRectF(x0, y0, x1 - x0, y1 - y0)
 
 
 def numbers_of(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
-    """The color index of each value."""
     values = np.asarray(values, float)
     known = ~np.isnan(values)
     steps = (np.where(known, values, low) - low) / (high - low) * (STEPS - 1)

@@ -6,6 +6,7 @@ from functools import partial
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.settings import Settings
+from amt_monitor.widgets import ask_text
 from amt_stream.core.safe_text import plain
 
 LONGEST = 60
@@ -38,14 +39,12 @@ class LayoutsMenu(QtWidgets.QMenu):
 
     @property
     def named(self) -> dict[str, str]:
-        """Those of the present panes, by name."""
         all_of = self._settings.get("named_layouts", {}).get(self._of(), {})
         if not isinstance(all_of, dict):
             return {}
         return {name: text for name, text in all_of.items() if isinstance(text, str)}
 
     def fill(self) -> None:
-        """List them as they are just now."""
         self.clear()
         self.addAction("&Usual", self._usual)
         named = self.named
@@ -67,7 +66,6 @@ class LayoutsMenu(QtWidgets.QMenu):
             self._put(self.named | {name: self._save()})
 
     def forget(self, name: str) -> None:
-        """Keep it no longer."""
         self._put({one: text for one, text in self.named.items() if one != name})
 
     def _put(self, named: dict[str, str]) -> None:
@@ -76,8 +74,4 @@ class LayoutsMenu(QtWidgets.QMenu):
         self.fill()
 
     def _ask(self) -> None:
-        dialog = QtWidgets.QInputDialog(self.parentWidget())
-        dialog.setWindowTitle("Save the layout")
-        dialog.setLabelText("Name of this layout")
-        dialog.textValueSelected.connect(self.save_as)
-        dialog.open()
+        ask_text(self.parentWidget(), "Save the layout", "Name of this layout", self.save_as)

@@ -18,7 +18,6 @@ class LevelBarScale(NamedTuple):
     signed: bool = False
 
     def place(self, level: float) -> float:
-        """Position on the scale, from 0 to 1."""
         return min(1.0, max(0.0, (level - self.low) / (self.high - self.low)))
 
 
@@ -45,7 +44,6 @@ class LevelBar(QtWidgets.QWidget):
         self._role, self._limit, self._over = role, limit, over
 
     def set_level(self, level: float, held: float | None = None) -> None:
-        """Move the bar and the line of its maximum."""
         held = self.scale.low if held is None else held
         places = self._seen(level), self._seen(held)
         if places != (self._seen(self.level), self._seen(self.held)):
@@ -122,7 +120,6 @@ class LevelBar(QtWidgets.QWidget):
 
     @property
     def _groove(self) -> QtCore.QRect:
-        """The rectangle of the bar."""
         line = self.fontMetrics().height()
         return QtCore.QRect(0, line + 1, self.width(), max(6, self.height() - 2 * line - 4))
 

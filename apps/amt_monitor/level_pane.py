@@ -38,7 +38,6 @@ class LevelPane(Pane):
             bars.addWidget(bar, 1)
 
     def draw(self, level_db: np.ndarray) -> None:
-        """Move the bars to a level for each ear."""
         for bar, level in zip(self._bars, level_db, strict=True):
             bar.set_level(float(level))
 

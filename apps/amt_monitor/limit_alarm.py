@@ -17,7 +17,6 @@ class LimitAlarm:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget the states: another measurement begins."""
         self._red: set[str] = set()
 
     def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:

@@ -68,7 +68,6 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
 
 
 def _duration(seconds: float) -> str:
-    """Rounded for people."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

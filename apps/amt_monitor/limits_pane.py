@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, theme
+from amt_monitor.widgets import add_all, plain_label, set_font
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 
@@ -88,16 +89,14 @@ class LimitsPane(Pane):
         self.lights: list[Light] = []
         self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
         for row, limit in enumerate(self._limits):
-            light, state, words = Light(), _words(f"state_{row}"), _words(f"limit_{row}")
-            for label in (state, words):
-                label.setWordWrap(True)
+            names = f"state_{row}", f"limit_{row}"
+            light, (state, words) = Light(), (plain_label(name, wrap=True) for name in names)
             about = f"{limit.name}: {limit.words}{f' ({limit.source})' if limit.source else ''}"
             for widget in (light, state, words):
                 widget.setToolTip(plain(about))
             column = QtWidgets.QVBoxLayout()
             column.setSpacing(0)
-            column.addWidget(state)
-            column.addWidget(words)
+            add_all(column, state, words)
             grid.addWidget(light, row, 0, QtCore.Qt.AlignmentFlag.AlignTop)
             grid.addLayout(column, row, 1)
             self.lights.append(light)
@@ -121,17 +120,7 @@ class LimitsPane(Pane):
         for light, labels in zip(self.lights, self.words, strict=True):
             light.setFixedSize(round(SIDE * line), round(SIDE * line))
             for label, size, bold in zip(labels, (STATE, WORDS), (True, False), strict=True):
-                font = label.font()
-                font.setPixelSize(round(size * line))
-                font.setBold(bold)
-                label.setFont(font)
+                set_font(label, bold, round(size * line))
 
     def texts(self) -> tuple[str, ...]:
         return tuple(f"{state.text()}\n{words.text()}" for state, words in self.words)
-
-
-def _words(name: str) -> QtWidgets.QLabel:
-    label = QtWidgets.QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    return label

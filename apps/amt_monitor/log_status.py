@@ -19,7 +19,6 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def log_in(engine: "Engine | None") -> SessionLog | None:
-    """The log among the sinks of an engine."""
     if engine is None:
         return None
     return next((sink for sink in engine.sinks if isinstance(sink, SessionLog)), None)
@@ -57,7 +56,6 @@ class LogStatus:
 
 
 def _in_bytes(count: float) -> str:
-    """A size with its unit."""
     for unit in UNITS[:-1]:
         if count < 999.5:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 9.95 else f"{count:.1f} {unit}"

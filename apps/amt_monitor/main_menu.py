@@ -51,12 +51,10 @@ class MainMenu:
         self._panes = view.addMenu("&Panes")
 
     def check_theme(self) -> None:
-        """Check the current theme."""
         for action in self._themes.actions():
             action.setChecked(action.data() == theme.choice)
 
     def list_panes(self, docks: Iterable[PaneDock]) -> None:
-        """List the panes, checked where they are open."""
         self._panes.clear()
         for dock in docks:
             self._panes.addAction(dock.toggleViewAction())

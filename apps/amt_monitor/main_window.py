@@ -163,12 +163,10 @@ class MainWindow(QtWidgets.QMainWindow):
 
     @property
     def docks(self) -> dict[str, PaneDock]:
-        """The docks by the names of their panes."""
         return self.area.docks
 
     @property
     def shown(self) -> ShownTexts | None:
-        """The texts of the visible panes."""
         return self.updater.shown
 
     @property
@@ -181,7 +179,6 @@ class MainWindow(QtWidgets.QMainWindow):
         return self.wall_view if self.wall_view.isVisible() else self
 
     def choose_theme(self, choice: Any) -> None:
-        """Use another theme."""
         theme.choose(choice)
         self.settings.put(theme=choice)
 
@@ -207,7 +204,6 @@ class MainWindow(QtWidgets.QMainWindow):
             self.wall_view.read(view, self.message.text)
 
     def choose_wall_numbers(self, names: list[str]) -> None:
-        """Show other readings in the wall view."""
         self.settings.put(wall=names)
         self._show_wall()
 
@@ -215,7 +211,6 @@ class MainWindow(QtWidgets.QMainWindow):
         ShortcutsDialog(self._front).open()
 
     def export(self) -> None:
-        """Open the menu that exports the visible history."""
         pane = self.updater.history
         if pane is None:
             self.say("there is no history to export")
@@ -234,12 +229,10 @@ class MainWindow(QtWidgets.QMainWindow):
         self.close()
 
     def close_now(self) -> None:
-        """Close without asking."""
         self._close_unasked = True
         self.close()
 
     def say(self, sentence: str) -> None:
-        """Show a message above the panes."""
         self.state_view.say(sentence)
         self.show_state()
 
@@ -267,7 +260,6 @@ class MainWindow(QtWidgets.QMainWindow):
         self.menus.check_theme()
 
     def _come_back(self) -> None:
-        """Return from the tray, or from behind other windows."""
         self.setWindowState(self.windowState() & ~QtCore.Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
@@ -281,7 +273,6 @@ class MainWindow(QtWidgets.QMainWindow):
             QtCore.QTimer.singleShot(0, self.hide)
 
     def read(self) -> None:
-        """Update the numbers of panes and wall view."""
         self.updater.read()
         self._show_wall()
 

@@ -17,6 +17,7 @@ from amt_monitor.measurement_control import MeasurementControl, MeasurementReque
 from amt_monitor.models_menu import swap_models
 from amt_monitor.settings import Settings
 from amt_monitor.top_bar import elapsed_text
+from amt_monitor.widgets import ask, ask_text
 from amt_stream.core.errors import Refusal
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.frames import Event
@@ -68,7 +69,6 @@ class MeasurementActions(QtCore.QObject):
         self._replaying.refused.connect(self.told)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
-        """Start a new measurement with other models."""
         wanted = replace(self.measurement.wanted, models=names, resumed=None, log=None)
         begin = partial(self.begin, wanted)
         self.unless_lost("Measure with other models?", "Begin", begin)
@@ -86,7 +86,6 @@ class MeasurementActions(QtCore.QObject):
             swapping.run(lambda: swap_models(engine, setting, word))
 
     def pause(self) -> None:
-        """Pause or continue."""
         if self.measurement.paused:
             self._command(self.measurement.go_on)
         else:
@@ -110,19 +109,16 @@ class MeasurementActions(QtCore.QObject):
             self.begin(replace(self.measurement.wanted, resumed=None, log=None))
 
     def anew(self) -> None:
-        """Start a new measurement."""
         wanted = replace(self.measurement.wanted, resumed=None, log=None)
         self.unless_lost("Start a new measurement?", "Begin", lambda: self.begin(wanted))
 
     def reset_readings(self) -> None:
-        """Reset statistics."""
         engine = self.measurement.engine
         if engine is not None and self.measurement.measuring:
             reset = partial(self._command, engine.reset_readings)
             self.unless_lost("Reset the readings?", "Reset", reset)
 
     def undo_reset(self) -> None:
-        """Undo the last reset."""
         if self.measurement.can_undo_reset and self.measurement.engine is not None:
             with suppress(ValueError):  # too late: it is no longer offered
                 self._command(self.measurement.engine.undo_reset)
@@ -141,17 +137,12 @@ class MeasurementActions(QtCore.QObject):
             self.told.emit(str(error))
 
     def mark(self) -> None:
-        """Ask for a note and mark this moment."""
         engine, readings = self.measurement.engine, self.measurement.readings
         if engine is None or not self.measurement.measuring:
             return
         latest = engine.history.latest
         events = engine.events if readings is None else readings.events
         count = sum(event.kind == "mark" for event in events) + 1
-        dialog = QtWidgets.QInputDialog(self._front())
-        dialog.setWindowTitle("Marker")
-        dialog.setLabelText("Note")
-        dialog.setTextValue(f"mark {count}")
 
         def keep(text: str) -> None:
             if latest is None:
@@ -161,8 +152,7 @@ class MeasurementActions(QtCore.QObject):
             event = latest.moment("mark", text)
             self._once_free(lambda: self._keep_mark(event, readings))
 
-        dialog.textValueSelected.connect(keep)
-        dialog.open()
+        ask_text(self._front(), "Marker", "Note", keep, f"mark {count}")
 
     def _keep_mark(self, event: Event, readings: FollowedReadings | None) -> None:
         """Send it to its measurement if that still runs, else store it with the readings."""
@@ -177,7 +167,6 @@ class MeasurementActions(QtCore.QObject):
                 self.told.emit(f"the marker is not in the log, which has ended: {event.text}")
 
     def log(self) -> None:
-        """Start or end the log."""
         engine = self.measurement.engine
         if engine is None or not self.measurement.measuring:
             self.told.emit("no measurement is running: start one before you log")
@@ -269,13 +258,11 @@ class MeasurementActions(QtCore.QObject):
         wizard.open()
 
     def calibrations(self) -> None:
-        """List the stored calibrations."""
         kept = CalibrationList(self._front())
         kept.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
         kept.open()
 
     def play(self, path: Path) -> None:
-        """Measure a sound file in real time."""
         last = self.measurement.wanted
         wanted = replace(last, device=None, file=path, resumed=None, log=None)
         self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
@@ -295,7 +282,6 @@ class MeasurementActions(QtCore.QObject):
         self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
 
     def begin(self, wanted: MeasurementRequest) -> None:
-        """Start a measurement with the settings; if there was a log, start a new one."""
         keep_s = float(self._settings.get("keep_s", 0))
         logged = log_in(self.measurement.engine) is not None
         self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
@@ -318,23 +304,12 @@ class MeasurementActions(QtCore.QObject):
         lost_s = self._lost_s
         if lost_s < ASK_S:
             action()
-            return
-        box = QtWidgets.QMessageBox(self._front())
-        box.setObjectName("question")
-        box.setText(question)
-        box.setInformativeText(
-            f"Readings of {elapsed_text(lost_s)} are in no log and will be lost."
-        )
-        role = QtWidgets.QMessageBox.ButtonRole
-        yes = box.addButton(verb, role.DestructiveRole)
-        # Enter, pressed in haste, discards nothing.
-        box.setDefaultButton(box.addButton("Cancel", role.RejectRole))
-        box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
-        box.open()
+        else:
+            about = f"Readings of {elapsed_text(lost_s)} are in no log and will be lost."
+            ask(self._front(), question, about, verb, action, otherwise)
 
     @property
     def _lost_s(self) -> float:
-        """Seconds of readings that are in no log."""
         measured_s, log = self.measurement.measured_s, log_in(self.measurement.engine)
         if log is None or measured_s < ASK_S:
             return measured_s
@@ -342,6 +317,5 @@ class MeasurementActions(QtCore.QObject):
 
     @property
     def _folder(self) -> Path | None:
-        """The folder for logs and sounds, if one is set."""
         text = self._settings.get("log_folder", "")
         return Path(text) if text else None

@@ -104,7 +104,6 @@ class MeasurementControl:
 
     @property
     def measured_s(self) -> float:
-        """Seconds of sound that are counted."""
         return 0.0 if self.readings is None else self.readings.measured_s
 
     @property
@@ -117,7 +116,6 @@ class MeasurementControl:
 
     @property
     def can_undo_reset(self) -> bool:
-        """Whether the last reset can still be undone."""
         engine = self.engine
         return self.measuring and engine is not None and engine.can_undo_reset()
 

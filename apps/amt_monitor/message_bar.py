@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import colors_of, theme
+from amt_monitor.widgets import plain_label, set_font, tool_button
 from amt_stream.core.safe_text import plain
 
 MARK = 4
@@ -21,18 +22,12 @@ class MessageBar(QtWidgets.QWidget):
         super().__init__()
         self._said: list[str] = []
         self._dismissed: set[str] = set()
-        self.label = QtWidgets.QLabel()
-        self.label.setObjectName("message")
-        self.label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.label.setWordWrap(True)
+        self.label = plain_label("message", wrap=True)
         flag = QtCore.Qt.TextInteractionFlag
         self.label.setTextInteractionFlags(flag.TextSelectableByMouse)
-        font = self.label.font()
-        font.setBold(True)
-        self.label.setFont(font)
-        self.button = _button("dismiss", "Dismiss", "dismiss these messages")
-        self.button.clicked.connect(lambda _: self.dismiss())
-        self.undo = _button("undo", "Undo", "undo it")
+        set_font(self.label, bold=True)
+        self.button = tool_button("dismiss", "Dismiss", "dismiss these messages", self.dismiss)
+        self.undo = tool_button("undo", "Undo", "undo it")
         self._undone = ""
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(MARK + 8, 4, 8, 4)
@@ -58,7 +53,6 @@ class MessageBar(QtWidgets.QWidget):
         self._dismissed.discard(plain(sentence))
 
     def dismiss(self) -> None:
-        """Dismiss the present messages."""
         self._dismissed |= set(self._said)
         self._show()
 
@@ -80,12 +74,3 @@ def begun(sentence: str) -> str:
     """With a capital letter, unless it begins with a name or a path."""
     word = sentence.partition(" ")[0].rstrip(",:")
     return sentence[:1].upper() + sentence[1:] if word.isalpha() else sentence
-
-
-def _button(name: str, text: str, about: str) -> QtWidgets.QToolButton:
-    button = QtWidgets.QToolButton()
-    button.setObjectName(name)
-    button.setText(text)
-    button.setToolTip(about)
-    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-    return button

@@ -10,6 +10,7 @@ from amt_monitor.number_format import signed_text
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import tint
+from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators import EBU_9, EBU_18
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts
@@ -114,10 +115,8 @@ class ProgrammePane(ReadingPane):
         order = ("lra_lu", "true_peak_dbtp", "max_momentary_lufs", "max_short_term_lufs")
         about = f"ITU-R BS.1770, EBU R 128; 0 LU = {TARGET_LUFS:g} LUFS"
         super().__init__(entry, about, large, [[ReadingCell(name)] for name in order], names)
-        self.scale = QtWidgets.QComboBox()
+        self.scale = combo_box("scale", EBU_SCALES, self._rescale)
         self.scale.setObjectName("scale")
-        self.scale.addItems(list(EBU_SCALES))
-        self.scale.currentTextChanged.connect(self._rescale)
         self.head.addWidget(self.scale)
         first = EBU_SCALES[self.scale.currentText()]
         self.momentary = LevelBar(
@@ -160,5 +159,5 @@ class ProgrammePane(ReadingPane):
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._bars.setDirection(BESIDE if self.height() < LOW else BELOW)
 
-    def _rescale(self, name: str) -> None:
-        self.momentary.set_scale(EBU_SCALES[name])
+    def _rescale(self) -> None:
+        self.momentary.set_scale(EBU_SCALES[self.scale.currentText()])

@@ -36,7 +36,6 @@ class ModelsMenu(QtWidgets.QMenu):
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
-        """List the models."""
         self.clear()
         engine = self._engine()
         running = {} if engine is None else running_models(engine)

@@ -31,7 +31,6 @@ class ModulationMapPane(Pane):
         self._mask: Any = None
 
     def set_bands(self, fc: np.ndarray, mfc: np.ndarray, mask: np.ndarray) -> None:
-        """Label the bands (band,) and (modulation,); `mask` tells which cells exist."""
         self._mask = mask
         centers = np.arange(len(fc)) + 0.5
         named = [f for f in HZ_TICKS if fc[0] <= f <= fc[-1]]
@@ -45,7 +44,6 @@ class ModulationMapPane(Pane):
         self.image.set_extent(0, 0, len(fc), len(mfc))
 
     def draw(self, level_db: np.ndarray, framed: tuple[int, int] | None) -> None:
-        """Draw levels (band, modulation) in dB, and a frame around one cell."""
         self.level_db = np.where(self._mask, level_db, np.nan)
         self.image.set(self.level_db.T)
         band, modulation = framed or (0, 0)

@@ -43,7 +43,6 @@ class StrongestModulationPane(Pane):
         self.body.addStretch(1)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        """As large as the longest text allows."""
         fitting = (self.width() - MARGINS) * REFERENCE // text_width(LONGEST, REFERENCE, bold=True)
         size = max(SMALLEST, min(fitting, self.height() // 3))
         resize_text(self.where, size, bold=True)
@@ -75,7 +74,6 @@ class StrongestModulationPane(Pane):
         return self.where.text(), self.below.text()
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        """Grey words are not reliable; hatched ones are not calibrated."""
         tint(self.where, "second" if grey else None, hatched=uncalibrated)
 
 
@@ -108,5 +106,4 @@ class ModulationMapsPane(Pane):
 
 
 def _bands(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Centers of auditory and modulation bands in hertz."""
     return np.asarray(model.fc), np.asarray(model.mfc)

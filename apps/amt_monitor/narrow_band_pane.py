@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bands_pane import LINES, LOWEST_PLOT
 from amt_monitor.curve_layers import CurveLayer
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.frequency_plot import FrequencyColumns, FrequencyPlot
 from amt_monitor.line_layers import LabelledMaximum, MarkerLayer, MaximumLayer
 from amt_monitor.number_format import number_text
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.plot import LegendEntry, PlotAxis
+from amt_monitor.plot import SIDES, PlotAxis, sides_text
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
-from amt_monitor.theme import Colors, Role, ThemedLabel
+from amt_monitor.theme import Role, ThemedLabel
+from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
 
@@ -36,7 +35,7 @@ HOLD_S = 5.0
 """Seconds until an oversized scale shrinks."""
 
 WHATS = [f"{what}{side}" for what in ("max", "peak") for side in ("", "_left", "_right")]
-SIDES: tuple[Role, Role] = "left", "right"
+ROLES: tuple[Role, Role] = "left", "right"
 
 
 class NarrowBandPane(ReadingPane):
@@ -62,17 +61,14 @@ class NarrowBandPane(ReadingPane):
         for layer in (*self.greatest, *self.curves, self.strongest, self.cursor):
             self.plot.add(layer)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
-        self._held, self._follower, self._columns = PeakHold(), FrameFollower(), FrequencyColumns()
+        self._held, self._columns = PeakHold(), FrequencyColumns()
         self._time_s = self._quiet_since_s = -np.inf
         self._top = 0.0
         self._set_top(80.0)
         self.plot.set_unit("dB", False)
-        self.sides = ThemedLabel(_sides)
+        self.sides = ThemedLabel(sides_text)
         self.sides.hide()
-        self.line = QtWidgets.QComboBox()
-        self.line.setAccessibleName("line over the spectrum")
-        self.line.addItems(LINES)
-        self.line.currentIndexChanged.connect(lambda _: self._draw_again())
+        self.line = combo_box("line over the spectrum", LINES, self._draw_again)
         for widget in (self.sides, self.line):
             self.head.insertWidget(self.head.count() - 1, widget)
 
@@ -90,13 +86,9 @@ class NarrowBandPane(ReadingPane):
         self.read_off()
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        if new := self._follower.new(engine, self.model):
-            counts = self._follower.counts(new, readings)
-            curves = np.concatenate([one.values.level_db for one in new], axis=1)
-            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
+        self._held.hear(engine, readings, self.model, lambda frames: frames.values.level_db)
 
     def show_spectrum(self, time_s: float, level_db: Levels, bin_hz: float) -> None:
-        """Draw (channel, bin) in dB."""
         self._time_s, self._now, self._bin_hz = time_s, level_db, bin_hz
         self._columns.fit(level_db.shape[-1], bin_hz, self.plot.inside.width())
         self._tell_sides(len(level_db) > 1)
@@ -111,7 +103,6 @@ class NarrowBandPane(ReadingPane):
         self._fit(float(np.fmax.reduce(highest[:, self._columns.shown], axis=None)))
 
     def name_strongest(self) -> None:
-        """Label the strongest line, five times a second."""
         if not np.isfinite(self._time_s):
             return
         line = strongest_line(self._now, self._bin_hz)
@@ -121,11 +112,10 @@ class NarrowBandPane(ReadingPane):
             self.strongest.set(())
             return
         text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
-        role: Role = SIDES[channel] if len(self._now) > 1 else "ink"
+        role: Role = ROLES[channel] if len(self._now) > 1 else "ink"
         self.strongest.set([LabelledMaximum(float(np.log10(hz)), level, text, role)])
 
     def read_off(self) -> None:
-        """Write the levels at the cursor."""
         at = self.plot.cursor_lg
         if at is None or not len(self.curves[0].x):
             self.cursor.set(())
@@ -143,7 +133,6 @@ class NarrowBandPane(ReadingPane):
 
     def begin_anew(self) -> None:
         self._held.clear()
-        self._follower.clear()
         self._time_s = self._quiet_since_s = -np.inf
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
@@ -166,11 +155,9 @@ class NarrowBandPane(ReadingPane):
     def _tell_sides(self, two: bool) -> None:
         if two == self.sides.isHidden():
             self.sides.setVisible(two)
-            named = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
-            self.plot.legend = named if two else []
+            self.plot.legend = SIDES if two else []
 
     def _fit(self, highest: float) -> None:
-        """Fit the scale to the highest level."""
         if not np.isfinite(highest):
             return
         needed = max(LEAST_TOP_DB, STEP_DB * np.ceil((highest + ROOM_DB) / STEP_DB))
@@ -186,11 +173,3 @@ class NarrowBandPane(ReadingPane):
             self._top = top
             steps = np.arange(top - SPAN_DB, top + 1, STEP_DB).tolist()
             self.plot.set_axes(y=PlotAxis(steps[0], top, [(v, f"{v:g}") for v in steps]))
-
-
-def _sides(colors: Colors) -> str:
-    """A legend."""
-    return (
-        f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
-        f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
-    )

@@ -27,7 +27,6 @@ def table_phon(phon: float) -> str:
 
 
 def signed_text(level_lu: float) -> str:
-    """Relative to the target, with its sign."""
     return f"{round(level_lu, 1) + 0.0:+.1f}"
 
 
@@ -63,7 +62,6 @@ def _writer_of(name: str) -> Callable[[float], str]:
 
 
 def number_text(name: str, value: float | None) -> str:
-    """A reading, or NONE."""
     if value is None or not math.isfinite(value):
         return NONE
     return _writer_of(name)(value)

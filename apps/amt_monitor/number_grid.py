@@ -174,7 +174,6 @@ class NumberGrid(QtWidgets.QWidget):
         return GridLayout(extent, plan.boxes, table, lines, deep, letters, way.short)
 
     def _bare(self, way: GridOption, size: int, room: Extent) -> GridLayout:
-        """Without the table."""
         plan = self._plan(way, size, room.width)
         return GridLayout(plan.extent, plan.boxes, QtCore.QRect(), 0, 0, TABLE[0], way.short)
 
@@ -217,7 +216,6 @@ class NumberGrid(QtWidgets.QWidget):
         return Extent((across - 1) * step + needed, boxes[-1].y + line - _line_gap(size)), boxes
 
     def _of(self, place: int, size: int, beside: int) -> Extent:
-        """The size of a group."""
         key = place, size, beside
         if key not in self._extents:
             ruling, *others = self.groups[place]
@@ -243,7 +241,6 @@ class NumberGrid(QtWidgets.QWidget):
 
 
 def _beside_size(size: int) -> int:
-    """Of all numbers but the main one."""
     return max(SMALLEST, size // 2)
 
 
@@ -252,12 +249,10 @@ def _table_size(size: int) -> int:
 
 
 def _gap(size: int) -> int:
-    """Horizontal gap."""
     return max(8, size // 3)
 
 
 def _line_gap(size: int) -> int:
-    """Vertical gap."""
     return max(2, caption_size(size) // 4)
 
 

@@ -164,7 +164,6 @@ class NumberTable(QtWidgets.QWidget):
         number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
 
     def _column(self, cell: ReadingCell) -> int:
-        """The column of numbers that it stands in."""
         return int(cell.caption.unit in self._second)
 
     def _decimals(self, column: int) -> int:
@@ -172,7 +171,6 @@ class NumberTable(QtWidgets.QWidget):
         return max((DECIMALS.get(unit, 1) for unit in units), default=0)
 
     def _width(self, size: int, short: bool) -> int:
-        """Of a column of lines."""
         if (size, short) not in self._widths:
             self._widths[size, short] = self._measured(size, short)
         return self._widths[size, short]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.file_analysis import FileAnalysis
 from amt_monitor.theme import tint
+from amt_monitor.widgets import Button, DialogButtons, add_all, plain_label
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions.results import Results
 
@@ -41,35 +41,19 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.analysis.came.connect(self._came)
         self.analysis.done.connect(self._done)
         self.analysis.refused.connect(self._refused)
-        self.told = QtWidgets.QLabel(ABOUT)
-        self.told.setObjectName("told")
-        self.told.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.told.setWordWrap(True)
-        tint(self.told, "second")
+        self.told = plain_label("told", ABOUT, wrap=True, role="second")
         self.bar = QtWidgets.QProgressBar()
         self.bar.setObjectName("progress")
         self.bar.setAccessibleName("how much of the file is analyzed")
         self.bar.hide()
-        column = QtWidgets.QVBoxLayout(self)
-        column.addWidget(self.told)
-        column.addWidget(self.bar)
-        column.addWidget(self._buttons())
-
-    def _buttons(self) -> DialogButtons:
-        role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = DialogButtons()
-        self.play = box.addButton("&Play", role.ActionRole)
-        self.analyze = box.addButton("&Analyze", role.ActionRole)
-        self.play.setObjectName("play")
-        self.analyze.setObjectName("analyze")
-        self.play.clicked.connect(self._play)
-        self.analyze.clicked.connect(self.begin)
-        box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Cancel)
-        box.rejected.connect(self.reject)
-        return box
+        box = DialogButtons(self, Button.Cancel)
+        self.play = box.add("play", "&Play", self._play)
+        self.analyze = box.add("analyze", "&Analyze", self.begin)
+        for button in (self.analyze, self.play):
+            button.setAutoDefault(True)
+        add_all(QtWidgets.QVBoxLayout(self), self.told, self.bar, box)
 
     def begin(self) -> None:
-        """Start the analysis."""
         self.play.setEnabled(False)
         self.analyze.setEnabled(False)
         self.bar.setRange(0, 0)  # until the progress is known

@@ -151,11 +151,9 @@ class Pane(QtWidgets.QWidget):
         self.mark(doubts.words, doubts.uncalibrated)
 
     def head_of_export(self) -> dict[str, Any]:
-        """The header of exports, as data for JSON."""
         return {} if self.view is None else self.view.header
 
     def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
-        """Offer the export of the plot."""
         plot = getattr(self, "plot", None)
         if plot is None:
             event.ignore()
@@ -166,7 +164,6 @@ class Pane(QtWidgets.QWidget):
         menu.popup(event.globalPos())
 
     def texts(self) -> tuple[str, ...]:
-        """The texts it shows."""
         return ()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:

@@ -36,12 +36,10 @@ class PaneArea:
 
     @property
     def is_seen(self) -> bool:
-        """Whether any pane is visible."""
         return any(dock.is_seen for dock in self.docks.values())
 
     @property
     def seen(self) -> dict[str, Pane]:
-        """The visible panes."""
         found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}
         return {name: pane for name, pane in found.items() if pane is not None}
 
@@ -75,17 +73,14 @@ class PaneArea:
         return True
 
     def hand_on(self, rows: "Sequence[Rows]") -> None:
-        """Hand new rows to all panes."""
         for pane in self._made():
             pane.take(rows)
 
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        """Let all panes read new frames."""
         for pane in self._made():
             pane.hear(engine, readings)
 
     def leave(self) -> None:
-        """Close all panes and their windows."""
         left, self.docks = self.docks, {}
         for dock in left.values():
             dock.leave()
@@ -96,21 +91,17 @@ class PaneArea:
         return " ".join(sorted(self.docks))
 
     def layout(self) -> str:
-        """The layout as text."""
         return bytes(self._window.saveState(VERSION).toBase64().data()).decode()
 
     def restore(self, text: str) -> None:
-        """Restore a layout."""
         self._window.restoreState(QtCore.QByteArray.fromBase64(text.encode()), VERSION)
 
     def keep(self) -> None:
-        """Store the layout."""
         if self.docks:
             kept = self._settings.get(LAYOUTS, {}) | {self.name: self.layout()}
             self._settings.put(**{LAYOUTS: kept})
 
     def lay_out_anew(self) -> None:
-        """Restore the default layout."""
         lay_out(self._window, list(self.docks.values()))
 
     def _made(self) -> list[Pane]:

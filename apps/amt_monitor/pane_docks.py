@@ -80,7 +80,6 @@ class PaneDock(QtWidgets.QDockWidget):
         return self.pane
 
     def open_alone(self) -> None:
-        """Show the pane in its own window."""
         pane = self.fill()
         if self._own is None:
             pane.alone = True
@@ -92,7 +91,6 @@ class PaneDock(QtWidgets.QDockWidget):
             self.hide()
 
     def leave(self) -> None:
-        """Close the pane and its window."""
         if self._own is not None:
             self._own.close()
         # A layout that is restored must not find it any more.

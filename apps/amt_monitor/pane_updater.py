@@ -53,12 +53,10 @@ class PaneUpdater:
 
     @property
     def held_view(self) -> ViewState | None:
-        """The newest view, with why it stands still."""
         return self.view and replace(self.view, held=self.held)
 
     @property
     def history(self) -> HistoryPane | None:
-        """The pane of the history, where there is one."""
         dock = self._area.docks.get("history")
         return dock.pane if dock is not None and isinstance(dock.pane, HistoryPane) else None
 
@@ -73,11 +71,9 @@ class PaneUpdater:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the panes are frozen and show an earlier measurement."""
         return self.frozen and self._measurement.begun != self._frozen_in
 
     def draw(self) -> None:
-        """Draw the curves of the visible panes."""
         if self._area.docks and not self._area.is_seen:
             return
         view = self._refresh()
@@ -112,7 +108,6 @@ class PaneUpdater:
                 dock.pane.judge(view)
 
     def results(self) -> "Results | None":
-        """What was measured so far."""
         engine, readings, pane = (
             self._measurement.engine,
             self._measurement.readings,

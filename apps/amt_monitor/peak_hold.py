@@ -1,9 +1,17 @@
 """Maxima of curves: of the last seconds, and since the last reset."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.frames import undone_with
+from amt_monitor.frame_follower import FrameFollower
+from amt_stream.meters.frames import Frames, undone_with
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.sessions.outputs import FollowedReadings
 
 HOLD_S, SLOTS = 2.0, 8
 
@@ -17,14 +25,30 @@ class PeakHold:
     """
 
     def __init__(self) -> None:
+        self._follower = FrameFollower()
         self.clear()
 
     def clear(self) -> None:
+        self._follower.clear()
         self._greatest: Curves | None = None
         self._still: tuple[Curves | None, Curves | None] | None = None
         self._from_s = 0.0
         self._before: tuple[float, Curves | None] = 0.0, None
         self._slots: list[tuple[int, Curves]] = []
+
+    def hear(
+        self,
+        engine: "Engine",
+        readings: "FollowedReadings | None",
+        model: str,
+        curves_of: Callable[[Frames], Curves],
+        microphone: str = "",
+    ) -> None:
+        """Take the new frames of a model; `curves_of` gives their curves (curve, frame, point)."""
+        if new := self._follower.new(engine, model, microphone):
+            curves = np.concatenate([curves_of(one) for one in new], axis=1)
+            counts = self._follower.counts(new, readings)
+            self.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
 
     def take(
         self,

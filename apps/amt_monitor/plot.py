@@ -43,6 +43,17 @@ class LegendEntry(NamedTuple):
     text: str
 
 
+SIDES = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
+
+
+def sides_text(colors: Colors) -> str:
+    """The same as rich text."""
+    return (
+        f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
+        f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
+    )
+
+
 class Layer:
     """A part of a plot. It reports the areas that change; the plot asks it to paint."""
 
@@ -86,17 +97,14 @@ class Plot(QtWidgets.QWidget):
         theme.changed.connect(self._recolor)
 
     def minimumSizeHint(self) -> QtCore.QSize:
-        """Leaves some room between the labels."""
         line = self.fontMetrics().height()
         return QtCore.QSize(LEAST_LINES * line, LEAST_LINES * line)
 
     def add(self, layer: Layer) -> None:
-        """Add a layer on top."""
         layer.plot = self
         self.layers.append(layer)
 
     def set_layers(self, layers: Sequence[Layer]) -> None:
-        """Show only these layers."""
         self.layers.clear()
         for layer in layers:
             self.add(layer)
@@ -120,17 +128,14 @@ class Plot(QtWidgets.QWidget):
 
     @property
     def unit_right(self) -> int:
-        """The right end of the unit."""
         wide = self.fontMetrics().horizontalAdvance(self.unit_text)
         return self.inside.left() + UNIT_LEFT + wide + 4 if wide else self.inside.left()
 
     @property
     def grain(self) -> float:
-        """Steps per pixel."""
         return 1 / FINE if self.kept else self.devicePixelRatioF()
 
     def points(self, x: Values, y: Values) -> NDArray[np.float64]:
-        """Points (point, 2) in pixels; NaN stays NaN."""
         area, grain = self.inside, self.grain
         wide, high = area.width() - 1, area.height() - 1
         places = np.empty((len(x), 2))
@@ -144,7 +149,6 @@ class Plot(QtWidgets.QWidget):
         return np.rint(places, out=places)
 
     def values(self, place: QtCore.QPointF) -> tuple[float, float]:
-        """The values at a place in pixels."""
         across = (place.x() - self.inside.left()) / max(1, self.inside.width() - 1)
         up = (self.inside.bottom() - place.y()) / max(1, self.inside.height() - 1)
         return (
@@ -153,7 +157,6 @@ class Plot(QtWidgets.QWidget):
         )
 
     def pen(self, role: Role, width: float = 1.0, dashed: bool = False) -> QtGui.QPen:
-        """A pen in the color of a role."""
         pen = QtGui.QPen(QtGui.QColor(getattr(self.colors, role)), width)
         # One pixel at any scale: Qt draws wider lines many times slower.
         pen.setCosmetic(width <= 1.0)

@@ -116,14 +116,12 @@ def offer(
     about: Callable[[], Head],
     rows: MakeRows,
 ) -> None:
-    """Add some of EXPORTS to a menu."""
     keeper = plot.findChild(PlotExporter) or PlotExporter(plot, about, rows)
     for name in names:
         menu.addAction(name, partial(keeper.keep, name))
 
 
 def csv_of(rows: Rows, about: Head) -> str:
-    """Rows as CSV with their header."""
     text = io.StringIO()
     CsvWriter(text, about).write(rows)
     return text.getvalue()
@@ -159,7 +157,6 @@ def svg_of(plot: Plot, about: Head) -> bytes:
 
 
 def lines_of(about: Head) -> list[str]:
-    """The lines above a picture."""
     lines = []
     if source := about.get("source"):
         models = ", ".join(model["name"] for model in about.get("models", ()))

@@ -37,12 +37,10 @@ class ReadingGrid(NumberGrid):
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
-        """All cells with their labels, large ones first."""
         large = [(cell, number.digits) for cell, number in self._large]
         return large + (self.table.numbers if self.table else [])
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
-        """Write the readings; None for one that is missing."""
         for cell, number in self._large:
             number.show_text(cell.write(found.get(cell.name)))
         if self.table is not None:

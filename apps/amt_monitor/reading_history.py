@@ -61,11 +61,9 @@ class ReadingHistory:
 
     @property
     def newest(self) -> int:
-        """Number of the newest row."""
         return self._pyramid.newest
 
     def add(self, rows: Rows) -> None:
-        """Add rows by their times."""
         if len(rows) and "row" in rows.columns:
             # Of several microphones, the first.
             self._row = self._row or str(rows["row"][0])
@@ -90,20 +88,16 @@ class ReadingHistory:
 
     @property
     def main_columns(self) -> "list[Column]":
-        """The columns except lower and upper bounds."""
         return [one for one in self.columns if not one.bound_of]
 
     def bounds_of(self, name: str) -> list[str]:
-        """The lower and the upper bound of a column."""
         return [one.name for one in self.columns if one.bound_of == name]
 
     def cells(self, names: Sequence[str], level: int, first: int, end: int) -> PyramidCells:
-        """Cells (name, cell) of a level."""
         places = [self._place[name] for name in names]
         return self._pyramid.cells(level, first, end, places)
 
     def level_for(self, from_s: float, to_s: float, most: int) -> int:
-        """The finest level with at most `most` cells between two times."""
         first = max(0, round(from_s / self.step_s))
         return self._pyramid.level_for((to_s - from_s) / self.step_s, first, most)
 
@@ -115,7 +109,6 @@ class ReadingHistory:
         return np.datetime64(int(self._utc[number % ROWS]), "ms")
 
     def rows(self, names: Sequence[str], from_s: float, to_s: float) -> Rows:
-        """The rows between two times, of the last eight hours."""
         first = max(0, self.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
         end = min(self.newest, int(np.floor(to_s / self.step_s + 1e-6))) + 1
         numbers = np.arange(first, max(first, end))

@@ -56,7 +56,6 @@ class ReadingPane(Pane):
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
-        """All cells with their labels, large ones first."""
         return self.grid.numbers
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
@@ -69,7 +68,6 @@ class ReadingPane(Pane):
         return tuple(label.text() for _, label in self.numbers)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        """Grey numbers are not reliable; hatched ones are not calibrated."""
         role: Role | None = "second" if grey else None
         for _, label in self.numbers:
             tint(label, role, hatched=uncalibrated)

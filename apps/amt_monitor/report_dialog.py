@@ -7,10 +7,10 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background_task import BackgroundTask
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.report_pdf import pdf_of
 from amt_monitor.save_file_dialog import ask_save_path
 from amt_monitor.theme import tint
+from amt_monitor.widgets import DialogButtons, add_all, plain_label
 from amt_stream.core.files import whole_text_file
 from amt_stream.core.safe_text import plain, sentence
 from amt_stream.sessions.files import drafted
@@ -66,10 +66,7 @@ class ReportDialog(QtWidgets.QDialog):
         self._note.setTabChangesFocus(True)
         self._note.setFixedHeight(5 * self.fontMetrics().lineSpacing())
         form.addRow("&Note", self._note)
-        self.told = QtWidgets.QLabel()
-        self.told.setObjectName("told")
-        self.told.setWordWrap(True)
-        self.told.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.told = plain_label("told", wrap=True)
         doubts = [] if results.calibrated else ["This measurement is not calibrated."]
         if results.proof is not None and not results.proof.whole:
             doubts += [f"{name} {words}." for name, words in integrity(results)]
@@ -78,27 +75,18 @@ class ReportDialog(QtWidgets.QDialog):
             tint(self.told, "amber")
         column = QtWidgets.QVBoxLayout(self)
         column.addLayout(form)
-        column.addWidget(self.told)
-        column.addWidget(self._buttons())
+        add_all(column, self.told, self._buttons())
 
     def _buttons(self) -> DialogButtons:
-        role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = DialogButtons()
-        self.save = box.addButton("&Save...", role.ActionRole)
-        self.save.setObjectName("save")
+        box = DialogButtons(self)
+        self.save = box.add("save", "&Save...", self._choose)
         self.save.setDefault(True)
-        self.save.clicked.connect(self._choose)
-        self.open_report = box.addButton("&Open", role.ActionRole)
-        self.open_report.setObjectName("open_report")
+        self.open_report = box.add("open_report", "&Open", self._open)
         self.open_report.setEnabled(False)
-        self.open_report.clicked.connect(self._open)
-        box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Close)
-        box.rejected.connect(self.reject)
         return box
 
     @property
     def fields(self) -> dict[str, str]:
-        """The fields that are filled in."""
         found = {name: edit.text().strip() for name, edit in self._edits.items()}
         return found | {"note": self._note.toPlainText().strip()}
 

@@ -130,7 +130,6 @@ NUMBER = QtGui.QTextFormat.Property.UserProperty.value + 1
 
 
 def _place(document: Any, number: int) -> Any:
-    """The rectangle of a picture."""
     block = document.begin()
     while block.blockFormat().intProperty(NUMBER) != number + 1:
         block = block.next()

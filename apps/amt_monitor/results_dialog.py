@@ -8,11 +8,10 @@ from typing import Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background_task import BackgroundTask
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.pane import Badge
 from amt_monitor.reading_history import ReadingHistory
-from amt_monitor.theme import tint
+from amt_monitor.widgets import DialogButtons, plain_label, read_only_table, table_cell
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import limit_of
 from amt_stream.meters.rows import Column, column_named
@@ -103,11 +102,8 @@ class ResultsDialog(QtWidgets.QDialog):
     def _head(self) -> QtWidgets.QHBoxLayout:
         facts = [*when(self.results, _clock(self.results)), *device(self.results)]
         facts += [*calibration(self.results), *integrity(self.results)]
-        label = QtWidgets.QLabel("\n".join(f"{name}: {value}" for name, value in facts))
-        label.setObjectName("facts")
-        label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        tint(label, "second")
+        text = "\n".join(f"{name}: {value}" for name, value in facts)
+        label = plain_label("facts", text, wrap=True, role="second")
         self.badge = Badge()
         if not self.results.calibrated:
             self.badge.show_words(["uncalibrated"], True)
@@ -117,41 +113,23 @@ class ResultsDialog(QtWidgets.QDialog):
         return row
 
     def _buttons(self) -> DialogButtons:
-        role = QtWidgets.QDialogButtonBox.ButtonRole
-        box = DialogButtons()
-        for name, text in (("report", "&Report..."), ("compare", "&Compare with...")):
-            button = box.addButton(text, role.ActionRole)
-            button.setObjectName(name)
-            button.setAutoDefault(False)
-            button.clicked.connect(lambda _, n=name: self.asked.emit(n))
-        box.addButton(QtWidgets.QDialogButtonBox.StandardButton.Close)
-        box.rejected.connect(self.reject)
+        box = DialogButtons(self)
+        box.add("report", "&Report...", lambda: self.asked.emit("report"))
+        box.add("compare", "&Compare with...", lambda: self.asked.emit("compare"))
         return box
 
 
 def _table(results: Results) -> QtWidgets.QTableWidget:
-    """The readings of the whole sound."""
     groups = readings(results, ALL_READINGS)
     every = [(title, one) for title, group in groups.items() for one in group]
-    table = QtWidgets.QTableWidget(len(every), 5)
+    headings = "Reading", "Value", "Unit", "What it is", "Model"
+    table = read_only_table("readings of the whole sound", headings, len(every))
     table.setObjectName("readings")
-    table.setAccessibleName("readings of the whole sound")
-    table.setHorizontalHeaderLabels(["Reading", "Value", "Unit", "What it is", "Model"])
-    table.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.setSelectionBehavior(QtWidgets.QAbstractItemView.SelectionBehavior.SelectRows)
-    table.verticalHeader().hide()
-    table.verticalHeader().setDefaultSectionSize(round(1.5 * table.fontMetrics().height()))
-    right = QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter
     for row, (title, one) in enumerate(every):
         words = f"{one.words} ({one.band})" if one.band else one.words
         for place, text in enumerate((one.symbol, one.value, one.unit, words, title)):
-            item = QtWidgets.QTableWidgetItem(plain(text))
-            item.setToolTip(one.name)
-            if place == 1:
-                item.setTextAlignment(right)
-            table.setItem(row, place, item)
+            table.setItem(row, place, table_cell(plain(text), one.name, place == 1))
     table.resizeColumnsToContents()
-    table.horizontalHeader().setStretchLastSection(True)
     return table
 
 
@@ -171,7 +149,6 @@ def _clock(results: Results) -> Clock:
 
 
 def _happened(results: Results) -> str:
-    """Limits, faults and events, a line each."""
     clock = _clock(results)
     found = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
@@ -198,5 +175,4 @@ class ResultsLoader(QtCore.QObject):
         self._background.done.connect(lambda found: self.opened.emit(*found))
 
     def read(self, path: Path) -> None:
-        """Read a log's folder, or a file of rows."""
         self._background.run(lambda: (read_results(path, is_followed), path))

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.settings import Settings
-from amt_monitor.theme import CHOICES, NAMES, theme, tint
+from amt_monitor.theme import CHOICES, NAMES, theme
+from amt_monitor.widgets import Button, DialogButtons, plain_label
 from amt_stream.meters.specification import EventSettings, declared
 from amt_stream.meters.triggers import KEPT_S
 
@@ -64,15 +64,12 @@ class SettingsDialog(QtWidgets.QDialog):
         self.seconds.setValue(round(keep_s if keep_s > 0 else KEPT_S))
         self.seconds.setEnabled(self.keep.isChecked())
         self.keep.toggled.connect(self.seconds.setEnabled)
-        about = QtWidgets.QLabel(KEPT_ABOUT)
-        about.setWordWrap(True)
-        tint(about, "second")
         row = QtWidgets.QHBoxLayout()
         row.addWidget(self.keep)
         row.addWidget(self.seconds)
         row.addStretch(1)
         form.addRow("Sound", row)
-        form.addRow("", about)
+        form.addRow("", plain_label("", KEPT_ABOUT, wrap=True, role="second"))
 
         self.sound = QtWidgets.QCheckBox("&Beep when a limit is exceeded")
         self.sound.setChecked(settings.get("limit_sound", False))
@@ -89,14 +86,9 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow("", self.tray)
         form.addRow("", self.minimize)
 
-        button = QtWidgets.QDialogButtonBox.StandardButton
-        buttons = DialogButtons(button.Ok | button.Cancel)
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
-        form.addRow(buttons)
+        form.addRow(DialogButtons(self, Button.Ok | Button.Cancel))
 
     def accept(self) -> None:
-        """Store them."""
         self._settings.put(
             theme=self.theme.currentData(),
             log_folder=self.folder.text().strip(),

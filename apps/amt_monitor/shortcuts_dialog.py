@@ -2,7 +2,7 @@
 
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
+from amt_monitor.widgets import DialogButtons
 from amt_monitor.window_commands import COMMANDS
 
 
@@ -19,6 +19,4 @@ class ShortcutsDialog(QtWidgets.QDialog):
             texts = f"<b>{command.key}</b>", command.text.replace("&", ""), command.about
             for column, text in enumerate(texts):
                 grid.addWidget(QtWidgets.QLabel(text), row, column)
-        buttons = DialogButtons(QtWidgets.QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        grid.addWidget(buttons, len(COMMANDS), 0, 1, 3)
+        grid.addWidget(DialogButtons(self), len(COMMANDS), 0, 1, 3)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.plot import LegendEntry, Plot, PlotAxis
-from amt_monitor.theme import Colors, ThemedLabel
+from amt_monitor.plot import SIDES, Plot, PlotAxis, sides_text
+from amt_monitor.theme import ThemedLabel
 from amt_monitor.view_state import specific_in
+from amt_monitor.widgets import tool_button
 from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SpectrumPane(Pane):
             "Specific loudness",
             "short-term, before binaural inhibition; below in Cam, above in Hz",
         )
-        self.head.insertWidget(2, ThemedLabel(_ears))
+        self.head.insertWidget(2, ThemedLabel(sides_text))
         self.plot = Plot("specific_loudness_plot")
         cams = PlotAxis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
         self.plot.set_axes(
@@ -53,9 +53,9 @@ class SpectrumPane(Pane):
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
         for layer in (*self.filled, *self.greatest, *self.curves):
             self.plot.add(layer)
-        self.plot.legend = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
+        self.plot.legend = SIDES
         self.plot.setAccessibleName("specific loudness of both ears")
-        self._held, self._follower = PeakHold(), FrameFollower()
+        self._held = PeakHold()
         self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "Maximum of the last 2 s")
         self.most = self._switch("most", "Max", "Maximum since the last reset")
@@ -72,7 +72,6 @@ class SpectrumPane(Pane):
             self.plot.set_unit(UNIT, uncalibrated)
 
     def draw(self, specific_loudness: np.ndarray) -> None:
-        """Draw (ear, channel) in sone/Cam, and the maxima."""
         self._shown = specific_loudness
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
@@ -93,10 +92,8 @@ class SpectrumPane(Pane):
     def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
             return
-        if new := self._follower.new(engine, newest.model, newest.microphone):
-            curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
-            counts = self._follower.counts(new, readings)
-            self._held.take(new[-1].end_s, curves, counts, 1, self._follower.from_s)
+        specific = lambda frames: frames.values.specific_loudness  # noqa: E731
+        self._held.hear(engine, readings, newest.model, specific, newest.microphone)
 
     def move(self, view: "ViewState") -> None:
         specific = view.specific_loudness
@@ -111,20 +108,15 @@ class SpectrumPane(Pane):
 
     def begin_anew(self) -> None:
         self._held.clear()
-        self._follower.clear()
 
     def _switch(self, name: str, text: str, about: str) -> QtWidgets.QToolButton:
-        button = QtWidgets.QToolButton()
-        button.setObjectName(name)
-        button.setText(text)
-        button.setToolTip(f"{about}, of all frames")
+        button = tool_button(name, text, f"{about}, of all frames")
         button.setCheckable(True)
         button.toggled.connect(lambda _: self._draw_again())
         self.head.insertWidget(self.head.count() - 1, button)
         return button
 
     def _draw_again(self) -> None:
-        """Draw again, also while nothing moves."""
         if self._shown is not None:
             self.draw(self._shown)
 
@@ -140,14 +132,5 @@ def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]
     return [np.empty(0)] * 2 if curves is None else [*curves]
 
 
-def _ears(colors: Colors) -> str:
-    """A legend."""
-    return (
-        f"<span style='color:{colors.left}'>&#9473;&#9473; left</span> &nbsp; "
-        f"<span style='color:{colors.right}'>&#9477;&#9477; right</span>"
-    )
-
-
 def hertz_text(f: int) -> str:
-    """A frequency as an axis shows it."""
     return f"{f // 1000}k" if f >= 1000 else str(f)

@@ -10,7 +10,8 @@ from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.message_bar import MessageBar
 from amt_monitor.settings import Settings
 from amt_monitor.status_text import status_text
-from amt_monitor.top_bar import TopBar, elapsed_text, plain_label
+from amt_monitor.top_bar import TopBar, elapsed_text
+from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
@@ -39,20 +40,17 @@ class StateView(QtWidgets.QWidget):
         self._settings = settings
         self.bar, self.message = TopBar(buttons), MessageBar()
         self.getting_started = GettingStartedPanel()
-        self.line, self.waiting = plain_label("status"), plain_label("waiting")
+        self.line, self.waiting = plain_label("status"), plain_label("waiting", wrap=True)
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
-        self.waiting.setWordWrap(True)
         self._log_status = LogStatus()
         self._sentence = ""
         self._reset: Event | None = None
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for widget in (menu_bar, self.bar, self.message, self.getting_started):
-            column.addWidget(widget)
+        add_all(column, menu_bar, self.bar, self.message, self.getting_started)
 
     def say(self, sentence: str) -> None:
-        """Show a sentence until there is another one."""
         self._sentence = sentence
         self.message.say_again(sentence)
 
@@ -93,7 +91,6 @@ class StateView(QtWidgets.QWidget):
 
 
 def _note(measurement: MeasurementControl) -> str:
-    """The error, or what the engine says of its health."""
     if measurement.error:
         return f"\N{WARNING SIGN} {measurement.error}"
     if measurement.engine is None or not measurement.measuring:

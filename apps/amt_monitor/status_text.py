@@ -22,7 +22,6 @@ HEADLINES = {
 
 
 def status_text(engine: "Engine", state: str, measured_s: float) -> str:
-    """Input, state, duration, load; stored sound; the GPU."""
     source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
         f"{source.name}, {source.fs} Hz",

@@ -154,13 +154,11 @@ theme = Theme()
 
 
 def colors_of(widget: QtWidgets.QWidget) -> Colors:
-    """The colors of its window, or of the application."""
     own = getattr(widget.window(), "colors", None)
     return own if isinstance(own, Colors) else theme.colors
 
 
 def palette_of(colors: Colors) -> QtGui.QPalette:
-    """The palette for standard controls."""
     color = QtGui.QColor
     palette = QtGui.QPalette(color(colors.paper), color(colors.ground))
     role = QtGui.QPalette.ColorRole
@@ -209,7 +207,6 @@ def _paint_label(label: QtWidgets.QLabel) -> None:
 
 
 def hatching(color: str) -> QtGui.QBrush:
-    """Rising lines without a background."""
     return QtGui.QBrush(QtGui.QColor(color), QtCore.Qt.BrushStyle.BDiagPattern)
 
 
@@ -223,7 +220,6 @@ class ThemedLabel(QtWidgets.QLabel):
         theme.changed.connect(self.rewrite)
 
     def rewrite(self) -> None:
-        """Update the text."""
         text = self._write(theme.colors)
         if text != self.text():
             self.setText(text)

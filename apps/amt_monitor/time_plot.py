@@ -44,7 +44,6 @@ class TimePlot(Plot):
 
     @property
     def end_s(self) -> float:
-        """The right end of the visible span."""
         return self.now_s if self._end_s is None else self._end_s
 
     @property
@@ -81,7 +80,6 @@ class TimePlot(Plot):
         return tuple((k * step, tell(k * step)) for k in numbers)
 
     def point(self, time_s: float | None) -> None:
-        """Put the cursor at a time; None removes it."""
         if time_s is not None:
             time_s = min(max(time_s, self.from_s, 0.0), self.end_s)
         if time_s != self.cursor_s:

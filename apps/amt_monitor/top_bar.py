@@ -4,7 +4,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.pane import Badge
-from amt_monitor.theme import tint
+from amt_monitor.widgets import plain_label, set_font
 
 GOES_ON = ("pause", "stop")
 """Buttons whose text changes to "Continue"."""
@@ -28,13 +28,9 @@ class TopBar(QtWidgets.QWidget):
         self.calibrated = plain_label("calibrated")
         self.elapsed = plain_label("elapsed")
         self.elapsed.setToolTip("the time that averages and maxima cover")
-        font = self.elapsed.font()
-        font.setPixelSize(round(1.5 * self.fontMetrics().height()))
-        font.setBold(True)
-        self.elapsed.setFont(font)
+        set_font(self.elapsed, True, round(1.5 * self.fontMetrics().height()))
         self.elapsed.setMinimumWidth(self.elapsed.fontMetrics().horizontalAdvance("88:88:88 "))
-        self.log = plain_label("log_words")
-        tint(self.log, "second")
+        self.log = plain_label("log_words", role="second")
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(8, 4, 8, 4)
         row.setSpacing(4)
@@ -68,14 +64,6 @@ class _Button(QtWidgets.QToolButton):
         metrics = self.fontMetrics()
         more = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
         self.setMinimumWidth(self.sizeHint().width() + max(0, more))
-
-
-def plain_label(name: str) -> QtWidgets.QLabel:
-    """A label for plain text."""
-    label = QtWidgets.QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    return label
 
 
 def elapsed_text(seconds: float) -> str:

@@ -24,11 +24,9 @@ class TrayIcon(QtCore.QObject):
 
     @property
     def is_there(self) -> bool:
-        """Whether the icon is visible."""
         return self._icon is not None and self._icon.isVisible()
 
     def show_if(self, wanted: bool) -> None:
-        """Show or remove the icon."""
         there = wanted and QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
         if there and self._icon is None:
             self._icon = QtWidgets.QSystemTrayIcon(self)

@@ -49,12 +49,10 @@ class ViewState:
 
     @property
     def newest(self) -> "Frames":
-        """The newest frames of the first model."""
         return next(iter(self.frames.values()))
 
     @property
     def events(self) -> "tuple[Event, ...]":
-        """The events, also those before a stop."""
         return self.engine.events if self.readings is None else self.readings.events
 
     @cached_property
@@ -65,7 +63,6 @@ class ViewState:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header of exported rows, as data for JSON."""
         engine, told = self.engine, sound_told(self.engine)
         if self.readings is None:
             return {"source": told}
@@ -78,7 +75,6 @@ class ViewState:
         return next((one for one in found if one is not None), None)
 
     def model_of(self, reading: str) -> str | None:
-        """The model of a reading; None if there is no such reading."""
         readings = self.readings
         if readings is None:
             return None
@@ -110,14 +106,12 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 
 
 def sound_told(engine: "Engine") -> dict[str, Any]:
-    """The source, as in a header."""
     source = engine.source
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
     return sound | {"channels": [*range(1, source.channels + 1)]}
 
 
 def models_told(engine: "Engine") -> list[dict[str, Any]]:
-    """Names and settings of the models, as in a header."""
     found = []
     for name, model in engine.models.items():
         entry, made = entry_of(model), model.arguments()

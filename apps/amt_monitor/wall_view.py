@@ -23,6 +23,7 @@ from amt_monitor.theme import (
     tint,
 )
 from amt_monitor.top_bar import elapsed_text
+from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
@@ -72,13 +73,13 @@ class WallView(QtWidgets.QWidget):
         self.setAutoFillBackground(True)
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.CustomContextMenu)
         self.numbers: dict[str, BigNumber] = {}
-        self.source, self.time = _words("wall_source"), _words("wall_time")
+        self.source, self.time = plain_label("wall_source"), plain_label("wall_time")
         self.badge = Badge()
         self.light = Light()
-        self.state, self.limit = _words("wall_state"), _words("wall_limit")
-        self.message = _words("wall_message")
-        for label in (self.limit, self.message):
-            label.setWordWrap(True)
+        self.state, self.limit = plain_label("wall_state"), plain_label("wall_limit", wrap=True)
+        self.message = plain_label("wall_message", wrap=True)
+        for label in (self.source, self.time, self.state, self.limit, self.message):
+            tint(label, None)
         self.source.setMinimumWidth(1)  # a long name must not widen the screen
         top = QtWidgets.QHBoxLayout()
         top.addWidget(self.source)
@@ -107,7 +108,6 @@ class WallView(QtWidgets.QWidget):
         return CONTRAST_DARK if theme.choice == "contrast" else DARK
 
     def choose(self, names: Sequence[str]) -> None:
-        """Show these readings, the first one largest."""
         if list(names) == list(self.numbers):
             return
         for number in self.numbers.values():
@@ -133,7 +133,6 @@ class WallView(QtWidgets.QWidget):
         self._darken()
 
     def read(self, view: "ViewState", message: str = "") -> None:
-        """Write the readings and their status."""
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         doubts = {name: view.doubts(view.model_of(name)) for name in self.numbers}
@@ -251,7 +250,6 @@ class WallMenu(QtWidgets.QMenu):
 
 
 def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
-    """The chosen readings that exist, or the default ones."""
     if view.readings is None:
         return []
     there = [name for model in view.readings.models for name in view.readings.of(model)]
@@ -260,11 +258,3 @@ def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
     limited = [limit.column for limit in view.readings.limits]
     usual = [name for name in dict.fromkeys((*limited, *USUAL)) if name in there]
     return usual[:2] or there[:1]
-
-
-def _words(name: str) -> QtWidgets.QLabel:
-    label = QtWidgets.QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    tint(label, None)
-    return label

@@ -47,17 +47,14 @@ class WaterfallLayer(Layer):
 
     @property
     def _looked_at(self) -> tuple[NDArray[np.float32], int]:
-        """The visible values, and their newest column."""
         return self._held or (self._values, self._newest)
 
     def set_colors(self, low: float, high: float) -> None:
-        """The values of the first and the last color."""
         if (low, high) != (self.low, self.high):
             self.low, self.high = low, high
             self.place()
 
     def choose(self, kind: int | None) -> None:
-        """Show another kind."""
         if kind != self.kind:
             self.kind = kind
             self.place()
@@ -89,7 +86,6 @@ class WaterfallLayer(Layer):
         return self._shown(column % ring, 1)[:, 0].copy()
 
     def _shown(self, first: int, count: int) -> NDArray[np.float32]:
-        """Visible columns (row, column)."""
         values = self._looked_at[0][..., first : first + count]
         return np.asarray(np.fmax.reduce(values) if self.kind is None else values[self.kind])
 

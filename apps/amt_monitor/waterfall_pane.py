@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
@@ -12,6 +11,7 @@ from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz_t
 from amt_monitor.time_plot import ago
 from amt_monitor.view_state import specific_in
 from amt_monitor.waterfall_layer import WaterfallLayer
+from amt_monitor.widgets import combo_box
 from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
@@ -42,15 +42,10 @@ class WaterfallPane(Pane):
         self._follower = FrameFollower()
         self.colors = WaterfallLayer(2, CHANNELS, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
-        self.ear, self.top = QtWidgets.QComboBox(), QtWidgets.QComboBox()
-        self.ear.setAccessibleName("ear")
-        self.ear.addItems(EARS)
-        self.ear.currentIndexChanged.connect(lambda k: self.colors.choose(k - 1 if k else None))
-        self.top.setAccessibleName("top of the color scale")
-        for top in TOPS:
-            self.top.addItem(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top)
+        self.ear = combo_box("ear", EARS, self._choose_ear)
+        tops = [(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top) for top in TOPS]
+        self.top = combo_box("top of the color scale", tops, self._set_colors)
         self.top.setCurrentIndex(1)
-        self.top.currentIndexChanged.connect(lambda _: self._set_colors())
         for widget in (self.ear, self.top):
             self.head.insertWidget(self.head.count() - 1, widget)
         self._set_colors()
@@ -75,12 +70,14 @@ class WaterfallPane(Pane):
         self.colors.hold("frozen" in view.held)
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
-        """Draw (ear, channel) in sone/Cam."""
         self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))
 
     def begin_anew(self) -> None:
         self.colors.clear()
         self._follower.clear()
+
+    def _choose_ear(self) -> None:
+        self.colors.choose(self.ear.currentIndex() - 1 if self.ear.currentIndex() else None)
 
     def _set_colors(self) -> None:
         high = float(np.log10(self.top.currentData()))

@@ -34,7 +34,6 @@ class WindowActions(dict[str, QtGui.QAction]):
         self._stop_keys = stop, [*stop, *pause]
 
     def show_state(self, measurement: MeasurementControl) -> None:
-        """Name and enable the actions as the measurement allows."""
         measuring, busy = measurement.measuring, measurement.busy
         self["pause"].setText("&Continue" if measurement.paused else "&Pause")
         start = "&Continue" if measurement.can_go_on else "&Start"

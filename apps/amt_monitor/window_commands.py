@@ -28,7 +28,6 @@ class WindowCommand(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """Each key."""
         return self.key.split(", ")
 
     @property

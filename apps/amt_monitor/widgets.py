@@ -1,0 +1,159 @@
+"""Makes the usual widgets: labels, buttons, choices, tables, questions."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.theme import Role, tint
+
+Button = QtWidgets.QDialogButtonBox.StandardButton
+ButtonRole = QtWidgets.QDialogButtonBox.ButtonRole
+
+
+def plain_label(
+    name: str = "", text: str = "", *, wrap: bool = False, role: Role | None = None
+) -> QtWidgets.QLabel:
+    """A label of plain text, in the color of a role."""
+    label = QtWidgets.QLabel(text)
+    label.setObjectName(name)
+    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+    label.setWordWrap(wrap)
+    if role is not None:
+        tint(label, role)
+    return label
+
+
+def set_font(widget: QtWidgets.QWidget, bold: bool, pixels: int | None = None) -> None:
+    font = widget.font()
+    font.setBold(bold)
+    if pixels is not None:
+        font.setPixelSize(pixels)
+    widget.setFont(font)
+
+
+def tool_button(
+    name: str, text: str, about: str, clicked: Callable[[], object] | None = None
+) -> QtWidgets.QToolButton:
+    """A button that the Tab key reaches."""
+    button = QtWidgets.QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    button.setToolTip(about)
+    button.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
+    if clicked is not None:
+        button.clicked.connect(lambda _: clicked())
+    return button
+
+
+def push_button(name: str, text: str, clicked: Callable[[], object]) -> QtWidgets.QPushButton:
+    button = QtWidgets.QPushButton(text)
+    button.setObjectName(name)
+    button.clicked.connect(lambda _: clicked())
+    return button
+
+
+def combo_box(
+    about: str, items: Iterable[str | tuple[str, Any]], changed: Callable[[], object]
+) -> QtWidgets.QComboBox:
+    """A choice of texts, with data where they are given; `about` is for screen readers."""
+    box = QtWidgets.QComboBox()
+    box.setAccessibleName(about)
+    for item in items:
+        box.addItem(*((item,) if isinstance(item, str) else item))
+    box.currentIndexChanged.connect(lambda _: changed())
+    return box
+
+
+def read_only_table(about: str, headings: Sequence[str], rows: int = 0) -> QtWidgets.QTableWidget:
+    """A table that cannot be edited; `about` is for screen readers."""
+    table = QtWidgets.QTableWidget(rows, len(headings))
+    table.setAccessibleName(about)
+    table.setHorizontalHeaderLabels(list(headings))
+    table.setEditTriggers(table.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(table.SelectionBehavior.SelectRows)
+    table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(round(1.5 * table.fontMetrics().height()))
+    table.horizontalHeader().setStretchLastSection(True)
+    return table
+
+
+def table_cell(text: str, about: str, right: bool = False) -> QtWidgets.QTableWidgetItem:
+    item = QtWidgets.QTableWidgetItem(text)
+    item.setToolTip(about)
+    if right:
+        item.setTextAlignment(
+            QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter
+        )
+    return item
+
+
+class DialogButtons(QtWidgets.QDialogButtonBox):
+    """The buttons of a dialog, without icons: the usual ones are black in dark themes too."""
+
+    def __init__(
+        self,
+        dialog: QtWidgets.QDialog,
+        standard: QtWidgets.QDialogButtonBox.StandardButton = Button.Close,
+    ) -> None:
+        super().__init__(standard)
+        self.accepted.connect(dialog.accept)
+        self.rejected.connect(dialog.reject)
+
+    def add(
+        self,
+        name: str,
+        text: str,
+        clicked: Callable[[], object],
+        role: QtWidgets.QDialogButtonBox.ButtonRole = ButtonRole.ActionRole,
+    ) -> QtWidgets.QPushButton:
+        """Add a button; Enter does not press it."""
+        button = self.addButton(text, role)
+        button.setObjectName(name)
+        button.setAutoDefault(False)
+        button.clicked.connect(lambda _: clicked())
+        return button
+
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
+        for button in self.buttons():
+            button.setIcon(QtGui.QIcon())
+        super().showEvent(event)
+
+
+def add_all(layout: QtWidgets.QBoxLayout, *widgets: QtWidgets.QWidget) -> None:
+    for widget in widgets:
+        layout.addWidget(widget)
+
+
+def ask(
+    over: QtWidgets.QWidget,
+    question: str,
+    about: str,
+    verb: str,
+    action: Callable[[], object],
+    otherwise: Callable[[], object] = lambda: None,
+) -> None:
+    """Ask before an action that discards something; Enter, pressed in haste, cancels."""
+    box = QtWidgets.QMessageBox(over)
+    box.setObjectName("question")
+    box.setText(question)
+    box.setInformativeText(about)
+    yes = box.addButton(verb, box.ButtonRole.DestructiveRole)
+    box.setDefaultButton(box.addButton("Cancel", box.ButtonRole.RejectRole))
+    box.finished.connect(lambda _: action() if box.clickedButton() is yes else otherwise())
+    box.open()
+
+
+def ask_text(
+    over: QtWidgets.QWidget | None,
+    title: str,
+    label: str,
+    accepted: Callable[[str], object],
+    text: str = "",
+) -> None:
+    dialog = QtWidgets.QInputDialog(over)
+    dialog.setWindowTitle(title)
+    dialog.setLabelText(label)
+    dialog.setTextValue(text)
+    dialog.textValueSelected.connect(accepted)
+    dialog.open()
