@@ -62,7 +62,7 @@ class BigNumber(QtWidgets.QWidget):
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self.widest = WIDEST.get(caption.unit, "-88.8")
         self.words, self.symbol, self.digits, self.unit, self.note = (
-            _plain(text, self) for text in (caption.words, caption.symbol, NONE, caption.unit, "")
+            label_in(text, self) for text in (caption.words, caption.symbol, NONE, caption.unit, "")
         )
         self.words.setVisible(captioned)
         self.symbol.setVisible(captioned)
@@ -179,7 +179,7 @@ class BigNumber(QtWidgets.QWidget):
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
 
 
-def _plain(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
+def label_in(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
     label = QtWidgets.QLabel(text, parent)
     label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
     return label

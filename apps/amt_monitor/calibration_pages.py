@@ -136,9 +136,8 @@ class MicrophonePage(WizardPage):
         self.refuse("")
         for label in (self.before, self.kept_as):
             label.setText("")
-        self.channel.blockSignals(True)
-        self.channel.clear()
-        self.channel.blockSignals(False)
+        with QtCore.QSignalBlocker(self.channel):
+            self.channel.clear()
         self.draft.channel = channel
         self._run.listen(self.device.device)
         self.completeChanged.emit()
@@ -156,10 +155,9 @@ class MicrophonePage(WizardPage):
             self.bars.append(bar)
             self._bars.addWidget(bar)
         offered = min(MOST_CHANNELS, source.device.channels)
-        self.channel.blockSignals(True)
-        self.channel.addItems([str(number) for number in range(1, offered + 1)])
-        self.channel.setCurrentIndex(min(self.draft.channel, offered) - 1)
-        self.channel.blockSignals(False)
+        with QtCore.QSignalBlocker(self.channel):
+            self.channel.addItems([str(number) for number in range(1, offered + 1)])
+            self.channel.setCurrentIndex(min(self.draft.channel, offered) - 1)
         self.kept_as.setText(plain(self.draft.identity) or "-")
         if source.device.played:
             self.refuse(f"{source.name} is the sound that this computer plays: choose a microphone")
@@ -362,9 +360,8 @@ class CorrectionPage(WizardPage):
         correction = self.draft.correction
         self.path.setText("")
         self.path.setPlaceholderText("no file" if correction is None else plain(correction.name))
-        self.inverted.blockSignals(True)
-        self.inverted.setChecked(correction is not None and correction.inverted)
-        self.inverted.blockSignals(False)
+        with QtCore.QSignalBlocker(self.inverted):
+            self.inverted.setChecked(correction is not None and correction.inverted)
         self.refuse("")
         self._show()
 
@@ -437,10 +434,9 @@ class ResultPage(WizardPage):
             (self.uncertainty, self.draft.uncertainty_db),
             (self.days, self.draft.valid_days),
         ):
-            control.blockSignals(True)
-            control.setValue(value)
+            with QtCore.QSignalBlocker(control):
+                control.setValue(value)
             control.setEnabled(measured)
-            control.blockSignals(False)
         self.refuse("")
         self._show()
 

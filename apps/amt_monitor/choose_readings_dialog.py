@@ -21,10 +21,7 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
     """
 
     def __init__(
-        self,
-        names: Iterable[str],
-        chosen: Sequence[str],
-        parent: QtWidgets.QWidget | None = None,
+        self, names: Iterable[str], chosen: Sequence[str], parent: QtWidgets.QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setObjectName("choose_numbers")

@@ -49,8 +49,7 @@ class DistributionPane(Pane):
             CurveLayer("ink"),
             MarkerLayer(),
         )
-        for layer in (self.bars, self.exceeded, self.percentiles):
-            self.plot.add(layer)
+        self.plot.set_layers((self.bars, self.exceeded, self.percentiles))
         self.counted = QtWidgets.QLabel()
         self.counted.setObjectName("counted")
         self.body.addWidget(self.plot, 1)

@@ -186,7 +186,7 @@ class HistoryLayers:
     def happened(self, time_s: float) -> list[str]:
         """The faults at a time, in words, with the texts of their events."""
         x = time_s - self.plot.reference_s
-        within = [one for one in self.marks.spans if one.start <= x <= one.end]
+        within = [one for one in self.marks.items if one.start <= x <= one.end]
         near = max(NEAR_S, 3 * self.plot.span_s / max(1, self.plot.width()))
         first = min([x, *(one.start for one in within)]) - near + self.plot.reference_s
         last = max([x, *(one.end for one in within)]) + near + self.plot.reference_s

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Layer
+from amt_monitor.plot import ItemLayer, Layer
 from amt_monitor.theme import Role
 
 
@@ -17,27 +17,19 @@ class Threshold(NamedTuple):
     role: Role = "red"
 
 
-class ThresholdLayer(Layer):
+class ThresholdLayer(ItemLayer[Threshold]):
     """Dashed horizontal lines."""
-
-    def __init__(self) -> None:
-        self.thresholds: tuple[Threshold, ...] = ()
-
-    def set(self, thresholds: Sequence[Threshold]) -> None:
-        if tuple(thresholds) != self.thresholds:
-            self.thresholds = tuple(thresholds)
-            self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, metrics = self.plot.inside, painter.fontMetrics()
-        points = self.plot.points([0.0] * len(self.thresholds), [t.value for t in self.thresholds])
+        points = self.plot.points([0.0] * len(self.items), [t.value for t in self.items])
         heights = points[:, 1].tolist()
-        sizes = [(metrics.horizontalAdvance(t.text) + 6, metrics.height()) for t in self.thresholds]
-        for y, threshold in zip(heights, self.thresholds, strict=True):
+        sizes = [(metrics.horizontalAdvance(t.text) + 6, metrics.height()) for t in self.items]
+        for y, threshold in zip(heights, self.items, strict=True):
             painter.setPen(self.plot.pen(threshold.role, dashed=True))
             painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
         rooms = rooms_at_lines(heights, sizes, inside)
-        for room, threshold in zip(rooms, self.thresholds, strict=True):
+        for room, threshold in zip(rooms, self.items, strict=True):
             painter.setPen(self.plot.pen(threshold.role))
             painter.fillRect(room, QtGui.QColor(self.plot.colors.paper))
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, threshold.text)
@@ -60,23 +52,17 @@ def rooms_at_lines(
     return rooms
 
 
-class MarkerLayer(Layer):
+class MarkerLayer(ItemLayer[tuple[float, str]]):
     """Labeled vertical lines."""
 
     def __init__(self, role: Role = "accent") -> None:
         self.role = role
-        self.markers: tuple[tuple[float, str], ...] = ()
-
-    def set(self, markers: Sequence[tuple[float, str]]) -> None:
-        if tuple(markers) != self.markers:
-            self.markers = tuple(markers)
-            self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, metrics = self.plot.inside, painter.fontMetrics()
         painter.setPen(self.plot.pen(self.role))
         free = float(inside.left())
-        for x, text in self.markers:
+        for x, text in self.items:
             ((at, _),) = self.plot.points([x], [0.0]).tolist()
             painter.drawLine(QtCore.QLineF(at, inside.top(), at, inside.bottom()))
             wide = metrics.horizontalAdvance(text)
@@ -102,24 +88,16 @@ class LabelledMaximum(NamedTuple):
     role: Role
 
 
-class MaximumLayer(Layer):
+class MaximumLayer(ItemLayer[LabelledMaximum]):
     """Triangles above maxima, with their values."""
-
-    def __init__(self) -> None:
-        self.maxima: tuple[LabelledMaximum, ...] = ()
-
-    def set(self, maxima: Sequence[LabelledMaximum]) -> None:
-        if tuple(maxima) != self.maxima:
-            self.maxima = tuple(maxima)
-            self.plot.update(self.plot.inside)
 
     def paint(self, painter: QtGui.QPainter) -> None:
         metrics = painter.fontMetrics()
-        points = self.plot.points([one.x for one in self.maxima], [one.y for one in self.maxima])
+        points = self.plot.points([one.x for one in self.items], [one.y for one in self.items])
         marks = [QtCore.QRectF(at - 4, up - 10, 8, 7) for at, up in points.tolist()]
-        sizes = [(metrics.horizontalAdvance(one.text), metrics.height()) for one in self.maxima]
+        sizes = [(metrics.horizontalAdvance(one.text), metrics.height()) for one in self.items]
         rooms = rooms_beside(marks, sizes, self.plot.inside)
-        for one, mark, room in zip(self.maxima, marks, rooms, strict=True):
+        for one, mark, room in zip(self.items, marks, rooms, strict=True):
             color = QtGui.QColor(getattr(self.plot.colors, one.role))
             painter.setPen(color)
             painter.setBrush(color)

@@ -24,8 +24,7 @@ class ModulationMapPane(Pane):
         super().__init__(f"modulation_{ear}", f"Modulation spectrum, {ear} ear")
         self.plot = Plot(f"modulation_{ear}_plot")
         self.image, self.frame = ImageLayer(-RANGE_DB, 0.0), FrameLayer()
-        for layer in (self.image, self.frame):
-            self.plot.add(layer)
+        self.plot.set_layers((self.image, self.frame))
         self.body.addWidget(self.plot, 1)
         self.level_db = np.empty((0, 0))
         self._mask: Any = None

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.big_number import (
-    REFERENCE,
-    SMALLEST,
-    SMALLEST_CAPTION,
-    resize_text,
-    text_width,
-)
+from amt_monitor.big_number import REFERENCE, SMALLEST, SMALLEST_CAPTION, resize_text, text_width
 from amt_monitor.modulation_map_pane import ColorScale, ModulationMapPane
 from amt_monitor.number_format import NONE
 from amt_monitor.pane import Pane

@@ -58,8 +58,7 @@ class NarrowBandPane(ReadingPane):
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.strongest, self.cursor = MaximumLayer(), MarkerLayer("ink")
-        for layer in (*self.greatest, *self.curves, self.strongest, self.cursor):
-            self.plot.add(layer)
+        self.plot.set_layers((*self.greatest, *self.curves, self.strongest, self.cursor))
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 4)
         self._held, self._columns = PeakHold(), FrequencyColumns()
         self._time_s = self._quiet_since_s = -np.inf
@@ -140,7 +139,7 @@ class NarrowBandPane(ReadingPane):
         self.plot.set_unit("dB", uncalibrated)
 
     def texts(self) -> tuple[str, ...]:
-        return (*super().texts(), *(one.text for one in self.strongest.maxima))
+        return (*super().texts(), *(one.text for one in self.strongest.items))
 
     def _draw_again(self) -> None:
         if np.isfinite(self._time_s):

@@ -30,25 +30,17 @@ def signed_text(level_lu: float) -> str:
     return f"{round(level_lu, 1) + 0.0:+.1f}"
 
 
-def hundredths(value: float) -> str:
-    return f"{value:.2f}"
-
-
-def whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
 def frequency(hz: float) -> str:
     """One decimal below 1 kHz."""
-    return tenths(hz) if hz < 999.95 else whole(hz)
+    return tenths(hz) if hz < 999.95 else f"{hz:.0f}"
 
 
 BY_UNIT: dict[str, Callable[[float], str]] = {
     "sone": sone_text,
     "phon": table_phon,
     "lu": signed_text,
-    "acum": hundredths,
-    "s": whole,
+    "acum": "{:.2f}".format,
+    "s": "{:.0f}".format,
     "hz": frequency,
 }
 

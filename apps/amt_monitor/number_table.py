@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.big_number import Extent, resize_text, text_width
+from amt_monitor.big_number import Extent, label_in, resize_text, text_width
 from amt_monitor.number_format import NONE
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import Role, tint
@@ -33,13 +33,13 @@ class NumberTable(QtWidgets.QWidget):
         super().__init__()
         counted = [line for line in lines if line[0].caption.counted]
         others = [line for line in lines if not line[0].caption.counted]
-        self.elapsed = _label("", self)
+        self.elapsed = label_in("", self)
         self.elapsed.setObjectName("counted_for")
         self._items: list[_Line | QtWidgets.QLabel] = []
         if counted:
             self._items += [self.elapsed, *(_Line(line, self) for line in counted)]
         if counted and others:
-            self._items.append(_label(NOW, self))
+            self._items.append(label_in(NOW, self))
         self._items += [_Line(line, self) for line in others]
         for item in self._items:
             if isinstance(item, QtWidgets.QLabel):
@@ -205,11 +205,11 @@ class _Line:
 
     def __init__(self, cells: Sequence[ReadingCell], parent: QtWidgets.QWidget) -> None:
         self.caption = cells[0].caption
-        self.words = _label(self.caption.words, parent)
+        self.words = label_in(self.caption.words, parent)
         tint(self.words, "second")
         self.parts = []
         for cell in cells:
-            number, unit = _label(NONE, parent), _label(cell.caption.unit, parent)
+            number, unit = label_in(NONE, parent), label_in(cell.caption.unit, parent)
             number.setObjectName(cell.shown_as)
             align = QtCore.Qt.AlignmentFlag
             number.setAlignment(align.AlignRight | align.AlignVCenter)
@@ -230,9 +230,3 @@ class _Line:
         for _, number, unit in self.parts:
             number.setVisible(visible)
             unit.setVisible(visible)
-
-
-def _label(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
-    label = QtWidgets.QLabel(text, parent)
-    label.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-    return label

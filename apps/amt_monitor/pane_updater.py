@@ -108,11 +108,8 @@ class PaneUpdater:
                 dock.pane.judge(view)
 
     def results(self) -> "Results | None":
-        engine, readings, pane = (
-            self._measurement.engine,
-            self._measurement.readings,
-            self.history,
-        )
+        engine, readings = self._measurement.engine, self._measurement.readings
+        pane = self.history
         if engine is None or readings is None or pane is None or not self._has_panes:
             return None
         self._hand_on()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import Colors, Role, theme
 
+Item = TypeVar("Item")
 Ticks = Sequence[tuple[float, str]]
 Values = Sequence[float] | NDArray[Any]
 FAR = 4
@@ -65,6 +66,17 @@ class Layer:
     def paint(self, painter: QtGui.QPainter) -> None:
         """Paint inside the axes; only what lies outside the plot is clipped."""
         raise NotImplementedError
+
+
+class ItemLayer(Layer, Generic[Item]):
+    """A layer of items; it is painted again when they change."""
+
+    items: tuple[Item, ...] = ()
+
+    def set(self, items: Sequence[Item]) -> None:
+        if tuple(items) != self.items:
+            self.items = tuple(items)
+            self.plot.update(self.plot.inside)
 
 
 UNIT_LEFT = 5

@@ -22,10 +22,7 @@ ONE_S = 0.1
 
 
 def run_window(
-    make_engine: MakeEngine,
-    make_log: MakeLog | None = None,
-    *,
-    duration: float | None = None,
+    make_engine: MakeEngine, make_log: MakeLog | None = None, *, duration: float | None = None
 ) -> int:
     """Show the meter until it is closed, or has measured for `duration` seconds.
 

@@ -51,8 +51,7 @@ class SpectrumPane(Pane):
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.filled = [FillBetweenLayer("left", 0.18), FillBetweenLayer("right", 0.18)]
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
-        for layer in (*self.filled, *self.greatest, *self.curves):
-            self.plot.add(layer)
+        self.plot.set_layers((*self.filled, *self.greatest, *self.curves))
         self.plot.legend = SIDES
         self.plot.setAccessibleName("specific loudness of both ears")
         self._held = PeakHold()

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from amt_monitor.reading_captions import caption_of
 from amt_monitor.top_bar import elapsed_text
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
@@ -11,13 +12,7 @@ if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
 
-HEADLINES = {
-    "ltl_sone": "LTL",
-    "gm2002_ltl_sone": "LTL",
-    "zwicker_n_sone": "N",
-    "laeq_db": "LAeq",
-    "integrated_lufs": "I",
-}
+HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The title shows the first of these that exists."""
 
 
@@ -45,8 +40,8 @@ def title_text(engine: "Engine | None", state: str, view: "ViewState | None") ->
     name = next((one for one in HEADLINES if values.get(one) is not None), None)
     told = state
     if view is not None and name is not None and state == "running":
-        unit = name.rpartition("_")[2].replace("db", "dB").replace("lufs", "LUFS")
-        told = f"{HEADLINES[name]} {reading_text(name, values[name])} {unit}"
+        caption = caption_of(name)
+        told = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
         if view.doubts(view.model_of(name)).uncalibrated:
             told += ", uncalibrated"
     return plain(f"{told} - {engine.source.name} - amt-stream")

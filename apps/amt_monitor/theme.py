@@ -10,13 +10,7 @@ FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QPlainTextEdit", "QRadi
 
 Choice = Literal["system", "light", "dark", "contrast"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-NAMES = {
-    "system": "Like the desktop",
-    "light": "Light",
-    "dark": "Dark",
-    "contrast": "High contrast",
-}
-"""The names of the choices."""
+NAMES = dict(zip(CHOICES, ("Like the desktop", "Light", "Dark", "High contrast"), strict=True))
 
 
 class Colors(NamedTuple):
@@ -49,21 +43,10 @@ class Colors(NamedTuple):
         return QtGui.QColor(self.paper).lightness() < 128
 
 
-Role = Literal[
-    "paper",
-    "ground",
-    "ink",
-    "second",
-    "grid",
-    "accent",
-    "left",
-    "right",
-    "ltl",
-    "stl",
-    "green",
-    "amber",
-    "red",
-]
+Role = (
+    Literal["paper", "ground", "ink", "second", "grid", "accent", "left", "right"]
+    | Literal["ltl", "stl", "green", "amber", "red"]
+)
 
 LIGHT = Colors(
     *("#ffffff", "#f2f3f5", "#16181d", "#525863", "#d9dce2", "#0a66c2"),

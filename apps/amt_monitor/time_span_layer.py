@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Layer
+from amt_monitor.plot import ItemLayer
 
 
 class TimeSpan(NamedTuple):
@@ -18,26 +18,18 @@ class TimeSpan(NamedTuple):
     word: str
 
 
-class TimeSpanLayer(Layer):
+class TimeSpanLayer(ItemLayer[TimeSpan]):
     """Hatching shows without color; each lane has a line for its words."""
-
-    def __init__(self) -> None:
-        self.spans: list[TimeSpan] = []
-
-    def set(self, spans: list[TimeSpan]) -> None:
-        if spans != self.spans:
-            self.spans = spans
-            self.plot.update(self.plot.inside)
 
     @property
     def words(self) -> list[str]:
-        return [span.word for span in self.spans]
+        return [span.word for span in self.items]
 
     def paint(self, painter: QtGui.QPainter) -> None:
         inside, pattern = self.plot.inside, QtCore.Qt.BrushStyle
         metrics = painter.fontMetrics()
         free: dict[int, float] = {}
-        for lane, start, end, word in self.spans:
+        for lane, start, end, word in self.items:
             (left, _), (right, _) = self.plot.points([start, end], [0.0, 0.0]).tolist()
             left, right = max(left, inside.left()), min(right, inside.right() + 1)
             if right < inside.left() or left > inside.right():

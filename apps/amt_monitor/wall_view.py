@@ -13,15 +13,7 @@ from amt_monitor.limits_pane import Light
 from amt_monitor.number_format import number_text
 from amt_monitor.pane import Badge
 from amt_monitor.reading_captions import caption_of
-from amt_monitor.theme import (
-    CONTRAST_DARK,
-    DARK,
-    Colors,
-    palette_of,
-    repaint,
-    theme,
-    tint,
-)
+from amt_monitor.theme import CONTRAST_DARK, DARK, Colors, palette_of, repaint, theme, tint
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
@@ -33,15 +25,8 @@ MOST = 3
 """Numbers at most."""
 
 USUAL = (
-    "laf_db",
-    "laeq_db",
-    "ltl_phon",
-    "ltl_sone",
-    "momentary_lufs",
-    "integrated_lufs",
-    "gm2002_ltl_phon",
-    "zwicker_n_sone",
-    "zwicker_n5_sone",
+    *("laf_db", "laeq_db", "ltl_phon", "ltl_sone", "momentary_lufs", "integrated_lufs"),
+    *("gm2002_ltl_phon", "zwicker_n_sone", "zwicker_n5_sone"),
 )
 """By default, the first two of these that exist."""
 

@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.theme import Role, tint
 
 Button = QtWidgets.QDialogButtonBox.StandardButton
+Clicked = Callable[[], object]
 ButtonRole = QtWidgets.QDialogButtonBox.ButtonRole
 
 
@@ -33,7 +34,7 @@ def set_font(widget: QtWidgets.QWidget, bold: bool, pixels: int | None = None) -
 
 
 def tool_button(
-    name: str, text: str, about: str, clicked: Callable[[], object] | None = None
+    name: str, text: str, about: str, clicked: Clicked | None = None
 ) -> QtWidgets.QToolButton:
     """A button that the Tab key reaches."""
     button = QtWidgets.QToolButton()
@@ -46,7 +47,7 @@ def tool_button(
     return button
 
 
-def push_button(name: str, text: str, clicked: Callable[[], object]) -> QtWidgets.QPushButton:
+def push_button(name: str, text: str, clicked: Clicked) -> QtWidgets.QPushButton:
     button = QtWidgets.QPushButton(text)
     button.setObjectName(name)
     button.clicked.connect(lambda _: clicked())
@@ -54,7 +55,7 @@ def push_button(name: str, text: str, clicked: Callable[[], object]) -> QtWidget
 
 
 def combo_box(
-    about: str, items: Iterable[str | tuple[str, Any]], changed: Callable[[], object]
+    about: str, items: Iterable[str | tuple[str, Any]], changed: Clicked
 ) -> QtWidgets.QComboBox:
     """A choice of texts, with data where they are given; `about` is for screen readers."""
     box = QtWidgets.QComboBox()
@@ -91,21 +92,13 @@ def table_cell(text: str, about: str, right: bool = False) -> QtWidgets.QTableWi
 class DialogButtons(QtWidgets.QDialogButtonBox):
     """The buttons of a dialog, without icons: the usual ones are black in dark themes too."""
 
-    def __init__(
-        self,
-        dialog: QtWidgets.QDialog,
-        standard: QtWidgets.QDialogButtonBox.StandardButton = Button.Close,
-    ) -> None:
+    def __init__(self, dialog: QtWidgets.QDialog, standard: Any = Button.Close) -> None:
         super().__init__(standard)
         self.accepted.connect(dialog.accept)
         self.rejected.connect(dialog.reject)
 
     def add(
-        self,
-        name: str,
-        text: str,
-        clicked: Callable[[], object],
-        role: QtWidgets.QDialogButtonBox.ButtonRole = ButtonRole.ActionRole,
+        self, name: str, text: str, clicked: Clicked, role: Any = ButtonRole.ActionRole
     ) -> QtWidgets.QPushButton:
         """Add a button; Enter does not press it."""
         button = self.addButton(text, role)
@@ -130,8 +123,8 @@ def ask(
     question: str,
     about: str,
     verb: str,
-    action: Callable[[], object],
-    otherwise: Callable[[], object] = lambda: None,
+    action: Clicked,
+    otherwise: Clicked = lambda: None,
 ) -> None:
     """Ask before an action that discards something; Enter, pressed in haste, cancels."""
     box = QtWidgets.QMessageBox(over)

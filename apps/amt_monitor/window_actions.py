@@ -1,7 +1,6 @@
 """The commands of the window as Qt actions."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
@@ -27,7 +26,7 @@ class WindowActions(dict[str, QtGui.QAction]):
             action.setToolTip(f"{command.about} ({command.key})")
             action.setCheckable(command.checked)
             action.setAutoRepeat(False)
-            action.triggered.connect(partial(_run, run, command))
+            action.triggered.connect(lambda _=False, command=command: run(command))
             for widget in widgets:
                 widget.addAction(action)
         stop, pause = (self[name].shortcuts() for name in ("stop", "pause"))
@@ -46,7 +45,3 @@ class WindowActions(dict[str, QtGui.QAction]):
         for name in ("reset_readings", "reset_filters", "mark"):
             self[name].setEnabled(measuring)
         self["undo_reset"].setEnabled(measurement.can_undo_reset)
-
-
-def _run(run: Callable[[WindowCommand], object], command: WindowCommand, *_: object) -> None:
-    run(command)

@@ -175,7 +175,7 @@ def test_the_distribution_is_that_of_the_rows(shown):
     low = float(pane.plot.x.ticks[0][1]) - pane.plot.x.ticks[0][0] - 0.5
     at = np.interp(-10.0, -pane.exceeded.y, pane.exceeded.x) + low + 0.5
     assert at == pytest.approx(found["l10_db"], abs=0.1)
-    ((place, text),) = pane.percentiles.markers
+    ((place, text),) = pane.percentiles.items
     assert text == f"L10 {found['l10_db']:.1f}"
     assert place + low + 0.5 == pytest.approx(found["l10_db"])
 

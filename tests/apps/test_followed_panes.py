@@ -220,4 +220,4 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
         qtbot.waitUntil(undo.isHidden, timeout=5000)
         assert readings.measured_s > counted
     assert (readings.row["max_ltl_sone"] or 0) >= (readings.row["ltl_sone"] or 0)
-    assert "reset undone" in [text for _, text in window.docks["history"].pane.layers.notes.markers]
+    assert "reset undone" in [text for _, text in window.docks["history"].pane.layers.notes.items]

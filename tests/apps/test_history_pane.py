@@ -89,7 +89,7 @@ def test_no_length_is_drawn_with_more_than_the_screen_has_room_for(open_history,
     seen = everything[-round(10 * span_s) :]
     high = within.high if span_s > 60 else curve.y
     assert np.nanmax(high) >= seen.max() - 1e-4
-    (maximum, _) = pane.layers.maxima.maxima
+    (maximum, _) = pane.layers.maxima.items
     assert float(maximum.text) == pytest.approx(np.nanmax(high), abs=0.051)
 
 
@@ -150,12 +150,12 @@ def test_what_happened_is_hatched_and_told(open_history, levels):
         Event("mark", 0, 65.0, 0.0, text="doors open"),
     )
     pane.draw()
-    words = [(one.word, one.lane > 0) for one in pane.layers.marks.spans]
+    words = [(one.word, one.lane > 0) for one in pane.layers.marks.items]
     assert words == [("gap", True), ("no readings", True)]
     assert pane.layers.happened(10.5) == ["gap", cause]
     assert pane.layers.happened(40.0) == ["no readings"]
     assert pane.layers.happened(60.0) == []
-    (marker,) = pane.layers.notes.markers
+    (marker,) = pane.layers.notes.items
     assert marker == (pytest.approx(65.0 - 69.9), "doors open")
     pane.plot.show_until(None, 300.0)
     assert "settling" in pane.layers.marks.words
@@ -171,7 +171,7 @@ def test_limits_of_the_unit_are_lines(open_history, levels):
         Limit("ltl_phon", 80.0, name="other"),
     )
     pane.draw()
-    lines = [tuple(line) for line in pane.layers.thresholds.thresholds]
+    lines = [tuple(line) for line in pane.layers.thresholds.items]
     assert lines == [(105.0, "LAeq limit 105", "red"), (99.0, "99", "amber")]
     assert pane.plot.y.high >= 105.0
 

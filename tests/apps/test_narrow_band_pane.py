@@ -54,7 +54,7 @@ def test_each_channel_has_its_line_and_the_higher_one_its_name(pane):
     spectra = np.stack([level_of({171: 70.0}), level_of({1000: 55.0})])
     pane.show_spectrum(1.0, spectra, STAGE.bin_hz)
     pane.name_strongest()
-    (strongest,) = pane.strongest.maxima
+    (strongest,) = pane.strongest.items
     assert strongest.text == "1002 Hz  70.0 dB"
     assert strongest.role == "left"
     for curve, k, db in zip(pane.curves, (171, 1000), (70.0, 55.0), strict=True):
@@ -64,12 +64,12 @@ def test_each_channel_has_its_line_and_the_higher_one_its_name(pane):
     assert not pane.sides.isHidden()
     pane.show_spectrum(2.0, spectra[1:], STAGE.bin_hz)
     pane.name_strongest()
-    assert pane.strongest.maxima[0].text == "5859 Hz  55.0 dB"
+    assert pane.strongest.items[0].text == "5859 Hz  55.0 dB"
     assert pane.sides.isHidden()
     assert not len(pane.curves[1].y)
     pane.show_spectrum(3.0, np.full((1, 4097), -106.0), STAGE.bin_hz)
     pane.name_strongest()
-    assert not pane.strongest.maxima
+    assert not pane.strongest.items
 
 
 def test_the_scale_rises_at_once_and_falls_after_a_while(pane):
@@ -89,20 +89,20 @@ def test_levels_are_read_off_at_the_cursor(qtbot, pane):
     pane.show_spectrum(1.0, spectra, STAGE.bin_hz)
     at = pane.plot.points([np.log10(171 * STAGE.bin_hz)], [40.0])[0].round().astype(int)
     qtbot.mouseMove(pane.plot, QtCore.QPoint(*at.tolist()))
-    qtbot.waitUntil(lambda: pane.cursor.markers != (), timeout=5000)
-    ((_, text),) = pane.cursor.markers
+    qtbot.waitUntil(lambda: pane.cursor.items != (), timeout=5000)
+    ((_, text),) = pane.cursor.items
     hz, told = text.split(" Hz  ")
     assert float(hz) == pytest.approx(1002, abs=12)
     assert told == "L 70.0  R 33.0 dB"
     pane.show_spectrum(2.0, spectra[1:] - 1.0, STAGE.bin_hz)
     pane.read_off()
-    assert pane.cursor.markers[0][1].endswith(" Hz  32.0 dB")
+    assert pane.cursor.items[0][1].endswith(" Hz  32.0 dB")
     pane.plot.setFocus()
     for _ in range(4):
         qtbot.keyClick(pane.plot, QtCore.Qt.Key.Key_Right)
-    assert pane.cursor.markers[0][1].endswith(" Hz  9.0 dB")
+    assert pane.cursor.items[0][1].endswith(" Hz  9.0 dB")
     qtbot.keyClick(pane.plot, QtCore.Qt.Key.Key_Escape)
-    assert not pane.cursor.markers
+    assert not pane.cursor.items
 
 
 def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window):
@@ -113,9 +113,9 @@ def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window
     ]
     window = open_window(lambda wanted: Engine(SignalSource(tones, FS), STAGE))
     pane = window.docks["spectrum"].pane
-    qtbot.waitUntil(lambda: pane.strongest.maxima[:1] != (), timeout=15000)
+    qtbot.waitUntil(lambda: pane.strongest.items[:1] != (), timeout=15000)
     qtbot.waitUntil(lambda: window.shown.view.values["time_s"] > 5.0, timeout=20000)
-    qtbot.waitUntil(lambda: pane.strongest.maxima[0].text == "3000 Hz  50.0 dB", timeout=5000)
+    qtbot.waitUntil(lambda: pane.strongest.items[0].text == "3000 Hz  50.0 dB", timeout=5000)
     values = window.shown.view.values
     assert values["spectrum_peak_hz"] == pytest.approx(3000.0, abs=0.01)
     assert values["spectrum_peak_db"] == pytest.approx(50.0, abs=0.01)

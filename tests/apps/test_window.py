@@ -130,7 +130,7 @@ def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     qtbot.waitUntil(lambda: window.measurement.measured_s > counted + 0.3, timeout=10000)
     assert window.measurement.engine.first_sample >= 48000
     assert window.measurement.begun == 1
-    marked = lambda: pane_in(window, "history").layers.notes.markers  # noqa: E731
+    marked = lambda: pane_in(window, "history").layers.notes.items  # noqa: E731
     qtbot.waitUntil(lambda: any(text == "before the stop" for _, text in marked()), timeout=5000)
 
 
