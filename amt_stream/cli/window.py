@@ -60,11 +60,11 @@ class Maker:
         self.engines: list[Engine] = []
         self.readings: FollowedReadings | None = None
 
-    def engine(self, wanted: "MeasurementRequest") -> "Engine":
+    def engine(self, request: "MeasurementRequest") -> "Engine":
         """A new one, not yet started; one that goes on does so with the readings it had."""
-        with self._made(wanted) as running:
+        with self._made(request) as running:
             args, preset, given, models, blocksize = running
-            view, resumed = VIEWS[preset.view], wanted.resumed
+            view, resumed = VIEWS[preset.view], request.resumed
             logs = open_logs(args, preset, given, models, blocksize)
             readings = resumed
             if resumed is not None:
@@ -100,22 +100,22 @@ class Maker:
         return open_logs(*running._replace(args=args))[0]
 
     @contextmanager
-    def _made(self, wanted: "MeasurementRequest") -> Iterator[_EngineSetup]:
+    def _made(self, request: "MeasurementRequest") -> Iterator[_EngineSetup]:
         """Of what an engine is to be made; its microphone is heard from here on."""
         args, preset = self._args, self._preset
-        if wanted.log is not None or wanted.resumed is not None:
-            args = logged(args, wanted.log, restore=wanted.resumed is not None)
-        args = keeping(args, wanted.keep_s, (wanted.folder or usual_folder()) / "sounds")
-        if wanted.models is not None:
-            preset = preset.with_names(wanted.models)
-        if wanted.settings:
-            known = {k: v for k, v in wanted.settings.items() if k in preset.settings}
+        if request.log is not None or request.resumed is not None:
+            args = logged(args, request.log, restore=request.resumed is not None)
+        args = keeping(args, request.keep_s, (request.folder or usual_folder()) / "sounds")
+        if request.models is not None:
+            preset = preset.with_names(request.models)
+        if request.settings:
+            known = {k: v for k, v in request.settings.items() if k in preset.settings}
             preset = preset.with_settings(known)
         blocksize = None
-        if wanted.file is not None:
-            given = open_input(MeterOptions(), str(wanted.file), most=preset.most_channels)
-        elif wanted.device is not None:
-            given = input_from_window(wanted.device, args, preset)
+        if request.file is not None:
+            given = open_input(MeterOptions(), str(request.file), most=preset.most_channels)
+        elif request.device is not None:
+            given = input_from_window(request.device, args, preset)
         else:
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}

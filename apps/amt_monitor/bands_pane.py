@@ -74,10 +74,10 @@ class BandsPane(ReadingPane):
 
     def move(self, view: "ViewState") -> None:
         if self.line.currentIndex():
-            self.hear(view.engine, view.readings)
+            self.take_frames(view.engine, view.readings)
         super().move(view)
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         model: Any = engine.models.get(self.model)
         if not hasattr(model, "nominal"):
             return
@@ -87,18 +87,18 @@ class BandsPane(ReadingPane):
             return
         places = [there.index(name) for name in self._names]
         # Level F of the louder channel: (band, frame).
-        self._held.hear(
+        self._held.take_frames(
             engine,
             readings,
             self.model,
             lambda frames: frames.values.highest[:, 0].max(axis=0)[places],
         )
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         self._held.stand_still("frozen" in view.held)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self._held.clear()
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:

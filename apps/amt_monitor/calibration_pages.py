@@ -174,7 +174,7 @@ class MicrophonePage(WizardPage):
         if self.draft.channel > len(self.bars):
             self._listen(self.draft.channel)  # a device is opened with its first two channels
             return
-        self._run.listen_anew()
+        self._run.restart()
         self._show_before()
 
     def _show_before(self) -> None:
@@ -313,7 +313,7 @@ class TonePage(WizardPage):
     def _begin(self) -> None:
         self._choose()
         self.draft.frequency_hz, self.draft.tone = self.frequency.value, None
-        self._run.listen_anew()
+        self._run.restart()
         self._show(None)
         self._show_taken()
         self.completeChanged.emit()

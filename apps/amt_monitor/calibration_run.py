@@ -86,7 +86,7 @@ class CalibrationRun(QtCore.QObject):
             lambda: self._open_source(device, channel), channel, self.draft.frequency_hz
         )
 
-    def listen_anew(self) -> None:
+    def restart(self) -> None:
         if self.listener is not None:
             self.listener.listen_to(self.draft.channel, self.draft.frequency_hz)
 

@@ -62,13 +62,13 @@ class ChosenReadingsPane(Pane):
         self.grid.show_readings(view.values)
         self.grid.show_elapsed(view.measured_s)
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         models = dict.fromkeys(self._model_of.get(name, "") for name in self._shown or ())
-        doubts = {model: view.doubts(model) for model in models}
-        words = dict.fromkeys(word for one in doubts.values() for word in one.words)
-        self.mark([*words], any(one.uncalibrated for one in doubts.values()))
+        status = {model: view.reading_status(model) for model in models}
+        words = dict.fromkeys(word for one in status.values() for word in one.words)
+        self.mark([*words], any(one.uncalibrated for one in status.values()))
         for cell, label in self.grid.numbers:
-            doubt = doubts.get(self._model_of.get(cell.name, ""))
+            doubt = status.get(self._model_of.get(cell.name, ""))
             if doubt is not None:
                 tint(label, "second" if doubt.grey else None, hatched=doubt.uncalibrated)
 

@@ -73,7 +73,7 @@ class DistributionPane(Pane):
         if self.name and self.distribution.follow(events):
             self._draw()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self._choose()
 
     def texts(self) -> tuple[str, ...]:

@@ -63,8 +63,8 @@ class EarsPane(Pane):
         if ears is None:
             return
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
-            text = f"{loudness:.2f} sone, alone {alone:.2f}"
-            bar.set_text(f"{text}, {inhibited_text(loudness, alone)}", view.doubts().uncalibrated)
+            text = f"{loudness:.2f} sone, alone {alone:.2f}, {inhibited_text(loudness, alone)}"
+            bar.set_text(text, view.reading_status().uncalibrated)
         both, alone = float(ears.together.sum()), float(ears.alone.sum())
         self.sum.setText(f"together {both:.2f} sone, {inhibited_text(both, alone)}")
 

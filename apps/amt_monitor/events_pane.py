@@ -80,7 +80,7 @@ class EventsPane(Pane):
             self._events = events
             self._show()
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         self.mark(view.held, False)
 
     def texts(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class HealthPane(Pane):
             [*lines, HealthLine("Log", words if log is None else f"{words} ({log.path})")]
         )
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         self.mark(view.held, False)
 
     def show_lines(self, lines: list[HealthLine]) -> None:

@@ -71,12 +71,12 @@ class HistoryPane(Pane):
             button.setPopupMode(QtWidgets.QToolButton.ToolButtonPopupMode.InstantPopup)
         for place, widget in enumerate((self.span, self.live, self.choice, self.save)):
             self.head.insertWidget(2 + place, widget)
-        self.told = ThemedLabel(self._words)
-        self.told.setObjectName("told")
+        self.legend = ThemedLabel(self._words)
+        self.legend.setObjectName("legend")
         # The text at the cursor must not widen the pane.
         policy = QtWidgets.QSizePolicy.Policy
-        self.told.setSizePolicy(policy.Ignored, policy.Preferred)
-        self.body.addWidget(self.told)
+        self.legend.setSizePolicy(policy.Ignored, policy.Preferred)
+        self.body.addWidget(self.legend)
         self.body.addWidget(self.plot, 1)
         self._fill_menu()
         self._view()
@@ -91,15 +91,15 @@ class HistoryPane(Pane):
             self.layers.limits = view.readings.limits
         self.draw()
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         self.layers.hold("frozen" in view.held)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.history.clear()
         self.plot.point(None)
         self.plot.show_until(None)
-        self.layers.scale.anew()
+        self.layers.scale.reset()
 
     def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
         super().mark(words, uncalibrated)
@@ -114,7 +114,7 @@ class HistoryPane(Pane):
         self._name_unit()
         for action in self.columns_menu.actions():
             action.setChecked(action.data() in self.chosen)
-        self.told.rewrite()
+        self.legend.rewrite()
         self.draw(again=True)
 
     @property
@@ -148,7 +148,7 @@ class HistoryPane(Pane):
         span = next((name for name, s in SPANS.items() if s == self.plot.span_s), "")
         self.span.setPlaceholderText(clock_text(round(self.plot.span_s, 1)))
         self.span.setCurrentText(span) if span else self.span.setCurrentIndex(-1)
-        self.layers.scale.anew()
+        self.layers.scale.reset()
         self.draw(again=True)
 
     def _choose_span(self, _: int) -> None:
@@ -162,7 +162,7 @@ class HistoryPane(Pane):
     def _point(self) -> None:
         at = self.plot.cursor_s
         self.layers.cursor.set(None if at is None else at - self.plot.reference_s)
-        self.told.rewrite()
+        self.legend.rewrite()
 
     def _words(self, colors: Colors) -> str:
         at, parts = self.plot.cursor_s, []

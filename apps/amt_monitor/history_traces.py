@@ -90,9 +90,9 @@ class GrowingScale:
 
     def __init__(self, unit: str = "") -> None:
         self.unit = unit
-        self.anew()
+        self.reset()
 
-    def anew(self) -> None:
+    def reset(self) -> None:
         self._low, self._high = math.inf, -math.inf
 
     def axis(self, values: NDArray[np.float64]) -> PlotAxis:

@@ -56,6 +56,6 @@ class LevelPane(Pane):
         if view.heard is not None:
             self.show_numbers(view.heard.level_db[:, -1], not view.heard.calibrated)
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         uncalibrated = view.heard is not None and not view.heard.calibrated
         self.mark(view.held, uncalibrated)

@@ -14,9 +14,9 @@ class LimitAlarm:
 
     def __init__(self, sound: Callable[[], object]) -> None:
         self._sound = sound
-        self.begin_anew()
+        self.restart()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self._red: set[str] = set()
 
     def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
@@ -45,7 +45,7 @@ class LimitNotifier:
         values = {} if readings is None else readings.row or {}
         if self._begun != measurement.begun:
             self._begun = measurement.begun
-            self.alarm.begin_anew()
+            self.alarm.restart()
         if measurement.measuring:
             self.alarm.check(limits, values, sound)
         of = worst(limits, values, held)

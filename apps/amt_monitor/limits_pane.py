@@ -103,8 +103,8 @@ class LimitsPane(Pane):
             self.words.append((state, words))
         self.body.addWidget(self._room, 1)
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         values, held = view.values, view.held
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
             light.show_state(state_of(limit, values, held))

@@ -109,7 +109,7 @@ class MainWindow(QtWidgets.QMainWindow):
             front=lambda: self._front,
         )
         self.controls.changed.connect(self.show_state)
-        self.controls.told.connect(self.say)
+        self.controls.message.connect(self.say)
         self.device.chosen.connect(self.controls.change_input)
         self.files = FileActions(
             self,
@@ -141,7 +141,7 @@ class MainWindow(QtWidgets.QMainWindow):
                 lambda: self.area.name,
                 self.area.layout,
                 self.area.restore,
-                self.area.lay_out_anew,
+                self.area.restore_default,
             ),
             self.choose_theme,
         )
@@ -251,7 +251,7 @@ class MainWindow(QtWidgets.QMainWindow):
     def _has_started(self) -> None:
         if not self.settings.get("started", False):
             self.settings.put(started=True)
-            self.area.lay_out_anew()  # there is more room now
+            self.area.restore_default()  # there is more room now
 
     def _take_settings(self) -> None:
         self.limits.tray.show_if(self.settings.get("tray", False))
@@ -290,7 +290,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self.actions_by_name["log"].setChecked(log_in(engine) is not None)
             self.setWindowTitle(title_text(engine, state, updater.view))
             if not measurement.measuring or self.frozen:
-                updater.judge()  # panes that were opened meanwhile
+                updater.show_status()  # panes that were opened meanwhile
         sound = self.settings.get("limit_sound", False)
         self.limits.show_state(measurement, updater.held, self.windowTitle(), sound)
 

@@ -44,11 +44,11 @@ class MeasurementActions(QtCore.QObject):
     device: the list of inputs
     make_log: None where only logs from the beginning are possible
 
-    `changed` follows each command; `told` has a sentence.
+    `changed` follows each command; `message` has a sentence.
     """
 
     changed = QtCore.Signal()
-    told = QtCore.Signal(str)
+    message = QtCore.Signal(str)
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class MeasurementActions(QtCore.QObject):
         self._front = front
         self._unlogged_s: dict[Path, float] = {}
         self._replaying = BackgroundTask(self)
-        self._replaying.refused.connect(self.told)
+        self._replaying.refused.connect(self.message)
 
     def choose_models(self, names: tuple[str, ...]) -> None:
-        wanted = replace(self.measurement.wanted, models=names, resumed=None, log=None)
-        begin = partial(self.begin, wanted)
+        request = replace(self.measurement.request, models=names, resumed=None, log=None)
+        begin = partial(self.begin, request)
         self.unless_lost("Measure with other models?", "Begin", begin)
 
     def set_models(self, setting: str, word: str) -> None:
@@ -79,10 +79,10 @@ class MeasurementActions(QtCore.QObject):
         engine = measurement.engine
         if engine is not None and measurement.measuring:
             swapping = BackgroundTask(self)
-            swapping.refused.connect(self.told)
+            swapping.refused.connect(self.message)
             swapping.done.connect(lambda _: measurement.have_set(engine, setting, word))
-            for told in (swapping.done, swapping.refused):
-                told.connect(lambda _: swapping.deleteLater())
+            for signal in (swapping.done, swapping.refused):
+                signal.connect(lambda _: swapping.deleteLater())
             swapping.run(lambda: swap_models(engine, setting, word))
 
     def pause(self) -> None:
@@ -103,14 +103,14 @@ class MeasurementActions(QtCore.QObject):
     def _go_on(self) -> None:
         if self.measurement.can_go_on:
             self.measurement.go_on()
-            if (wanted := self.measurement.wanted).file is None:
-                self._device.choose(wanted.device)
+            if (request := self.measurement.request).file is None:
+                self._device.choose(request.device)
         else:
-            self.begin(replace(self.measurement.wanted, resumed=None, log=None))
+            self.begin(replace(self.measurement.request, resumed=None, log=None))
 
-    def anew(self) -> None:
-        wanted = replace(self.measurement.wanted, resumed=None, log=None)
-        self.unless_lost("Start a new measurement?", "Begin", lambda: self.begin(wanted))
+    def new_measurement(self) -> None:
+        request = replace(self.measurement.request, resumed=None, log=None)
+        self.unless_lost("Start a new measurement?", "Begin", lambda: self.begin(request))
 
     def reset_readings(self) -> None:
         engine = self.measurement.engine
@@ -134,7 +134,7 @@ class MeasurementActions(QtCore.QObject):
         try:
             command()
         except EngineEnded as error:
-            self.told.emit(str(error))
+            self.message.emit(str(error))
 
     def mark(self) -> None:
         engine, readings = self.measurement.engine, self.measurement.readings
@@ -160,30 +160,30 @@ class MeasurementActions(QtCore.QObject):
         if engine is not None and same and self.measurement.measuring:
             self._command(lambda: engine.tell_event(event))
         elif readings is None or not same:
-            self.told.emit(f"the marker is lost, as its measurement was replaced: {event.text}")
+            self.message.emit(f"the marker is lost, as its measurement was replaced: {event.text}")
         else:
             readings.event(event)
             if log_in(engine) is not None:
-                self.told.emit(f"the marker is not in the log, which has ended: {event.text}")
+                self.message.emit(f"the marker is not in the log, which has ended: {event.text}")
 
     def log(self) -> None:
         engine = self.measurement.engine
         if engine is None or not self.measurement.measuring:
-            self.told.emit("no measurement is running: start one before you log")
+            self.message.emit("no measurement is running: start one before you log")
         elif (log := log_in(engine)) is not None:
             engine.detach(log)
-            self.measurement.wanted = replace(self.measurement.wanted, log=None)
+            self.measurement.request = replace(self.measurement.request, log=None)
         elif self._make_log is None:
-            self.told.emit("this program has no place for logs")
+            self.message.emit("this program has no place for logs")
         else:
             try:
                 log = self._make_log(engine, self._folder)
             except (Refusal, OSError) as error:
-                self.told.emit(str(error))
+                self.message.emit(str(error))
             else:
                 self._unlogged_s[log.path] = 0.0
                 engine.attach(log, partial(self._begin_late, log))
-                self.measurement.wanted = replace(self.measurement.wanted, log=log.path)
+                self.measurement.request = replace(self.measurement.request, log=log.path)
                 self._settings.add_recent(log.path)
         self.changed.emit()
 
@@ -203,7 +203,7 @@ class MeasurementActions(QtCore.QObject):
         engine = self.measurement.engine
         keeper = keeper_in(engine.sinks) if engine is not None else None
         if keeper is None:
-            self.told.emit(
+            self.message.emit(
                 "no sound is in memory: turn that on in File > Settings and start a new measurement"
             )
             return
@@ -220,15 +220,15 @@ class MeasurementActions(QtCore.QObject):
         from amt_stream.engine.devices.microphone import MicrophoneSource
 
         measurement = self.measurement
-        wanted, engine = measurement.wanted, measurement.engine
-        device = wanted.device
+        request, engine = measurement.request, measurement.engine
+        device = request.device
         if device is None and engine is not None and isinstance(engine.source, MicrophoneSource):
             heard = engine.source.device
             device = heard.name if heard.has_index else heard.behind
         was_measuring = measurement.measuring
         if was_measuring:
             measurement.stop()
-        self._once_free(lambda: self._open_wizard(device, wanted, was_measuring))
+        self._once_free(lambda: self._open_wizard(device, request, was_measuring))
 
     def _once_free(self, action: Callable[[], object]) -> None:
         """Run an action as soon as the input is free."""
@@ -239,7 +239,7 @@ class MeasurementActions(QtCore.QObject):
             action()
 
     def _open_wizard(
-        self, device: str | int | None, wanted: MeasurementRequest, goes_on: bool
+        self, device: str | int | None, request: MeasurementRequest, goes_on: bool
     ) -> None:
         from amt_monitor.calibration_wizard import CalibrationWizard
 
@@ -250,7 +250,7 @@ class MeasurementActions(QtCore.QObject):
         def go_on(_: int) -> None:
             wizard.deleteLater()
             if kept:
-                self.begin(replace(wanted, resumed=None, log=None))
+                self.begin(replace(request, resumed=None, log=None))
             elif goes_on:
                 self._go_on()
 
@@ -263,28 +263,28 @@ class MeasurementActions(QtCore.QObject):
         kept.open()
 
     def play(self, path: Path) -> None:
-        last = self.measurement.wanted
-        wanted = replace(last, device=None, file=path, resumed=None, log=None)
-        self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(wanted))
+        last = self.measurement.request
+        request = replace(last, device=None, file=path, resumed=None, log=None)
+        self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(request))
 
     def change_input(self) -> None:
         """Measure the chosen input with the same models, if it is another one."""
         measurement, device = self.measurement, self._device.device
-        made_of = measurement.made_of
+        running_request = measurement.running_request
         measured = measurement.measuring and not measurement.busy
-        if measured and made_of.file is None and made_of.device == device:
+        if measured and running_request.file is None and running_request.device == device:
             return
-        wanted = replace(measurement.wanted, device=device, file=None, resumed=None, log=None)
+        request = replace(measurement.request, device=device, file=None, resumed=None, log=None)
 
         def stay() -> None:
-            self._device.choose(self.measurement.wanted.device)
+            self._device.choose(self.measurement.request.device)
 
-        self.unless_lost("Measure with another input?", "Change", lambda: self.begin(wanted), stay)
+        self.unless_lost("Measure with another input?", "Change", lambda: self.begin(request), stay)
 
-    def begin(self, wanted: MeasurementRequest) -> None:
+    def begin(self, request: MeasurementRequest) -> None:
         keep_s = float(self._settings.get("keep_s", 0))
         logged = log_in(self.measurement.engine) is not None
-        self.measurement.begin(replace(wanted, keep_s=keep_s, folder=self._folder))
+        self.measurement.begin(replace(request, keep_s=keep_s, folder=self._folder))
         if logged:
             self._once_free(self._log_too)
         self.changed.emit()

@@ -59,8 +59,8 @@ class MeasurementControl:
     Making a model takes seconds. One thread makes and stops the engines; closing the window does
     not wait for a model.
 
-    wanted: the last request
-    made_of: the request of `engine`; a later one may be pending, or have failed
+    request: the last one
+    running_request: the request of `engine`; a later one may be pending, or have failed
     """
 
     def __init__(self, make_engine: MakeEngine) -> None:
@@ -73,7 +73,7 @@ class MeasurementControl:
         self._worker.start()
         self._job: Future[Engine | None] | None = None
         self._verb = ""
-        self.wanted = self.made_of = self._making = MeasurementRequest()
+        self.request = self.running_request = self._making = MeasurementRequest()
         self._waits = False
         self.engine: Engine | None = None
         self.readings: FollowedReadings | None = None
@@ -119,15 +119,15 @@ class MeasurementControl:
         engine = self.engine
         return self.measuring and engine is not None and engine.can_undo_reset()
 
-    def begin(self, wanted: MeasurementRequest) -> None:
+    def begin(self, request: MeasurementRequest) -> None:
         """Start a new measurement; a running engine stops first.
 
         While an engine is being made or stopped, the last request waits.
         """
-        self.wanted, self._waits = wanted, self.busy
+        self.request, self._waits = request, self.busy
         if not self.busy:
-            self._making = wanted
-            self._do("starting", partial(self._replace, wanted))
+            self._making = request
+            self._do("starting", partial(self._replace, request))
 
     def go_on(self) -> None:
         """Continue after `stop` or after a pause."""
@@ -136,14 +136,14 @@ class MeasurementControl:
         elif self.can_go_on:
             log = log_in(self.engine)
             path = None if log is None else log.path
-            self.begin(replace(self.made_of, resumed=self.readings, log=path))
+            self.begin(replace(self.running_request, resumed=self.readings, log=path))
 
     def have_set(self, engine: "Engine", setting: str, word: str) -> None:
         """Remember a changed setting of this engine's models for the next start."""
         if engine is self.engine:
-            self.wanted, self.made_of = (
+            self.request, self.running_request = (
                 replace(one, settings={**one.settings, setting: word})
-                for one in (self.wanted, self.made_of)
+                for one in (self.request, self.running_request)
             )
 
     def pause(self) -> None:
@@ -168,8 +168,8 @@ class MeasurementControl:
                 log.error("%s", plain(error))
                 log.debug("the engine did not start", exc_info=error)
             elif (started := job.result()) is not None:
-                self.made_of = self._making
-                self.begun += self.made_of.resumed is None
+                self.running_request = self._making
+                self.begun += self.running_request.resumed is None
                 self.engine, self.measuring, self.error = started, True, None
                 self.readings = readings_in(started)
             else:
@@ -178,7 +178,7 @@ class MeasurementControl:
                     # Frames may have come after the last sum.
                     self.readings.sum_up()
             if self._waits:
-                self.begin(self.wanted)
+                self.begin(self.request)
 
     def close(self) -> None:
         """Stop, and wait for it, but not for a model that is being made."""
@@ -207,9 +207,9 @@ class MeasurementControl:
             except BaseException as error:
                 job.set_exception(error)
 
-    def _replace(self, wanted: MeasurementRequest) -> "Engine | None":
+    def _replace(self, request: MeasurementRequest) -> "Engine | None":
         self._end()
-        self._made = self._make_engine(wanted)
+        self._made = self._make_engine(request)
         if self._closing:
             return None
         if readings_in(self._made) is None and (rows := self._made.new_rows()) is not None:

@@ -59,10 +59,10 @@ class StrongestModulationPane(Pane):
         cell = strongest(view.newest.values.rms[:, -1], *_bands(model))
         self.show_cell(cell, model.model)
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
-        doubts = view.doubts()
-        self.doubt(doubts.grey, doubts.uncalibrated)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        status = view.reading_status()
+        self.doubt(status.grey, status.uncalibrated)
 
     def texts(self) -> tuple[str, ...]:
         return self.where.text(), self.below.text()

@@ -75,7 +75,7 @@ class NarrowBandPane(ReadingPane):
         frames = view.frames.get(self.model)
         if frames is not None and frames.end_s != self._time_s:
             if self.line.currentIndex():
-                self.hear(view.engine, view.readings)
+                self.take_frames(view.engine, view.readings)
             model: Any = view.engine.models[self.model]
             self.show_spectrum(frames.end_s, frames.values.level_db[:, -1], model.bin_hz)
 
@@ -84,8 +84,8 @@ class NarrowBandPane(ReadingPane):
         self.name_strongest()
         self.read_off()
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        self._held.hear(engine, readings, self.model, lambda frames: frames.values.level_db)
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        self._held.take_frames(engine, readings, self.model, lambda frames: frames.values.level_db)
 
     def show_spectrum(self, time_s: float, level_db: Levels, bin_hz: float) -> None:
         self._time_s, self._now, self._bin_hz = time_s, level_db, bin_hz
@@ -126,11 +126,11 @@ class NarrowBandPane(ReadingPane):
         text = f"{number_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
         self.cursor.set([(lg, text)])
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         self._held.stand_still("frozen" in view.held)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self._held.clear()
         self._time_s = self._quiet_since_s = -np.inf
 

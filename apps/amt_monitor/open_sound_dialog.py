@@ -41,7 +41,7 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.analysis.came.connect(self._came)
         self.analysis.done.connect(self._done)
         self.analysis.refused.connect(self._refused)
-        self.told = plain_label("told", ABOUT, wrap=True, role="second")
+        self.message = plain_label("message", ABOUT, wrap=True, role="second")
         self.bar = QtWidgets.QProgressBar()
         self.bar.setObjectName("progress")
         self.bar.setAccessibleName("how much of the file is analyzed")
@@ -51,14 +51,14 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.analyze = box.add("analyze", "&Analyze", self.begin)
         for button in (self.analyze, self.play):
             button.setAutoDefault(True)
-        add_all(QtWidgets.QVBoxLayout(self), self.told, self.bar, box)
+        add_all(QtWidgets.QVBoxLayout(self), self.message, self.bar, box)
 
     def begin(self) -> None:
         self.play.setEnabled(False)
         self.analyze.setEnabled(False)
         self.bar.setRange(0, 0)  # until the progress is known
         self.bar.show()
-        self.told.setText(f"{plain(self.path.name)} is being analyzed: preparing the models")
+        self.message.setText(f"{plain(self.path.name)} is being analyzed: preparing the models")
         self.analysis.start()
 
     def _play(self) -> None:
@@ -68,7 +68,7 @@ class OpenSoundDialog(QtWidgets.QDialog):
     def _came(self, percent: int, left: str) -> None:
         self.bar.setRange(0, 100)
         self.bar.setValue(percent)
-        self.told.setText(f"{plain(self.path.name)} is being analyzed: {left} left")
+        self.message.setText(f"{plain(self.path.name)} is being analyzed: {left} left")
 
     def _done(self, results: Results) -> None:
         self.analyzed.emit(replace(results, name=self.path.name))
@@ -78,8 +78,8 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.bar.hide()
         self.play.setEnabled(True)
         self.analyze.setEnabled(True)
-        self.told.setText(why)
-        tint(self.told, None)
+        self.message.setText(why)
+        tint(self.message, None)
 
     def done(self, result: int) -> None:
         """However it is closed, the analysis ends."""

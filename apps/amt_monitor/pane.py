@@ -126,7 +126,7 @@ class Pane(QtWidgets.QWidget):
         self.body.setSpacing(2)
         self.body.addWidget(self.head_bar)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Start again: another measurement with the same columns begins."""
 
     def move(self, view: "ViewState") -> None:
@@ -138,17 +138,17 @@ class Pane(QtWidgets.QWidget):
     def take(self, rows: "Sequence[Rows]") -> None:
         """Take new rows, each once, also while hidden."""
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         """Read new frames, five times a second, also while hidden.
 
         `FrameFollower` finds them; a pane that draws them at once asks it before it moves.
         """
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         """Show why readings are doubtful."""
         self.view = view
-        doubts = view.doubts()
-        self.mark(doubts.words, doubts.uncalibrated)
+        status = view.reading_status()
+        self.mark(status.words, status.uncalibrated)
 
     def head_of_export(self) -> dict[str, Any]:
         return {} if self.view is None else self.view.header

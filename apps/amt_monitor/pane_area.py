@@ -54,7 +54,7 @@ class PaneArea:
         before, self.begun, self._read = self._read, begun, _read_in(view)
         if before is not None and before == self._read:
             for pane in self._made():
-                pane.begin_anew()
+                pane.restart()
             return False
         self.keep()
         for dock in self.docks.values():
@@ -66,7 +66,7 @@ class PaneArea:
         for dock in self.docks.values():
             if dock.kind.always:
                 dock.fill()
-        self.lay_out_anew()
+        self.restore_default()
         kept = self._settings.get(LAYOUTS, {}).get(self.name)
         if isinstance(kept, str):
             self.restore(kept)
@@ -76,9 +76,9 @@ class PaneArea:
         for pane in self._made():
             pane.take(rows)
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         for pane in self._made():
-            pane.hear(engine, readings)
+            pane.take_frames(engine, readings)
 
     def leave(self) -> None:
         left, self.docks = self.docks, {}
@@ -101,7 +101,7 @@ class PaneArea:
             kept = self._settings.get(LAYOUTS, {}) | {self.name: self.layout()}
             self._settings.put(**{LAYOUTS: kept})
 
-    def lay_out_anew(self) -> None:
+    def restore_default(self) -> None:
         lay_out(self._window, list(self.docks.values()))
 
     def _made(self) -> list[Pane]:

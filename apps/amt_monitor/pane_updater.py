@@ -66,8 +66,8 @@ class PaneUpdater:
         self.frozen, self._frozen_in = frozen, self._measurement.begun
         if frozen and engine is not None:
             # A maximum that is shown later is not below the curve that is frozen.
-            self._area.hear(engine, self._measurement.readings)
-        self.judge(hidden=True)
+            self._area.take_frames(engine, self._measurement.readings)
+        self.show_status(hidden=True)
 
     @property
     def is_outdated(self) -> bool:
@@ -90,22 +90,22 @@ class PaneUpdater:
             return
         self._hand_on()
         if engine is not None:
-            self._area.hear(engine, self._measurement.readings)
+            self._area.take_frames(engine, self._measurement.readings)
         if view is None:
             return
         seen = self._area.seen
         for pane in seen.values():
             pane.read(view)
-        self.judge()
+        self.show_status()
         if seen:
             self.shown = ShownTexts(view, {name: pane.texts() for name, pane in seen.items()})
 
-    def judge(self, hidden: bool = False) -> None:
+    def show_status(self, hidden: bool = False) -> None:
         """Mark readings that are to be doubted, in hidden panes too where asked."""
         view = self.held_view
         for dock in self._area.docks.values() if view is not None else ():
             if view is not None and dock.pane is not None and (hidden or dock.is_seen):
-                dock.pane.judge(view)
+                dock.pane.show_status(view)
 
     def results(self) -> "Results | None":
         engine, readings = self._measurement.engine, self._measurement.readings

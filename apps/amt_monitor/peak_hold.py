@@ -36,7 +36,7 @@ class PeakHold:
         self._before: tuple[float, Curves | None] = 0.0, None
         self._slots: list[tuple[int, Curves]] = []
 
-    def hear(
+    def take_frames(
         self,
         engine: "Engine",
         readings: "FollowedReadings | None",

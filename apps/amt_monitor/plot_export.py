@@ -71,23 +71,23 @@ def asked(name: str, plot: Plot) -> Path | None:
 
 
 class PlotExporter(QtCore.QObject):
-    """Runs one of EXPORTS; `told` has a message."""
+    """Runs one of EXPORTS; `message` has a message."""
 
-    told = QtCore.Signal(str)
+    message = QtCore.Signal(str)
 
     def __init__(self, plot: Plot, about: Callable[[], Head], rows: MakeRows) -> None:
         super().__init__(plot)
         self._plot, self._about, self._rows = plot, about, rows
-        self.told.connect(self._tell)
+        self.message.connect(self._tell)
 
     def keep(self, name: str, *_: object) -> None:
         if name not in ENDINGS:
-            self.told.emit(copy(name, self._plot, self._about(), self._rows))
+            self.message.emit(copy(name, self._plot, self._about(), self._rows))
             return
         try:
             path = asked(name, self._plot)
         except OSError as error:
-            self.told.emit(f"not saved: {error}")
+            self.message.emit(f"not saved: {error}")
             return
         if path is None:
             return
@@ -101,9 +101,9 @@ class PlotExporter(QtCore.QObject):
 
     def _save(self, path: Path, head: Head, found: Any) -> None:
         try:
-            self.told.emit(save(path, self._plot, head, lambda: found))
+            self.message.emit(save(path, self._plot, head, lambda: found))
         except OSError as error:
-            self.told.emit(f"not saved: {error}")
+            self.message.emit(f"not saved: {error}")
 
     def _tell(self, sentence: str) -> None:
         QtWidgets.QToolTip.showText(QtGui.QCursor.pos(), sentence, self._plot)

@@ -79,11 +79,11 @@ class ReadingPane(Pane):
         self.show_readings(view.values)
         self.grid.show_elapsed(view.measured_s)
 
-    def judge(self, view: "ViewState") -> None:
+    def show_status(self, view: "ViewState") -> None:
         self.view = view
-        doubts = view.doubts(self.model)
-        self.mark(doubts.words, doubts.uncalibrated)
-        self.doubt(doubts.grey, doubts.uncalibrated)
+        status = view.reading_status(self.model)
+        self.mark(status.words, status.uncalibrated)
+        self.doubt(status.grey, status.uncalibrated)
 
 
 def _there(

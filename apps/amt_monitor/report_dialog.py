@@ -66,16 +66,16 @@ class ReportDialog(QtWidgets.QDialog):
         self._note.setTabChangesFocus(True)
         self._note.setFixedHeight(5 * self.fontMetrics().lineSpacing())
         form.addRow("&Note", self._note)
-        self.told = plain_label("told", wrap=True)
+        self.message = plain_label("message", wrap=True)
         doubts = [] if results.calibrated else ["This measurement is not calibrated."]
         if results.proof is not None and not results.proof.whole:
             doubts += [f"{name} {words}." for name, words in integrity(results)]
         if doubts:
-            self.told.setText(plain(" ".join([*doubts, "The report says so."])))
-            tint(self.told, "amber")
+            self.message.setText(plain(" ".join([*doubts, "The report says so."])))
+            tint(self.message, "amber")
         column = QtWidgets.QVBoxLayout(self)
         column.addLayout(form)
-        add_all(column, self.told, self._buttons())
+        add_all(column, self.message, self._buttons())
 
     def _buttons(self) -> DialogButtons:
         box = DialogButtons(self)
@@ -111,8 +111,8 @@ class ReportDialog(QtWidgets.QDialog):
         self._tell(f"Not written: {sentence(why)}")
 
     def _tell(self, words: str) -> None:
-        tint(self.told, None)
-        self.told.setText(words)
+        tint(self.message, None)
+        self.message.setText(words)
         make_room(self)
 
     def _open(self) -> None:

@@ -88,24 +88,24 @@ class SpectrumPane(Pane):
         if needed > self._top or self._quiet_frames > HOLD_FRAMES:
             self._set_top(needed)
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
             return
         specific = lambda frames: frames.values.specific_loudness  # noqa: E731
-        self._held.hear(engine, readings, newest.model, specific, newest.microphone)
+        self._held.take_frames(engine, readings, newest.model, specific, newest.microphone)
 
     def move(self, view: "ViewState") -> None:
         specific = view.specific_loudness
         if self.hold.isChecked() or self.most.isChecked():
-            self.hear(view.engine, view.readings)
+            self.take_frames(view.engine, view.readings)
         if specific is not None:
             self.draw(specific[:, -1])
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         self._held.stand_still("frozen" in view.held)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self._held.clear()
 
     def _switch(self, name: str, text: str, about: str) -> QtWidgets.QToolButton:

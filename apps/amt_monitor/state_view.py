@@ -70,8 +70,12 @@ class StateView(QtWidgets.QWidget):
             starting = "\n".join(filter(None, (STARTING, compiling.note)))
             self.waiting.setText(starting if measurement.busy else "No measurement is running.")
             return
-        made_of = measurement.made_of
-        if measurement.measuring and made_of.device is None and made_of.file is None:
+        running_request = measurement.running_request
+        if (
+            measurement.measuring
+            and running_request.device is None
+            and running_request.file is None
+        ):
             self.bar.device.name_first(engine.source.name)
         self.bar.log.setText(self._log_status.words(log_in(engine)))
         self._show_calibration(engine)

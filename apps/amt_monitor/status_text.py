@@ -42,6 +42,6 @@ def title_text(engine: "Engine | None", state: str, view: "ViewState | None") ->
     if view is not None and name is not None and state == "running":
         caption = caption_of(name)
         told = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
-        if view.doubts(view.model_of(name)).uncalibrated:
+        if view.reading_status(view.model_of(name)).uncalibrated:
             told += ", uncalibrated"
     return plain(f"{told} - {engine.source.name} - amt-stream")

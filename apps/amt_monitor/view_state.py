@@ -80,7 +80,7 @@ class ViewState:
             return None
         return next((model for model in readings.models if reading in readings.of(model)), None)
 
-    def doubts(self, model: str | None = None) -> "ReadingStatus":
+    def reading_status(self, model: str | None = None) -> "ReadingStatus":
         """Why readings of a model, by default the first one, are doubtful."""
         name = next(iter(self.frames)) if model is None else model
         frames = self.frames.get(name)

@@ -120,13 +120,13 @@ class WallView(QtWidgets.QWidget):
     def read(self, view: "ViewState", message: str = "") -> None:
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
-        doubts = {name: view.doubts(view.model_of(name)) for name in self.numbers}
-        uncalibrated = any(one.uncalibrated for one in doubts.values())
-        words = dict.fromkeys(word for one in doubts.values() for word in one.words)
+        status = {name: view.reading_status(view.model_of(name)) for name in self.numbers}
+        uncalibrated = any(one.uncalibrated for one in status.values())
+        words = dict.fromkeys(word for one in status.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
             number.show_text(number_text(name, view.values.get(name)))
-            doubt = doubts[name]
+            doubt = status[name]
             number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:
                 number.show_note(elapsed_text(view.measured_s), "the time that it covers")

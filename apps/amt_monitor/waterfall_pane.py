@@ -52,9 +52,9 @@ class WaterfallPane(Pane):
         self.body.addWidget(self.plot, 1)
 
     def move(self, view: "ViewState") -> None:
-        self.hear(view.engine, view.readings)
+        self.take_frames(view.engine, view.readings)
 
-    def hear(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (newest := specific_in(engine)) is None:
             return
         if new := self._follower.new(engine, newest.model, newest.microphone):
@@ -65,14 +65,14 @@ class WaterfallPane(Pane):
             for k, first in enumerate(columns.tolist()):
                 self.draw(float(time_s[first]), greatest[:, k])
 
-    def judge(self, view: "ViewState") -> None:
-        super().judge(view)
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
         self.colors.hold("frozen" in view.held)
 
     def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
         self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.colors.clear()
         self._follower.clear()
 

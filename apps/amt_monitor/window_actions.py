@@ -40,7 +40,7 @@ class WindowActions(dict[str, QtGui.QAction]):
         # After a stop, the key of Pause continues too.
         self["stop"].setShortcuts(self._stop_keys[0 if measuring else 1])
         self["pause"].setEnabled(measuring and not busy)
-        for name in ("stop", "anew"):
+        for name in ("stop", "new_measurement"):
             self[name].setEnabled(not busy)
         for name in ("reset_readings", "reset_filters", "mark"):
             self[name].setEnabled(measuring)

@@ -57,7 +57,7 @@ COMMANDS = (
     ),
     WindowCommand("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
     WindowCommand("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
-    WindowCommand("anew", "&New measurement", "Ctrl+N", "Measure", "begins from nothing"),
+    WindowCommand("new_measurement", "&New measurement", "Ctrl+N", "Measure", "starts from zero"),
     WindowCommand(
         "reset_readings", "&Reset readings", "R", "Measure", "forgets averages and maxima"
     ),

@@ -62,7 +62,7 @@ def main(folder, size, *words):
 
     assert turn(lambda: window.shown is not None, 100), "no readings"
     turn(lambda: False, 1.0)
-    window.area.lay_out_anew()
+    window.area.restore_default()
     turn(lambda: False, 1.0)
     found = cut(window)
     window.close_now()

@@ -62,7 +62,7 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
     spectrum.close()
     pass_some(qtbot, heard)
     assert not spectrum.is_seen
-    window.area.lay_out_anew()
+    window.area.restore_default()
     qtbot.waitUntil(lambda: spectrum.is_seen, timeout=5000)
     spectrum.open_alone()
     qtbot.waitUntil(lambda: spectrum.pane.window() is not window, timeout=5000)
@@ -91,7 +91,7 @@ def test_a_model_set_otherwise(qtbot, window, heard):
     pass_some(qtbot, heard)
     assert heard.missing() == 0
     assert window.measurement.engine is engine
-    assert window.measurement.wanted.settings == {"field": "diffuse"}
+    assert window.measurement.request.settings == {"field": "diffuse"}
 
 
 class Told(Heard):

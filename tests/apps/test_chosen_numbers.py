@@ -44,7 +44,7 @@ def test_chosen_numbers_are_those_of_the_rows_and_are_kept(qtbot, look, tmp_path
     names = ["laeq_db", "integrated_lufs", "true_peak_dbtp", "lcpeak_db", "l10_db"]
     pane.take_names(names)
     pane.read(look)
-    pane.judge(look)
+    pane.show_status(look)
     assert [cell.name for cell, _ in pane.grid.numbers] == names
     assert pane.texts() == tuple(number_text(name, look.values[name]) for name in names)
     assert pane.texts()[0] == "60.0"

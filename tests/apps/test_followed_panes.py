@@ -44,7 +44,7 @@ def test_loudness_is_held_of_all_frames(qtbot, model):
     specific = np.concatenate([one.values.specific_loudness for one in frames], axis=1)
     pane = SpectrumPane()
     qtbot.addWidget(pane)
-    pane.hear(engine, readings)
+    pane.take_frames(engine, readings)
     pane.draw(specific[:, -1])
     assert not len(pane.greatest[0].y)
     assert not len(pane.filled[0].high)
@@ -56,7 +56,7 @@ def test_loudness_is_held_of_all_frames(qtbot, model):
     assert pane.plot.y.high >= expected.max() > 3 * pane.curves[0].y.max()
     pane.most.click()
     assert not len(pane.greatest[0].y)
-    pane.begin_anew()
+    pane.restart()
     pane.most.click()
     assert not len(pane.greatest[0].y)
 
@@ -65,7 +65,7 @@ def test_a_waterfall_has_the_loudest_of_each_time(qtbot, model):
     engine, readings, frames = heard(tone_with_click(1.5), model)
     pane = WaterfallPane()
     qtbot.addWidget(pane)
-    pane.hear(engine, readings)
+    pane.take_frames(engine, readings)
     columns = np.concatenate([one.time_s for one in frames]) // COLUMN_S
     specific = np.concatenate([one.values.specific_loudness for one in frames], axis=1)
     loudest = specific[:, columns == 15].max(axis=(0, 1))
@@ -78,7 +78,7 @@ def test_lines_over_bands_are_the_maxima_of_the_meter(qtbot):
     names = [column.name for column in of_model.columns]
     pane = pane_of("third_octave", names)
     qtbot.addWidget(pane)
-    pane.hear(engine, readings)
+    pane.take_frames(engine, readings)
     pane.show_readings(readings.row)
     pane.line.setCurrentText("maximum")
     told = of_model.summary()

@@ -74,8 +74,8 @@ def test_curves_are_the_rows(open_history, levels):
     pane.plot.point(55.5)
     at = float(rows["laf_db"][rows["time_s"] == 55.5][0])
     assert pane.layers.read_at(55.5)["laf_db"] == (at, at)
-    assert f"<b>{at:.1f}</b>" in pane.told.text()
-    assert "0:00:55.5" in pane.told.text()
+    assert f"<b>{at:.1f}</b>" in pane.legend.text()
+    assert "0:00:55.5" in pane.legend.text()
 
 
 @pytest.mark.parametrize("span_s", [60.0, 900.0, 28800.0])
@@ -239,7 +239,7 @@ def test_rows_are_written_behind_the_window(qtbot, open_history, levels, tmp_pat
 
     def choose(path, wanted):
         monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-        with qtbot.waitSignal(keeper.told, timeout=5000) as told:
+        with qtbot.waitSignal(keeper.message, timeout=5000) as told:
             pane.save.menu().actions()[0].trigger()
         assert told.args[0].startswith(wanted), told.args[0]
 
@@ -269,7 +269,7 @@ def test_what_is_frozen_stays_however_it_is_looked_at(open_history, levels):
 
 def test_another_measurement_begins_anew(open_history, levels):
     pane = open_history(levels, rows_of(levels, range(1, 300)))
-    pane.begin_anew()
+    pane.restart()
     assert pane.history.newest == -1
     pane.take([rows_of(levels, range(1, 20))])
     pane.draw()

@@ -185,6 +185,6 @@ def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window = open_window(tone_engine)
     window.resize(*size)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == size, timeout=5000)
-    window.area.lay_out_anew()
+    window.area.restore_default()
     qtbot.wait(300)
     assert cut(window) == []

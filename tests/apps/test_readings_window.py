@@ -156,7 +156,7 @@ def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of
     window = open_readings(engine_of(source, *models, limits=limits))
     window.resize(1024, 600)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == (1024, 600), timeout=5000)
-    window.area.lay_out_anew()
+    window.area.restore_default()
     qtbot.wait(200)
     seen = [dock for dock in window.docks.values() if dock.is_seen]
     assert all(window.dockWidgetArea(dock) == AREA for dock in window.docks.values())

@@ -96,10 +96,10 @@ def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
     assert dialog.fields["client"] == "<Client>"
     dialog.write(tmp_path / "none" / "b" / "\0.html")
-    qtbot.waitUntil(lambda: dialog.told.text().startswith("Not written"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.message.text().startswith("Not written"), timeout=WAIT_MS)
     note = dialog.findChild(QtWidgets.QPlainTextEdit, "note")
     qtbot.waitUntil(
-        lambda: dialog.told.geometry().top() > note.geometry().bottom(), timeout=WAIT_MS
+        lambda: dialog.message.geometry().top() > note.geometry().bottom(), timeout=WAIT_MS
     )
 
 
@@ -151,20 +151,20 @@ def test_a_page_is_what_was_chosen(tmp_path, monkeypatch, name, kind, wanted):
 def test_uncalibrated_is_said_where_a_report_is_asked_for(shown, tmp_path):
     bare = measure_into(tmp_path / "bare", calibration=NAMELESS)
     dialog = shown(ReportDialog(read_results(bare)))
-    assert "not calibrated" in dialog.told.text()
+    assert "not calibrated" in dialog.message.text()
     assert shown(ResultsDialog(read_results(bare))).badge.text == "uncalibrated"
 
 
 def test_a_log_that_was_edited_is_told_where_a_report_is_asked_for(qtbot, shown, log, tmp_path):
-    assert "Log" not in shown(ReportDialog(read_results(log))).told.text()
+    assert "Log" not in shown(ReportDialog(read_results(log))).message.text()
     copy = shutil.copytree(log, tmp_path / "copy")
     told = (copy / "session.json").read_text()
     (copy / "session.json").write_text(told.replace("100.0", "97.0", 1))
     results = read_results(copy)
     dialog, window = shown(ReportDialog(results)), shown(ResultsDialog(results))
     edited = "Log edited: session.json was edited"
-    assert dialog.told.text().startswith(edited)
-    assert dialog.told.text().endswith("The report says so.")
+    assert dialog.message.text().startswith(edited)
+    assert dialog.message.text().endswith("The report says so.")
     assert edited.replace(" ", ": ", 1) in window.findChild(QtWidgets.QLabel, "facts").text()
     pdf = pytest.importorskip(f"{QT_LIB}.QtPdf")
     with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
@@ -260,7 +260,7 @@ def test_a_file_that_is_no_sound_is_said_and_may_be_tried_again(qtbot, shown, tm
     dialog = shown(OpenSoundDialog(path, ["--model", "spl"]))
     with qtbot.waitSignal(dialog.analysis.refused, timeout=WAIT_MS):
         dialog.begin()
-    assert "text.wav" in dialog.told.text()
+    assert "text.wav" in dialog.message.text()
     assert dialog.analyze.isEnabled()
     played = []
     dialog.played.connect(played.append)

@@ -119,7 +119,7 @@ def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_en
     window.docks["specific_loudness"].close()
     window.menus.layouts.save_as("no & spectrum")
     window.menus.layouts.save_as("  ")
-    window.area.lay_out_anew()
+    window.area.restore_default()
     assert window.docks["specific_loudness"].isVisible()
     window.close_now()
     again = open_window(tone_engine)

@@ -105,7 +105,7 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
     def only_one_settles():
         look = window.updater.view
         wall.read(look)
-        return look.doubts("moore2016").settling and not look.doubts("spl").settling
+        return look.reading_status("moore2016").settling and not look.reading_status("spl").settling
 
     qtbot.waitUntil(only_one_settles, timeout=15000)
     tints = [number.digits.property("tint") for number in wall.numbers.values()]

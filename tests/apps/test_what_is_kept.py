@@ -52,7 +52,7 @@ def measured(qtbot, open_window, tmp_path):
     return made
 
 
-def begin_anew(qtbot, measured):
+def new_measurement(qtbot, measured):
     """Begin another measurement; gives its log."""
     window = measured.window
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
@@ -82,7 +82,7 @@ def test_a_log_that_began_later_has_not_what_came_before(qtbot, measured, monkey
     assert "02:00:00 are in no log" in measured.asked().informativeText()
     begin = next(one for one in measured.asked().buttons() if one.text() == "Begin")
     qtbot.mouseClick(begin, Button)
-    assert begin_anew(qtbot, measured) is measured.logs[1]
+    assert new_measurement(qtbot, measured) is measured.logs[1]
 
 
 def test_a_log_from_the_beginning_has_all_and_is_followed_by_another(qtbot, measured):
@@ -93,7 +93,7 @@ def test_a_log_from_the_beginning_has_all_and_is_followed_by_another(qtbot, meas
     qtbot.keyClick(window, Key.Key_S, CONTROL)
     assert window.message.text.endswith(f"in the log {measured.logs[0].path}")
     qtbot.keyClick(window, Key.Key_N, CONTROL)
-    assert begin_anew(qtbot, measured) is measured.logs[1]
+    assert new_measurement(qtbot, measured) is measured.logs[1]
     assert measured.asked() is None
     qtbot.keyClick(window, Key.Key_L)
     window.measurement.readings.measured_s = 0.0
@@ -149,7 +149,7 @@ def test_a_note_of_a_measurement_that_is_no_more_is_told(qtbot, measured):
     window = measured.window
     measured.hear(1)
     note = asked_note(qtbot, window)
-    window.controls.anew()
+    window.controls.new_measurement()
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     note.setTextValue("crash")
     note.accept()

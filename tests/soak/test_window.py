@@ -42,7 +42,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     for k in range(100):
         window.controls.stop()
         state("stopped")
-        window.controls.anew()
+        window.controls.new_measurement()
         state("running")
         if k == 49:
             gc.collect()
@@ -61,7 +61,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         dock = docks[k % len(docks)]
         dock.setVisible(not dock.isVisible())
         qtbot.wait(20)
-        window.area.lay_out_anew()
+        window.area.restore_default()
         qtbot.wait(20)
     qtbot.wait(1000)
     gc.collect()
