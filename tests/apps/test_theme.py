@@ -3,10 +3,10 @@
 import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.dialog_buttons import DialogButtons
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
+from amt_monitor.widgets import DialogButtons
 
 THEMES = {
     "light": LIGHT,
@@ -105,8 +105,10 @@ def test_a_theme_that_there_is_not_is_refused(qapp):
 
 def test_buttons_of_dialogs_have_no_icons_that_dark_hides(qtbot):
     names = QtWidgets.QDialogButtonBox.StandardButton
-    box = DialogButtons(names.Ok | names.Close)
-    qtbot.addWidget(box)
-    box.show()
+    dialog = QtWidgets.QDialog()
+    qtbot.addWidget(dialog)
+    box = DialogButtons(dialog, names.Ok | names.Close)
+    QtWidgets.QVBoxLayout(dialog).addWidget(box)
+    dialog.show()
     assert len(box.buttons()) == 2
     assert all(button.icon().isNull() for button in box.buttons())
