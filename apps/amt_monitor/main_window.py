@@ -127,7 +127,7 @@ class MainWindow(QtWidgets.QMainWindow):
             lambda: self.updater.view, lambda: [*self.wall_view.numbers], self.choose_wall_numbers
         )
         self.menus = MainMenu(
-            self.menuBar(),
+            self.state_view.menu_bar,
             self.actions_by_name,
             RecentMenu(self.settings, self),
             ModelsMenu(

@@ -37,7 +37,7 @@ class StateView(QtWidgets.QWidget):
         self, menu_bar: QtWidgets.QMenuBar, buttons: list[QtGui.QAction], settings: Settings
     ) -> None:
         super().__init__()
-        self._settings = settings
+        self.menu_bar, self._settings = menu_bar, settings
         self.bar, self.message = TopBar(buttons), MessageBar()
         self.getting_started = GettingStartedPanel()
         self.line, self.waiting = plain_label("status"), plain_label("waiting", wrap=True)

@@ -48,26 +48,30 @@ COMMANDS = (
     WindowCommand(
         "compare", "&Compare...", "Ctrl+D", "File", "with another session, in phon and dB"
     ),
-    WindowCommand("export", "&Export the history...", "Ctrl+E", "File", "what is visible of it"),
+    WindowCommand("export", "&Export the history...", "Ctrl+E", "File", "the visible span"),
     WindowCommand(
         "choose_settings", "Se&ttings...", "Ctrl+,", "File", "folder, colors, sound, limits"
     ),
     WindowCommand(
-        "quit", "&Quit", "Q, Ctrl+Q", "File", "closes the window; asks where readings are lost"
+        "quit",
+        "&Quit",
+        "Q, Ctrl+Q",
+        "File",
+        "closes the window; asks first if readings would be lost",
     ),
-    WindowCommand("pause", "&Pause", "Space", "Measure", "nothing is counted until it goes on"),
-    WindowCommand("stop", "&Stop", "S", "Measure", "lets the input go; after that, goes on"),
+    WindowCommand("pause", "&Pause", "Space", "Measure", "pauses all statistics"),
+    WindowCommand("stop", "&Stop", "S", "Measure", "releases the input; a second time, continues"),
     WindowCommand("new_measurement", "&New measurement", "Ctrl+N", "Measure", "starts from zero"),
     WindowCommand(
-        "reset_readings", "&Reset readings", "R", "Measure", "forgets averages and maxima"
+        "reset_readings", "&Reset readings", "R", "Measure", "resets averages and maxima"
     ),
     WindowCommand(
-        "undo_reset", "&Undo reset", "Ctrl+Z, U", "Measure", "counts readings again, for 10 s"
+        "undo_reset", "&Undo reset", "Ctrl+Z, U", "Measure", "restores the readings, within 10 s"
     ),
     WindowCommand(
-        "reset_filters", "Reset &filters", "Shift+R", "Measure", "models go back to silence"
+        "reset_filters", "Reset &filters", "Shift+R", "Measure", "resets the models to silence"
     ),
-    WindowCommand("mark", "&Marker...", "M", "Measure", "keeps this moment with a note"),
+    WindowCommand("mark", "&Marker...", "M", "Measure", "marks this moment with a note"),
     WindowCommand(
         "log", "&Log", "L", "Measure", "writes rows and events to a folder", checked=True
     ),
@@ -79,7 +83,7 @@ COMMANDS = (
         "Cali&brate a microphone...",
         "Ctrl+K",
         "Measure",
-        "with a calibrator's tone, or a file of its response",
+        "with a calibrator's tone or a file of its response",
     ),
     WindowCommand(
         "calibrations",
@@ -88,8 +92,15 @@ COMMANDS = (
         "Measure",
         "lists the stored calibrations",
     ),
-    WindowCommand("freeze", "&Freeze", "F", "View", "holds the picture alone", checked=True),
-    WindowCommand("wall", "&Wall view", "F11", "View", "two or three numbers for a whole room"),
+    WindowCommand(
+        "freeze",
+        "&Freeze",
+        "F",
+        "View",
+        "freezes the panes; the measurement continues",
+        checked=True,
+    ),
+    WindowCommand("wall", "&Wall view", "F11", "View", "two or three numbers on the whole screen"),
     WindowCommand(
         "first_steps", "&Getting started", "F1", "Help", "input, calibration, badge, keys"
     ),

@@ -247,7 +247,7 @@ def test_rows_are_written_behind_the_window(qtbot, open_history, levels, tmp_pat
     choose(tmp_path / "kept", f"saved as {written}")
     assert written.read_text().count("\n") > 99
     assert [path.name for path in tmp_path.iterdir()] == ["kept.csv"]
-    choose(tmp_path / "kept", f"not saved: {written} is there already")
+    choose(tmp_path / "kept", f"not saved: {written} exists")
     choose(written, f"saved as {written}")
     choose(tmp_path / "kept.CSV", f"saved as {tmp_path / 'kept.CSV'}")
     choose("/no such folder/history.csv", "not saved: ")

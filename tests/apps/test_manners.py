@@ -150,7 +150,7 @@ def test_what_happens_again_is_said_again(qtbot, open_window, tone_engine):
     said = lambda: window.message.text  # noqa: E731
     for _ in range(2):
         qtbot.keyClick(window, Key.Key_I)
-        assert "o sound is kept:" in said()
+        assert "o sound is in memory:" in said()
         window.message.dismiss()
         window.show_state()
         assert "o sound is kept:" not in said()

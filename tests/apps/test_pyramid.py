@@ -96,11 +96,11 @@ def test_what_comes_twice_changes_nothing():
 
 DAY = """
 import numpy as np
-from amt_monitor.history_pyramid import Pyramid
+from amt_monitor.history_pyramid import HistoryPyramid
 from tests.soak.memory import resident_mb
 
 before = resident_mb()
-pyramid = Pyramid(32, 288_000, 864_000)
+pyramid = HistoryPyramid(32, 288_000, 864_000)
 pyramid.add(np.arange(600), np.ones((32, 600)), np.zeros(600, np.uint16))
 pyramid.cells(1, 0, 150)
 print(resident_mb() - before)
