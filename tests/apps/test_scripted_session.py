@@ -177,7 +177,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     window.device.setFocus()
     while window.device.device != "virtual_mic":
         person.presses(Key.Key_Down, window.device)
-    person.sees(lambda: "virtual_mic" in window.status.text())
+    person.sees(lambda: "virtual_mic" in window.state_view.line.text())
     person.state("running")
     assert window.bar.calibration.text == "uncalibrated"
 

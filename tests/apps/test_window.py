@@ -360,7 +360,7 @@ def test_names_are_shown_as_they_are_typed(qtbot, open_window, model):
     window = open_window(engine)
     window.show_state()
     plain = QtCore.Qt.TextFormat.PlainText
-    for label in (window.status, window.message.label):
+    for label in (window.state_view.line, window.message.label):
         assert label.textFormat() == plain
     assert text(window, "status").startswith("<h1>big</h1>\\x1b[2J, 48000 Hz")
     assert window.device.itemText(0) == "<h1>big</h1>\\x1b[2J (as started)"
