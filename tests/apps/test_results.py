@@ -118,7 +118,7 @@ def test_no_page_overwrites_what_a_person_was_not_asked_about(
 
     said = lambda: " ".join(one.text() for one in dialog.findChildren(QtWidgets.QLabel))  # noqa: E731
     choose("hall")
-    assert "hall.pdf is there already" in said()
+    assert "hall.pdf exists" in said()
     choose("room")
     qtbot.waitUntil(lambda: "room.pdf" in said(), timeout=WAIT_MS)
     assert (tmp_path / "room.pdf").read_bytes().startswith(b"%PDF")

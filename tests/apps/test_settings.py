@@ -126,7 +126,7 @@ def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_en
     assert (again.width(), again.height()) == (1100, 700)
     assert not again.first_start.isVisible()
     assert again.docks["specific_loudness"].isVisible()
-    menu = again._layouts_menu
+    menu = again.menus.layouts
     menu.fill()
     actions = {action.objectName(): action for action in menu.actions()}
     actions["layout_no & spectrum"].trigger()

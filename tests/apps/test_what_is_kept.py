@@ -142,7 +142,7 @@ def test_a_note_of_a_sound_that_has_ended_meanwhile_is_kept(qtbot, measured, log
     note.accept()
     events = window.measurement.readings.events
     assert marks(events) == [("crash", pytest.approx(1.0, abs=0.1))]
-    assert ("not in the log, which had ended: crash" in window.message.text) == logged
+    assert ("not in the log, which has ended: crash" in window.message.text) == logged
 
 
 def test_a_note_of_a_measurement_that_is_no_more_is_told(qtbot, measured):
@@ -153,5 +153,5 @@ def test_a_note_of_a_measurement_that_is_no_more_is_told(qtbot, measured):
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     note.setTextValue("crash")
     note.accept()
-    assert "was not kept" in window.message.text
+    assert "measurement was replaced" in window.message.text
     assert "crash" in window.message.text
