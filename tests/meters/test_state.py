@@ -122,7 +122,7 @@ def unkept_inside(before, value, where):
             yield from unkept_inside(before[key], inner, f"{where}{key}/")
 
 
-TOLD_AS = {"counts", "sums", "_next", "events", "present", "_slots"}
+TOLD_AS = {"counts", "sums", "_next", "events", "present", "_slots", "_rise", "_rise_places"}
 """Attributes that the state holds in another form."""
 
 

@@ -34,7 +34,7 @@ class Histogram(Resumable):
             )
         self.low, self.high, self.width = float(low), float(high), float(width)
         self.counts: NDArray[np.int64] = np.zeros(round((high - low) / width), np.int64)
-        self.rise: NDArray[np.float64] = np.empty(0)
+        self.rise = np.empty(0)
         loops.compile_loops()
 
     def __len__(self) -> int:
@@ -55,6 +55,17 @@ class Histogram(Resumable):
         self.counts[:] = 0
         self.counts[places] = counts
 
+    @property
+    def rise(self) -> NDArray[np.float64]:
+        """Values of the rise from silence, in the order in which they came."""
+        return self._rise
+
+    @rise.setter
+    def rise(self, given: NDArray[np.float64]) -> None:
+        places = np.floor((given[~np.isnan(given)] - self.low) / self.width)
+        places = np.clip(places, 0, len(self.counts) - 1).astype(np.int64)
+        self._rise, self._rise_places = given, np.sort(places)
+
     def add(self, values: ArrayLike, rising: int = 0) -> None:
         """Count `values` (n,), the first of which, so many, are of the rise from silence."""
         given = np.asarray(values, np.float64).ravel()
@@ -69,12 +80,8 @@ class Histogram(Resumable):
 
     def _places_of_rise(self) -> NDArray[np.int64]:
         """Classes in order of the values of the rise that count."""
-        if not len(self.rise):
-            return np.empty(0, np.int64)
-        values = self.rise[~np.isnan(self.rise)]
-        places = np.clip(np.floor((values - self.low) / self.width), 0, len(self.counts) - 1)
-        found = np.sort(places.astype(np.int64))
-        return found[found.searchsorted(np.argmax(self.counts > 0)) :]
+        found = self._rise_places
+        return found[found.searchsorted(self.counts.astype(bool).argmax()) :]
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of a histogram of the same classes."""
@@ -97,19 +104,8 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        more = self._places_of_rise()
-        count = int(self.counts.sum()) + len(more)
-        if not count:
-            return np.full(len(shares), np.nan)
-        rank = (count - 1) * (1 - shares / 100)
-        ranks = np.concatenate([np.floor(rank), np.ceil(rank)])
-        order = ranks.argsort()
-        places = np.empty(len(ranks), np.int64)
-        loops.find(ranks[order], self.counts, more, found := np.empty_like(places))
-        places[order] = found
-        below, above = places.reshape(2, -1)
-        place = below + (rank - np.floor(rank)) * (above - below)
-        return np.asarray(self.low + (place + 0.5) * self.width)
+        loops.find(shares, self.counts, self._places_of_rise(), places := np.empty(len(shares)))
+        return np.asarray(self.low + (places + 0.5) * self.width)
 
     def to_dict(self) -> JsonDict:
         """Classes and counts, those from the first to the last that is not 0, for a file."""
@@ -235,7 +231,8 @@ class RollingHistogram(Resumable):
         if len(rise):
             self._since_rise += count
             left = max(0, self._length - self._since_rise)
-            self.histogram.rise = rise[max(0, len(rise) - left) :]
+            if left < len(rise):
+                self.histogram.rise = rise[len(rise) - left :]
 
     def _begin_slot(self) -> None:
         used = np.flatnonzero(self._newest.counts)

@@ -30,22 +30,30 @@ def count(values: Array, low: float, width: float, counts: Array) -> None:
 
 
 @_compiled
-def find(ranks: Array, counts: Array, more: Array, places: Array) -> None:
-    """Classes in which values stand by their `ranks` (k,), from the least on, from 0.
+def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
+    """Places (k,) on the scale of classes that are exceeded so many percent of the time.
+
+    Between the classes of two values. NaN where nothing was counted.
 
     more: classes of values beside those of `counts`, in order
     """
-    up_to, k, j = 0, 0, 0
-    for place in range(len(counts)):
-        up_to += counts[place]
-        while j < len(more) and more[j] == place:
-            up_to += 1
-            j += 1
-        while k < len(ranks) and up_to > ranks[k]:
-            places[k] = place
-            k += 1
-        if k == len(ranks):
-            return
+    places[:] = math.nan
+    total = counts.sum() + len(more)
+    if not total:
+        return
+    for k in range(len(percents)):
+        rank = (total - 1) * (1 - percents[k] / 100)
+        before, up_to, below, j = math.floor(rank), 0, -1, 0
+        for place in range(len(counts)):
+            up_to += counts[place]
+            while j < len(more) and more[j] == place:
+                up_to += 1
+                j += 1
+            if below < 0 and up_to > before:
+                below = place
+            if up_to > math.ceil(rank):
+                places[k] = below + (rank - before) * (place - below)
+                break
 
 
 @_compiled
@@ -210,7 +218,7 @@ def _compile() -> None:
     running = (kept_table, kept, *[kept_table] * 6)
     for kernel, given in (
         (count, (line, f8, f8, numbers)),
-        (find, (line, numbers, numbers, numbers)),
+        (find, (line, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
         (lasts, (line, line, i8, f8, f8)),
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
