@@ -59,7 +59,8 @@ class Engine:
     model, writes `history`, and passes the frames to each sink's own thread: nothing upstream ever
     waits for something downstream. With run_in="callback" the model runs in the source's thread
     instead, without the ring; `health` then says what share of a block's duration it took.
-    A source that is not live (`live=False`) is made to wait instead of losing anything.
+    A source that is not live (`live=False`) is made to wait instead of losing anything, and up to
+    0.1 s of what it has delivered is taken at once: `Frames` then hold several blocks.
 
     An engine that still runs when the program ends, however it ends, is stopped and that is logged:
     call `stop`, or use the engine in a with statement.

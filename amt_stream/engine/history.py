@@ -32,8 +32,8 @@ __all__ = ["Chunk", "Event", "Fault", "FrameClock", "Frames", "HasNote", "HearsE
 __all__ += ["HearsSnapshots", "HearsSound", "History", "Marks", "Snapshot"]
 
 
-Level = Callable[[], NDArray[np.float32]]
-"""Gives the level of each row (row, 1), once somebody wants it."""
+Level = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+"""Gives the level of each row (row, n) at the frames of these indices (n,)."""
 
 
 LEFT_S = 0.125
@@ -92,7 +92,7 @@ class Run:
     calm_from: sample from which all has been calm, minus infinity where it always was
     start, forget: until which sample frames rise from silence, and for how long they settle
     epoch: UTC of the first sample
-    level: gives the level of each row in the block (row, 1)
+    level: gives the level of each row at a frame
     """
 
     clock: FrameClock
@@ -140,7 +140,7 @@ class Run:
         if name == "fault":
             return np.zeros(len(index), np.uint8)
         if name == "level_db":
-            return np.repeat(self.level(), len(index), axis=1)
+            return self.level(index)
         sample = self.clock.sample(index)
         since = sample - self.calm_from
         if name == "settling":

@@ -160,7 +160,8 @@ class Listener(Resumable):
         ready, clock = self._ready, self._ready.clock
         if not off and (broken := count_broken(values, ready.model.out_time_dim)):
             self.broken += broken
-            self.marks.add(Fault.NON_FINITE, position - ready.block, position)
+            heard = max(ready.block, math.ceil((high - low) / clock.ratio))
+            self.marks.add(Fault.NON_FINITE, position - heard, position)
         skipped, self._given = low - self._given - 1, high - 1
         after: dict[str, object] = {}
         if ended is None:
@@ -206,7 +207,7 @@ class Listener(Resumable):
             fault=fault,
             settling=settling,
             since_s=since_s,
-            level_db=np.repeat(self.input.level(), len(index), axis=1),
+            level_db=self.input.level(index),
             **given,
         )
 

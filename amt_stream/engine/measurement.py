@@ -15,6 +15,7 @@ from amt_stream.dsp.functional.input_gate import make_ready
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.last_moments import LastMoments
 from amt_stream.engine.listener import Listener
+from amt_stream.engine.microphone_input import CLIP_LEVEL
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
@@ -62,6 +63,8 @@ class Measurement(Resumable):
         self._moments = LastMoments(*ready.shape, ready.clock.fs)
         self.off = False
         self.late = False
+        self.several = False
+        """Whether it takes whole blocks together, where as many are there."""
         self.cost_s = 0.0
         """Seconds that it took of late, to be compared with those of others on the same sound."""
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -158,12 +161,15 @@ class Measurement(Resumable):
         self.ready = ready
         self._origin = self.position
         self._index = int(self.position * ready.clock.ratio)
-        self._input = np.zeros((*ready.shape, ready.block), np.float32)
-        self._tensor = torch.from_numpy(self._input)
+        self._make_input(ready.block)
         self._moments.change(ready.shape[1])
         self._heard = 0
         for listener, into in zip(self.listeners, self._input, strict=True):
             listener.enter(ready, into)
+
+    def _make_input(self, samples: int) -> None:
+        self._input = np.zeros((*self.ready.shape, samples), np.float32)
+        self._tensor = torch.from_numpy(self._input)
 
     def reset(self, row: int | None = None) -> None:
         """The model back to silence, in one row or all; the clock goes on [model-thread]."""
@@ -243,9 +249,12 @@ class Measurement(Resumable):
             self._mark(flags, 1)
         if self.late:
             self._mark(Fault.OVERLOAD, len(chunk))
+        # What is wrong with a sample is marked in its own block.
+        together = self.several and len(chunk) > self.ready.block
+        together = together and bool(np.abs(chunk).max() < CLIP_LEVEL)
         at = 0
         while at < len(chunk):
-            n = self._room(len(chunk) - at)
+            n = self._room(len(chunk) - at, together)
             self._let_in(chunk[at : at + n])
             self._push(n)
             at += n
@@ -305,15 +314,24 @@ class Measurement(Resumable):
         for listener in self.listeners:
             listener.marks.add(fault, self.position, self.position + samples)
 
-    def _room(self, samples: int) -> int:
-        """How many of `samples` fit into this block; commands are carried out at its start."""
+    def _room(self, samples: int, together: bool = False) -> int:
+        """How many of `samples` fit into this block, or into the whole ones that begin here.
+
+        Commands are carried out at its start.
+        """
         wanted = self.wanted
         if wanted == self.ready.block:
             self.obey()
             # After the end there is nothing for another model to hear.
             if self._next_model is not None and self._end is None:
                 self._change_model(self._next_model)
-            wanted = self.wanted
+            wanted = self.ready.block
+            if together and not self.off and self._next_model is None:
+                wanted *= max(1, samples // wanted)
+            if wanted != self._input.shape[-1]:
+                self._make_input(wanted)
+                for listener, into in zip(self.listeners, self._input, strict=True):
+                    listener.input.write_to(into)
         return min(samples, wanted)
 
     def obey(self) -> None:
@@ -397,11 +415,11 @@ class Measurement(Resumable):
                 self._silence(row)
         if (y := self._run(n)) is not None:
             self._take_level()
-            self._emit(y)
+            self._emit(y, max(1, n // self.ready.block))
 
     def _run(self, n: int) -> Any:
         """What the model gives of the next samples, once a block is whole."""
-        if n == self.ready.block:
+        if n == self._input.shape[-1]:
             return self.ready.stream(self._tensor)
         return self.ready.door.push(self._tensor[..., :n])  # it copies what it keeps
 
@@ -416,13 +434,14 @@ class Measurement(Resumable):
         """Level of the input in this block; in a flush there is none and the last one stays."""
         if self._heard:
             for listener in self.listeners:
-                listener.input.take_level(self._heard)
+                listener.input.take_level(self._heard, self._index)
         self._heard = 0
 
-    def _emit(self, y: object) -> None:
+    def _emit(self, y: object, blocks: int = 1) -> None:
+        """Hand on what the model gives of so many blocks."""
         clock = self.ready.clock
         start = self._index
-        self._index += self.ready.frames
+        self._index += blocks * self.ready.frames
         first, stop, end = max(self._first, start), self._index, self._end
         if end is None:
             self._hand_on(y, start, first, [stop] * len(self.listeners))
@@ -442,7 +461,7 @@ class Measurement(Resumable):
         clock, dims = self.ready.clock, self.ready.model.out_time_dim
         for row, (listener, stop) in enumerate(zip(self.listeners, stops, strict=True)):
             for low, high in listener.pieces(first, stop, self._end):
-                whole = low == start and high == start + self.ready.frames
+                whole = low == start and high == self._index
                 part = None if whole else slice(low - start, high - start)
                 epoch = self._epoch(self.position / clock.fs)
                 given = as_arrays(y, dims, part, row), low, high, self.position, epoch

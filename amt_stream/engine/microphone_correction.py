@@ -60,7 +60,7 @@ class Corrected:
         nothing = np.zeros((rows.shape[1], self._wide), np.float32)
         # A part of a longer buffer is not contiguous, as `scale_and_check` was compiled for.
         held = np.empty(rows.shape, rows.dtype)
-        self(nothing, scale, NO_LIMIT, held, np.zeros(len(rows)))
+        self(nothing, scale, NO_LIMIT, held, np.zeros((len(rows), 1)))
         rows[:] = held
 
     def reset(self) -> None:

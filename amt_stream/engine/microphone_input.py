@@ -19,13 +19,16 @@ LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
 """Its rms."""
 
+LAST = 2**62
+"""The index of a frame after all others."""
+
 
 class MicrophoneInput(Resumable):
     """Scales sound by a calibration and a gain, takes off the microphone's response, and measures.
 
     columns: which channels of a block it is, `channels` of them
     calibrated: whether the level is known, or the model needs none
-    level: gives the level of the last block (ear, 1), one ear as both
+    level: gives the level of each ear at frames, that of the block that each is of
     """
 
     kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory")
@@ -46,13 +49,18 @@ class MicrophoneInput(Resumable):
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Feed a model from the next sample on: `into` (ear, time) is its input."""
-        self._ready, self._input = ready, into
-        self._energy = np.zeros(ready.rows)
+        self._ready = ready
+        self.write_to(into)
+        self._energy = np.zeros((ready.rows, 1))
         self._set_scale()
+
+    def write_to(self, into: NDArray[np.float32]) -> None:
+        """Have the input of the next block, or blocks, in other memory."""
+        self._input = into
 
     def begin(self) -> None:
         """At the first sample nothing was heard."""
-        self.level = _BlockLevel(np.zeros(max(2, self._ready.rows)), 1, 1.0)
+        self.level = _BlockLevel(np.zeros((max(2, self._ready.rows), 1)), 0, 1)
 
     def recalibrate(
         self,
@@ -83,12 +91,12 @@ class MicrophoneInput(Resumable):
 
     @property
     def _level_db(self) -> NDArray[np.float32]:
-        """Of each ear, one as both (ear, 1)."""
-        return self.level()
+        """Of each ear in the last block, one as both (ear, 1)."""
+        return self.level(np.array([LAST]))
 
     @_level_db.setter
     def _level_db(self, given: NDArray[np.float32]) -> None:
-        self.level = lambda: given
+        self.level = lambda index: np.repeat(given, len(index), axis=1)
 
     @property
     def _memory(self) -> dict[str, NDArray[np.float64]]:
@@ -126,7 +134,12 @@ class MicrophoneInput(Resumable):
         self._scale = np.float32(10.0 ** (self.gain_db / 20.0)) * scale
 
     def let_in(self, part: NDArray[np.float32]) -> int:
-        """Take samples (time, channel), mono to both ears; gives what they are."""
+        """Take samples (time, channel) of a block, or whole blocks, mono to both ears.
+
+        Gives what they are.
+        """
+        if len(part) > self._ready.block:
+            self._energy = np.zeros((self._ready.rows, len(part) // self._ready.block))
         what = self._scale_and_check(part, self._scale, CLIP_LEVEL, self._input, self._energy)
         self.zeros_run = self.zeros_run + len(part) if what == SILENCE else 0
         return what
@@ -135,27 +148,30 @@ class MicrophoneInput(Resumable):
         """Take those that were suspect, with zeros in place of what is no sound."""
         self._scale_and_check(part, self._scale, NO_LIMIT, self._input, self._energy)
 
-    def take_level(self, heard: int) -> None:
-        """Level of the input in this block, of which `heard` samples were sound."""
-        self.level = _BlockLevel(self._energy, heard, self._reference)
-        self._energy = np.zeros(self._ready.rows)
+    def take_level(self, heard: int, first: int) -> None:
+        """Level of the last blocks, of which `heard` samples were sound; `first` is their frame."""
+        energy, self._energy = self._energy, np.zeros((self._ready.rows, 1))
+        mean_square = energy / (heard / energy.shape[1]) / self._reference**2
+        self.level = _BlockLevel(mean_square, first, self._ready.frames)
 
 
 class _BlockLevel:
-    """Level of a block, reckoned when somebody wants it: the energy of `count` samples of each row.
+    """Level of blocks of that `mean_square` (row, block), computed when somebody wants it.
 
-    One row is told as two.
+    One row counts as two. A block has so many `frames`, the first of them from the index `first`.
     """
 
-    def __init__(self, energy: NDArray[np.float64], count: int, reference: float) -> None:
-        self._energy, self._count, self._reference = energy, count, reference
+    def __init__(self, mean_square: NDArray[np.float64], first: int, frames: int) -> None:
+        self._mean_square, self._first, self._frames = mean_square, first, frames
 
-    def __call__(self) -> NDArray[np.float32]:
-        """In dB (row, 1), LOWEST_DB at least."""
-        mean_square = self._energy / self._count / self._reference**2
-        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
-        rows = np.empty((max(2, len(level)), 1), np.float32)
-        rows[:] = level[:, None]
+    def __call__(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """At frames (n,) in dB (row, n), LOWEST_DB at least."""
+        last = self._mean_square.shape[1] - 1
+        block = np.clip((index - self._first) // self._frames, 0, last)
+        mean_square = np.maximum(self._mean_square[:, block], 1e-20)
+        level = np.maximum(10.0 * np.log10(mean_square), LOWEST_DB)
+        rows = np.empty((max(2, len(level)), len(index)), np.float32)
+        rows[:] = level
         return rows
 
 

@@ -22,6 +22,8 @@ WATCH_S = 0.2
 SOURCE_S = 0.5
 IDLE_S = 0.02
 """So often at least it looks for what else there is to do, and for its end."""
+TOGETHER_S = 0.1
+"""So much sound at most is taken at once, of a source that can wait, where it is there."""
 
 Delivered = tuple[Block, int, int]
 """A block, how many samples are missing before it, and the bits of its faults."""
@@ -88,6 +90,11 @@ class Work:
             if not (self.ladder.exhausted and self._backlog.leave_out(block, lost)):
                 self.measure(block, *self._backlog.taken_up(lost, flags))
         buffer = np.zeros((0, self._source.channels), np.float32)
+        # On another device than the CPU a block is one graph, of one length.
+        several = not self._source.live and self._models.device.on_cpu
+        most = round(TOGETHER_S * self._source.fs) if several else 0
+        for measurement in self._models:
+            measurement.several = several
         while not state.stopping.is_set():
             self._bus.pass_on()
             self._watch_in_time()
@@ -102,6 +109,8 @@ class Work:
                 rest = ring.rest()
                 self.finish(rest.lost, rest.flags)
                 return
+            whole = self._models.first.ready.block
+            wanted += max(0, min(fill, most) - wanted) // whole * whole
             if len(buffer) < wanted:
                 buffer = np.zeros((wanted, self._source.channels), np.float32)
             left_out, why = self._backlog.drop(buffer) if self.ladder.exhausted else (0, 0)

@@ -75,7 +75,7 @@ class _Apart(Measurement):
 
     given: list[Any]
 
-    def _emit(self, y: object) -> None:
+    def _emit(self, y: object, blocks: int = 1) -> None:
         self.given.append(map_fields(torch.clone, y))
 
 

@@ -575,11 +575,11 @@ def test_an_engine_that_has_ended_and_that_nobody_refers_to_is_gone(power_meter)
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
 def test_a_model_that_fails_ends_the_engine_and_says_why(speech, power_meter, run_in):
     class Broken(type(power_meter())):
-        blocks = 0
+        samples = 0
 
         def step(self, x, state):
-            self.blocks += 1
-            if self.blocks > 20:
+            self.samples += x.shape[-1]
+            if self.samples > 9600:
                 raise RuntimeError("the model broke")
             return super().step(x, state)
 

@@ -291,7 +291,9 @@ def test_rows_wait_for_one_another_where_that_is_wanted_and_are_the_same(loudnes
         batches, function = [], lambda row: None
         sink = RowSink(function, step_ms=10, wait_ms=wait_ms)
         sink.take = batches.append
-        with Engine(tone(), {"moore2016": loudness}, [sink]) as engine:
+        # Blocks of a source that can wait are taken together, and so are its rows.
+        source = tone(paced=wait_ms is not None)
+        with Engine(source, {"moore2016": loudness}, [sink]) as engine:
             assert engine.wait(30.0)
         numbers = [row | {"utc": None} for row in all_rows(batches)]
         found[wait_ms] = [len(rows) for rows in batches], numbers

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from amt_stream.dsp.models import Moore2016, ZwickerTimeVarying
+from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.history import Marks
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
@@ -316,6 +317,32 @@ def test_the_level_of_the_last_rows_is_that_of_the_last_sound(measure, collector
     measurement.take(x)
     measurement.flush()
     np.testing.assert_allclose(collector.column("level_db"), 113.01, atol=1e-3)
+
+
+@pytest.mark.parametrize("model", [Moore2016, ZwickerTimeVarying, SoundLevel])
+def test_blocks_that_are_taken_together_give_what_each_gives_alone(measure, collector, model):
+    """Faults, gaps and a level that changes are those of each block, to the last bit."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((72000, 2)) * np.repeat(rng.uniform(0.001, 0.1, 150), 480)[:, None]
+    x = x.astype(np.float32)
+    x[30000:30002], x[40001, 1] = 1.0, np.nan
+    told = []
+    for several in (False, True):
+        collector.all.clear()
+        measurement = measure(model(fs=48000))
+        measurement.several = several
+        for at, lost in zip(range(0, 72000, 4800), [0, 0, 700, 0, 60000] + [0] * 10, strict=True):
+            measurement.take(x[at : at + 4800], lost, Fault.GAP if lost else 0)
+        measurement.flush()
+        told.append(list(collector.all))
+    assert len(told[1]) < len(told[0]) - 80
+    for name in LATER:
+        joined = [np.concatenate([getattr(f, name) for f in one], axis=-1) for one in told]
+        np.testing.assert_array_equal(*joined, err_msg=name)
+    for k, dim in enumerate(told[0][0].time_dim):
+        if told[0][0].values[k] is not None:
+            joined = [np.concatenate([f.values[k] for f in one], axis=dim) for one in told]
+            np.testing.assert_array_equal(*joined)
 
 
 def test_reset_and_recalibration_between_blocks(measure, collector, power_meter, noise):

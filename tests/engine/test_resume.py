@@ -97,7 +97,8 @@ def test_a_file_goes_on_in_its_middle(tmp_path, run_in):
         return FileSource(tmp_path / "noise.wav", paced=False)
 
     told = ran(source(), ["spl"], run_in=run_in)
-    assert_same_end(told, ran(source(), ["spl"], told.kept[len(told.kept) // 2], run_in=run_in))
+    assert told.kept[0][0].sample < FS
+    assert_same_end(told, ran(source(), ["spl"], told.kept[0], run_in=run_in))
     # The last one was taken before the models gave what was still in them.
     last = told.kept[-1]
     assert last[0].sample == 3 * FS

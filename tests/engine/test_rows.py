@@ -36,11 +36,11 @@ class ByRow:
 
     def values(self, row):
         """The model's output, all frames of each field one after another."""
-        given = [one.values for one in self.frames[row]]
+        given, dims = [one.values for one in self.frames[row]], self.frames[row][0].time_dim
         if isinstance(given[0], np.ndarray):
-            return {"value": np.concatenate([v.ravel() for v in given])}
-        names = [name for name in given[0]._fields if getattr(given[0], name) is not None]
-        return {name: np.concatenate([getattr(v, name).ravel() for v in given]) for name in names}
+            return {"value": np.concatenate(given, axis=dims)}
+        fields = zip(given[0]._fields, dims, *given, strict=True)
+        return {n: np.concatenate(v, axis=dim) for n, dim, *v in fields if v[0] is not None}
 
 
 class Script:

@@ -19,7 +19,7 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
     scale: (row, 1) float32, or (1, 1) of all rows
     limit: float32; of a block that has any other sample, or NaN, nothing is written: SUSPECT
     rows: (row, time), written from its beginning as far as the block is long
-    energy: (row,) float64
+    energy: (row, part) float64, of as many equal parts of the block
     """
     count, channels = block.shape
     silent = sane = True
@@ -29,14 +29,16 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
             silent &= block[t, c] == 0.0
     if not sane:
         return SUSPECT
+    length = count // energy.shape[1]
     for row in range(rows.shape[0]):
         gain, channel = scale[min(row, scale.shape[0] - 1), 0], min(row, channels - 1)
-        x, total = rows[row, :count], 0.0
         for t in range(count):
-            x[t] = block[t, channel] * gain
-        for t in range(count):
-            total += np.float64(x[t]) * np.float64(x[t])
-        energy[row] += total
+            rows[row, t] = block[t, channel] * gain
+        for part in range(energy.shape[1]):
+            x, total = rows[row, part * length : (part + 1) * length], 0.0
+            for t in range(length):
+                total += np.float64(x[t]) * np.float64(x[t])
+            energy[row, part] += total
     return SILENCE if silent else SOUND
 
 
@@ -45,6 +47,6 @@ def make_ready() -> None:
     """Compile `scale_and_check`, once for whatever memory comes, so that no sound waits for it."""
     block = types.Array(types.float32, 2, "A", readonly=True)
     numbers = types.Array(types.float32, 2, "C")
-    energy = types.Array(types.float64, 1, "C")
+    energy = types.Array(types.float64, 2, "C")
     scale_and_check.compile((block, numbers, types.float32, numbers, energy))
     scale_and_check.disable_compile()

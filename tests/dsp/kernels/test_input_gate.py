@@ -19,16 +19,19 @@ def plainly(block, scale, limit, rows, energy):
         return input_gate.SUSPECT
     within = rows[:, : len(block)]
     np.multiply(block.T, scale, out=within)
-    energy += np.square(within, dtype=np.float64).sum(axis=1)
+    length = len(block) // energy.shape[1]
+    for part in range(energy.shape[1]):
+        of_part = within[:, part * length : (part + 1) * length]
+        energy[:, part] += np.square(of_part, dtype=np.float64).sum(axis=1)
     return input_gate.SILENCE if low == high == 0.0 else input_gate.SOUND
 
 
-def both(block, scale, limit=LIMIT):
+def both(block, scale, limit=LIMIT, parts=1):
     """What each form says, and what it writes: rows with room to spare, and energy."""
     given = []
     for form in (input_gate.scale_and_check, plainly):
         rows = np.full((2, len(block) + 5), 7.0, np.float32)
-        energy = np.array([1.0, 2.0])
+        energy = np.repeat([[1.0], [2.0]], parts, axis=1)
         given.append((form(block, scale, limit, rows, energy), rows, energy))
     return given
 
@@ -57,7 +60,16 @@ def test_what_reaches_the_limit_is_not_taken(wrong, at):
     for said, rows, energy in both(block, np.ones((1, 1), np.float32)):
         assert said == input_gate.SUSPECT
         assert (rows == 7.0).all()
-        assert energy.tolist() == [1.0, 2.0]
+        assert energy.tolist() == [[1.0], [2.0]]
+
+
+def test_energy_of_each_part_is_that_of_the_part_alone():
+    block = (0.1 * np.random.default_rng(0).standard_normal((1440, 2))).astype(np.float32)
+    scale = np.array([[2.0], [0.5]], np.float32)
+    (_, _, energy), (_, _, wanted) = both(block, scale, parts=3)
+    np.testing.assert_allclose(energy, wanted, rtol=1e-14)
+    alone = [both(part, scale)[0][2] for part in np.split(block, 3)]
+    np.testing.assert_array_equal(energy, np.concatenate(alone, axis=1))
 
 
 def test_silence_is_zeros_and_nothing_else():
