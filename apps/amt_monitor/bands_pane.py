@@ -1,7 +1,7 @@
 """Octave or third-octave levels: a bar for each band, with the number below."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.rolling import level_db
-from amt_stream.meters.accumulators.third_octave import NAME, band_name
 from amt_stream.meters.catalog import Entry
+from amt_stream.meters.rows import Column, column_named
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")
-BEFORE = "octave_"
-"""Prefix of the names of octave readings."""
-
 LOWEST_PLOT = 110
 """Pixels."""
 
@@ -36,16 +33,21 @@ class BandsPane(ReadingPane):
     """
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
-        cells = [cell for cell in map(_cell, names) if cell is not None]
-        small = [[cell] for cell in cells]
-        super().__init__(entry, "IEC 61260-1, fast (F)", (), small, names)
-        self._names = [cell.name for cell in cells]
+        columns = [column for column in map(column_named, names) if _is_shown(column)]
+        cells = [_cell(column) for column in columns]
+        super().__init__(entry, "IEC 61260-1, fast (F)", (), [[cell] for cell in cells], names)
+        self._names = [column.name for column in columns]
+        self._bands_hz = [column.band_hz for column in columns]
         self.plot = Plot("bands_plot")
         self.plot.setMinimumHeight(LOWEST_PLOT)
         places = range(len(cells))
-        # Every third band is also the center of an octave.
+        # Every third band is also the center of an octave: its number is a multiple of three.
         named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
-        octaves = [pair for pair, cell in zip(named, cells, strict=True) if _is_octave(cell.name)]
+        octaves = [
+            pair
+            for pair, hz in zip(named, self._bands_hz, strict=True)
+            if round(10 * np.log10(hz)) % 3 == 0
+        ]
         self.plot.set_axes(
             PlotAxis(-0.6, len(cells) - 0.4, octaves),
             PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
@@ -81,11 +83,10 @@ class BandsPane(ReadingPane):
         model: Any = engine.models.get(self.model)
         if not hasattr(model, "nominal"):
             return
-        before = BEFORE if self.model == "octave" else ""
-        there = [f"{before}lzf_{band_name(hz)}_db" for hz in model.nominal]
-        if not set(self._names) <= {*there}:
+        there = [*model.nominal]
+        if not {*self._bands_hz} <= {*there}:
             return
-        places = [there.index(name) for name in self._names]
+        places = [there.index(hz) for hz in self._bands_hz]
         # Level F of the louder channel: (band, frame).
         self._held.take_frames(
             engine,
@@ -106,23 +107,13 @@ class BandsPane(ReadingPane):
         self.plot.set_unit("dB", uncalibrated)
 
 
-def _cell(name: str) -> ReadingCell | None:
-    """The cell of a band's F level; None for other readings."""
-    found = NAME.fullmatch(name.removeprefix(BEFORE))
-    if found is None or found["what"] != "lzf":
-        return None
-    hz = _hz(name)
-    return ReadingCell(name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")
+def _is_shown(column: Column | None) -> TypeGuard[Column]:
+    """Whether it is an F level of a band, of both channels together."""
+    if column is None or not column.band_hz or column.side:
+        return False
+    return column.statistic == "instantaneous" and column.symbol.startswith("LZF")
 
 
-def _hz(name: str) -> float:
-    found = NAME.fullmatch(name.removeprefix(BEFORE))
-    assert found is not None
-    return float(found["band"].removesuffix("hz").replace("_", "."))
-
-
-def _is_octave(name: str) -> bool:
-    """Whether it is the middle third of an octave: its band number, 10 lg f, is a multiple of
-    three.
-    """
-    return round(10 * np.log10(_hz(name))) % 3 == 0
+def _cell(column: Column) -> ReadingCell:
+    hz = column.band_hz
+    return ReadingCell(column.name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 ROWS, WHOLE = 288_000, 864_000
 """Eight hours of rows at 0.1 s; with the coarser levels, a day."""
 
-BANDS = ("octave", "third_octave")
-"""Models with a column for each band."""
-
 MOST = 36
 """Columns at most, as many as there are third octaves; their bounds come on top. Each takes 4 MB
 after 8 hours.
@@ -130,7 +127,7 @@ def kept_of(columns: "Sequence[Column]") -> "list[Column]":
     Bands only where there is nothing else, as there are too many; no forecasts.
     """
     usable = [one for one in columns if one.statistic != "forecast" and one.unit]
-    usable = [one for one in usable if one.model not in BANDS] or usable
+    usable = [one for one in usable if not one.band_hz] or usable
     main = [one for one in usable if not one.bound_of]
     # Loudness in sone comes last, as it is there in phon too.
     main.sort(key=lambda one: (one.unit == "sone", one.statistic != "instantaneous"))

@@ -40,6 +40,7 @@ def test_what_is_made_of_all_that_was_counted_says_so(model):
         ("spectrum_max_right_hz", "Strongest line so far, right", "", "Hz"),
         ("lcpeak_left_db", "Peak level C, left", "LCpeak L", "dB"),
         ("integrated_lu", "Integrated", "I", "LU"),
+        ("lzf_1_25hz_db", "1.25 Hz, fast", "LZF 1.25 Hz", "dB"),
         ("lzf_31_5hz_db", "31.5 Hz, fast", "LZF 31.5 Hz", "dB"),
         ("sharpness_aures_s5_acum", "Sharpness exceeded 5 % of time Aures", "S5", "acum"),
         ("a_reading_of_others_hz", "A reading of others", "", "Hz"),

@@ -51,6 +51,7 @@ class Column:
     side: "left" or "right" where it is of one channel of two
     label, symbol, about: on screens: its name in words, its symbol, and what it is in a sentence
     bound_of: the column that it is the lower or the upper bound of
+    band_hz: nominal frequency of the band that it is of
     """
 
     name: str
@@ -67,6 +68,7 @@ class Column:
     symbol: str = ""
     about: str = ""
     bound_of: str = ""
+    band_hz: float = 0.0
 
     @property
     def counted(self) -> bool:
@@ -76,7 +78,7 @@ class Column:
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side"
-        untold = {"window_s", "label", "symbol", "about", "bound_of"}
+        untold = {"window_s", "label", "symbol", "about", "bound_of", "band_hz"}
         untold |= {name for name in may_be if not getattr(self, name)}
         return {key: value for key, value in asdict(self).items() if key not in untold}
 

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -294,7 +295,13 @@ def _column_named(name: str, models: tuple[str, ...]) -> Column | None:
 
 @cache
 def _offered(models: tuple[str, ...]) -> tuple[dict[str, Column], tuple[Readings, ...]]:
-    every = tuple(readings_of(models, 2, band=True, target_lufs=0.0).values())
+    from amt_stream.dsp.design import nominal_midband, octave_midbands
+
+    widest = {
+        name: SimpleNamespace(nominal=[*map(nominal_midband, octave_midbands(1.0, 8e4, fraction))])
+        for name, fraction in (("octave", 1), ("third_octave", 3))
+    }
+    every = tuple(readings_of(models, 2, True, widest, target_lufs=0.0).values())
     return {column.name: column for one in every for column in one.offered}, every
 
 

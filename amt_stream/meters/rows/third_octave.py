@@ -64,7 +64,8 @@ class ThirdOctaveReadings(Readings):
             return None
         if (sided["side"] and self._channels < 2) or (found["window"] and found["what"] != "lzeq"):
             return None
-        return self._column(name, found, sided["side"])
+        column = self._column(name, found, sided["side"])
+        return replace(column, band_hz=self._hz[found["band"]])
 
     def renew(self) -> None:
         names = [column.name.removeprefix(self.before) for column in self.columns]
