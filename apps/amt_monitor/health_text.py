@@ -66,7 +66,7 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     words = f"buffer overrun, {times(full)}" if full else "no overrun"
     yield HealthLine("Room", words, full > 0)
     broken = health.broken_frames
-    words = f"no number in {counted(broken, 'frame')} of good sound" if broken else "all valid"
+    words = f"no result in {counted(broken, 'frame')} of valid sound" if broken else "all valid"
     yield HealthLine("Models", words, broken > 0)
     if source.live:
         yield HealthLine("Its clock", _clock(health.clock_ppm, health.clock_ppm_uncertainty))
@@ -75,7 +75,7 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     for name, one in health.microphones.items():
         wrong = one.lost_samples + one.non_finite + one.broken_frames > 0
         words = f"{counted(one.lost_samples, 'sample')} lost, {one.clipped} clipped"
-        words += ", no sound just now" if one.missing else ""
+        words += ", no sound at the moment" if one.missing else ""
         yield HealthLine(
             f"Microphone {name}" if name else "Microphone", words, wrong or one.missing
         )

@@ -86,7 +86,7 @@ def _meaning(name: str) -> tuple[Role, bool] | None:
 
 
 class GrowingScale:
-    """A range of round numbers that grows at once, and shrinks only by `anew`."""
+    """A range of round numbers that grows at once, and shrinks only by `reset`."""
 
     def __init__(self, unit: str = "") -> None:
         self.unit = unit

@@ -1,4 +1,4 @@
-"""Layouts of panes by name, beside the usual one."""
+"""The menu of named pane layouts."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,12 +14,12 @@ LONGEST = 60
 
 
 class LayoutsMenu(QtWidgets.QMenu):
-    """Saves, restores and forgets layouts in `Settings`.
+    """Saves, restores and deletes layouts in `Settings`.
 
-    of: gives what the panes are, as a layout fits those alone that it was made of
-    save: gives the present layout as text
-    restore: is called with such a text
-    usual: brings the usual layout
+    of: returns the names of the panes; a layout fits only the panes it was made of
+    save: returns the present layout as text
+    restore: called with such a text
+    usual: restores the default layout
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LayoutsMenu(QtWidgets.QMenu):
 
     def fill(self) -> None:
         self.clear()
-        self.addAction("&Usual", self._usual)
+        self.addAction("&Default", self._usual)
         named = self.named
         for name, text in sorted(named.items()):
             action = self.addAction(plain(name).replace("&", "&&"), partial(self._restore, text))
@@ -60,7 +60,7 @@ class LayoutsMenu(QtWidgets.QMenu):
             action.setObjectName(f"delete_{name}")
 
     def save_as(self, name: str) -> None:
-        """Keep the present layout by a name; another of that name is replaced."""
+        """Save the present layout by name; a layout of that name is replaced."""
         name = name.strip()[:LONGEST]
         if name:
             self._put(self.named | {name: self._save()})

@@ -54,7 +54,7 @@ MakeEngine = Callable[[MeasurementRequest], "Engine"]
 
 
 class MeasurementControl:
-    """At most one running engine, made anew for each start [main-thread].
+    """At most one running engine, a new one for each start [main-thread].
 
     Making a model takes seconds. One thread makes and stops the engines; closing the window does
     not wait for a model.
