@@ -287,22 +287,25 @@ def column_named(name: str) -> Column | None:
 
 @cache
 def _column_named(name: str, models: tuple[str, ...]) -> Column | None:
-    offered, every = _offered(models)
-    if name in offered:
-        return offered[name]
-    return next((found for one in every if (found := one.named(name)) is not None), None)
+    for model in models:
+        readings, offered = _widest(model)
+        if (column := offered.get(name) or readings.named(name)) is not None:
+            return column
+    return None
 
 
 @cache
-def _offered(models: tuple[str, ...]) -> tuple[dict[str, Column], tuple[Readings, ...]]:
+def _widest(model: str) -> tuple[Readings, dict[str, Column]]:
+    """Readings with all columns that a model may have."""
     from amt_stream.dsp.design import nominal_midband, octave_midbands
 
-    widest = {
+    bands = {
         name: SimpleNamespace(nominal=[*map(nominal_midband, octave_midbands(1.0, 8e4, fraction))])
         for name, fraction in (("octave", 1), ("third_octave", 3))
+        if name == model
     }
-    every = tuple(readings_of(models, 2, True, widest, target_lufs=0.0).values())
-    return {column.name: column for one in every for column in one.offered}, every
+    (readings,) = readings_of([model], 2, True, bands, target_lufs=0.0).values()
+    return readings, {column.name: column for column in readings.offered}
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
