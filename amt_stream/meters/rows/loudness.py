@@ -157,7 +157,7 @@ class LoudnessReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         sone = {name: getattr(frames.values, name) for name in self._outputs}
-        phon = dict(zip(sone, self._phon(np.stack(list(sone.values()))), strict=True))
+        phon = dict(zip(sone, self._phon(np.array(list(sone.values()))), strict=True))
         counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
         self._meter.paused = self.paused
         told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
