@@ -15,6 +15,7 @@ from amt_stream.engine.feed import (
     Taker,
     Waiting,
 )
+from amt_stream.engine.model_runner import TOGETHER_S
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.sink_thread import Sink, SinkThread, sink_name
@@ -46,8 +47,10 @@ class RowSinks:
     ) -> None:
         self._models, self._sinks, self._timeline, self._state = models, sinks, timeline, state
         self._source, self._slack_s = timeline.source, slack_s
-        blocks = max(1, round(slack_s * self._source.fs / models.first.ready.block))
-        self._slack = blocks * len(models.histories)
+        longest_s = models.first.ready.block / self._source.fs
+        if not self._source.live:
+            longest_s = max(longest_s, TOGETHER_S)
+        self._slack = max(1, round(slack_s / longest_s)) * len(models.histories)
         self._of: dict[int, SinkThread] = {}
         self._newest: LatestRow | None = None
         self._newest_lock = threading.Lock()
