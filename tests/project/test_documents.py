@@ -65,6 +65,7 @@ def test_no_text_names_what_is_not_there(docs, references):
         ("`NoSuchStage` reads `quite_unheard_of`", ["NoSuchStage", "quite_unheard_of"]),
         ("`amt_stream/engine/nowhere.py`", ["amt_stream/engine/nowhere.py"]),
         ("`tests/dsp/kernels`, `part/name`, `tests/name`", ["tests/name"]),
+        ("`build/frozen/unheard_of`", []),  # which a command makes
         ("`torch.nn.NoSuchModule`", ["torch.nn.NoSuchModule"]),
     ],
 )
