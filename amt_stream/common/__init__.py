@@ -1,4 +1,4 @@
-"""The modules that code written for torch_amt imports from: the same names, from here.
+"""The module layout of torch_amt, so that code written for torch_amt needs only a new prefix.
 
 `from torch_amt.common.loudness import Moore2016AGC` becomes `from amt_stream.common.loudness import
 Moore2016AGC`, the same class as `amt_stream.Moore2016AGC`. New code imports from `amt_stream`.

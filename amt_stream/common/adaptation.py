@@ -1,4 +1,4 @@
-"""Adaptation, by the name of its module in torch_amt."""
+"""Adaptation loops, under their torch_amt module name."""
 
 from amt_stream.dsp.stages import AdaptLoop
 

@@ -1,4 +1,4 @@
-"""Headphone, outer and middle ear, by the name of their module in torch_amt."""
+"""Headphone, outer ear and middle ear, under their torch_amt module name."""
 
 from amt_stream.dsp.stages import HeadphoneFilter, MiddleEarFilter, OuterMiddleEarFilter
 

@@ -1,7 +1,7 @@
-"""Auditory filterbanks and scales, by the name of their module in torch_amt.
+"""Auditory filterbanks and scales, under their torch_amt module name.
 
-`MultiResolutionFFT` and `Moore2016Spectrum`, which need the end of a sound, are not offered:
-`amt_stream.RunningSpectrum` takes a sound as it comes.
+`MultiResolutionFFT` and `Moore2016Spectrum` are absent: they need the whole signal. Use the
+streaming `amt_stream.RunningSpectrum`.
 """
 
 from amt_stream.dsp.scales import (

@@ -1,6 +1,6 @@
-"""Filters of any coefficients, by the name of their module in torch_amt.
+"""Digital filters from given coefficients, under their torch_amt module name.
 
-Its functions for design are not offered: scipy has them.
+Its design functions are absent: use scipy.
 """
 
 from amt_stream.dsp.stages import ButterworthFilter, IIRFilter, SOSFilter

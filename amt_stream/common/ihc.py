@@ -1,4 +1,4 @@
-"""Inner hair cells, by the name of their module in torch_amt."""
+"""Inner hair cells, under their torch_amt module name."""
 
 from amt_stream.dsp.stages import IHCEnvelope, IHCPaulick2024
 

@@ -1,4 +1,4 @@
-"""Loudness, by the name of its module in torch_amt."""
+"""Loudness, under its torch_amt module name."""
 
 from amt_stream.dsp.scales import gaindb
 from amt_stream.dsp.stages import (

@@ -1,4 +1,4 @@
-"""Modulation filterbanks, by the name of their module in torch_amt."""
+"""Modulation filterbanks, under their torch_amt module name."""
 
 from amt_stream.dsp.stages import (
     FastKing2019ModulationFilterbank,

@@ -1,6 +1,6 @@
-"""Files, settings, errors, safe text, clock and processes: what every room needs.
+"""Files, settings, errors, safe text, clock and processes, used by every other room.
 
-It knows nothing of sound and imports no other room; no module here needs torch.
+This room knows nothing about audio and imports no other room. No module here needs torch.
 """
 
 import lazy_loader

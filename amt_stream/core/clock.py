@@ -1,4 +1,4 @@
-"""Times by the clock: zones, intervals aligned to it, and moments as people write them."""
+"""Wall-clock times: time zones, aligned intervals, and times as people write them."""
 
 import math
 import os
@@ -14,20 +14,20 @@ SPAN = re.compile(
     r"(?P<seconds>\d+(?:\.\d+)?)s?"
     r"|(?=\d)(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?:in)?)?(?:(?P<s>\d+(?:\.\d+)?)s)?"
 )
-"""A time that has passed, as 90, 15min, 1h30m."""
+"""A duration, such as 90, 15min or 1h30m."""
 
 FIRST_YEAR, LAST_YEAR = 1900, 2999
 
 SAME_S = 1e-5
-"""Two times by the clock that differ by less are the same: a float has no more digits of UTC."""
+"""Clock times that differ by less are equal: float64 cannot resolve UTC more finely."""
 
 
 class NoSuchTime(Refusal, ValueError):
-    """A text is no time, no interval or no zone; the message names it."""
+    """A text is not a valid time, interval or time zone; the message quotes it."""
 
 
 def local_zone() -> ZoneInfo | None:
-    """The zone of this computer, by the rules of its place; None where nobody knows its name."""
+    """This computer's IANA time zone; None if it cannot be determined."""
     name = os.environ.get("TZ", "").removeprefix(":")
     if not name:
         _, _, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
@@ -38,13 +38,13 @@ def local_zone() -> ZoneInfo | None:
 
 
 def local_zone_name() -> str | None:
-    """The name of this computer's zone, such as "Europe/Berlin"; None where it tells none."""
+    """This computer's zone name, such as "Europe/Berlin"; None if it cannot be determined."""
     zone = local_zone()
     return None if zone is None else zone.key
 
 
 def zone_named(text: str) -> ZoneInfo:
-    """A zone of the IANA database; raises NoSuchTime for a name that is not in it."""
+    """The IANA time zone of this name; raises NoSuchTime for an unknown name."""
     try:
         return ZoneInfo(text)
     except (OSError, ValueError, ZoneInfoNotFoundError):
@@ -54,32 +54,29 @@ def zone_named(text: str) -> ZoneInfo:
 
 
 def zone_text(zone: tzinfo | None) -> str:
-    """What a zone is called; None is that of this computer, whose name nobody knows."""
+    """The name of a zone; "local time" for None (this computer's zone, name unknown)."""
     return "local time" if zone is None else str(zone)
 
 
 def local_time(utc_s: float, zone: tzinfo | None) -> datetime:
-    """Seconds since 1970 by the clock of a zone, None for that of this computer."""
+    """The local time in a zone of seconds since 1970; None means this computer's zone."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=utc_s)).astimezone(zone)
 
 
 def local_text(utc_s: float, zone: tzinfo | None) -> str:
-    """The same as text with its offset (ISO 8601), to the millisecond where it is no second."""
+    """`local_time` in ISO 8601 with its UTC offset, with milliseconds unless they are zero."""
     when = local_time(round(utc_s, 3), zone)
     return when.isoformat(timespec="milliseconds" if when.microsecond else "seconds")
 
 
 def offset_s(utc_s: float, zone: tzinfo | None) -> float:
-    """How far the clock of a zone is ahead of UTC."""
+    """The offset of a zone from UTC, in seconds."""
     offset = local_time(utc_s, zone).utcoffset()
     return offset.total_seconds() if offset is not None else 0.0
 
 
 def span_s(text: str) -> float:
-    """Seconds of a time that has passed, such as 90, 2.5s, 15min or 1h30m.
-
-    Raises NoSuchTime for another text.
-    """
+    """The seconds in a duration such as 90, 2.5s, 15min or 1h30m; raises NoSuchTime otherwise."""
     found = SPAN.fullmatch(text)
     if found is None:
         raise NoSuchTime(f"{text!r} is no length of time: write it as 90, 15min or 1h30m")
@@ -89,12 +86,12 @@ def span_s(text: str) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """Intervals of the clock: from midnight on, one after another.
+    """Equal clock intervals, counted from local midnight; times are seconds since 1970.
 
-    zone: whose clock; None for that of this computer. A day of 23 or 25 hours has fewer or more of
-        them, or a shorter or longer one
+    zone: the zone whose midnight counts; None for this computer's. On a day of 23 or 25 hours there
+        are fewer or more intervals, or one is shorter or longer.
 
-    Times are seconds since 1970. Raises NoSuchTime for a length that does not divide a day.
+    Raises NoSuchTime for a length that does not divide a day.
     """
 
     seconds: int
@@ -108,7 +105,7 @@ class Interval:
             )
 
     def begin(self, utc_s: float) -> float:
-        """When the interval began that `utc_s` lies in, or which begins there."""
+        """The start of the interval that contains `utc_s`."""
         utc_s += SAME_S
         offset = offset_s(utc_s, self.zone)
         found = self._floor(utc_s + offset) - offset
@@ -119,14 +116,14 @@ class Interval:
         return self._floor(changed + offset) - offset
 
     def end(self, utc_s: float) -> float:
-        """When the interval ends that `utc_s` lies in: the first whole time after it."""
+        """The end of the interval that contains `utc_s`: the first boundary after it."""
         utc_s += SAME_S
         offset = offset_s(utc_s, self.zone)
         found = self._floor(utc_s + offset) + self.seconds - offset
         after = offset_s(found, self.zone)
         if after == offset:
             return found
-        # The clock was set meanwhile: what is a whole time by the clock from then on?
+        # The clock is set within this interval: find the first boundary on the new clock.
         changed = self._change(utc_s, found)
         if found <= changed:
             return found
@@ -136,7 +133,7 @@ class Interval:
         return self.seconds * math.floor(local_s / self.seconds)
 
     def _change(self, low: float, high: float) -> float:
-        """The second between two times from which on the clock has another offset."""
+        """The second between two times from which the clock has another UTC offset."""
         before = offset_s(low, self.zone)
         first, last = math.floor(low), math.ceil(high)
         while last - first > 1:
@@ -149,7 +146,7 @@ class Interval:
 
 
 def interval_s(text: str) -> int:
-    """The length of an interval such as 15min; raises NoSuchTime for one that cannot be."""
+    """The length of an interval such as 15min; raises NoSuchTime for an invalid one."""
     seconds = span_s(text)
     if seconds % 1:
         raise NoSuchTime(f"an interval of {text}: give whole seconds, as 1s, 15min or 24h")
@@ -158,12 +155,12 @@ def interval_s(text: str) -> int:
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment of a measurement as it was written.
+    """A time in a measurement as the user wrote it; exactly one of the last three is set.
 
-    text: as it was typed
-    after_s: seconds since the start, or
-    of_day: a time of day, the first after the start, or
-    when: a date and time; by the clock of the measurement where it has no offset
+    text: as typed
+    after_s: seconds since the start
+    of_day: a time of day, meaning its first occurrence after the start
+    when: a date and time; without a UTC offset, in the zone of the measurement
     """
 
     text: str
@@ -172,11 +169,11 @@ class Moment:
     when: datetime | None = None
 
     def time_s(self, start_utc_s: float | None, zone: tzinfo | None, from_s: float = 0.0) -> float:
-        """Seconds since the start of a measurement, which was at `start_utc_s`.
+        """Seconds since the start of a measurement that began at `start_utc_s`.
 
-        from_s: a time of day is the first one after this
+        from_s: a time of day means its first occurrence after this
 
-        Raises NoSuchTime where the clock is not known, and for a time that the clock leaves out.
+        Raises NoSuchTime if the start is unknown, and for a time that the clock skips.
         """
         if self.after_s is not None:
             return self.after_s
@@ -200,7 +197,7 @@ class Moment:
         return found
 
     def _instant(self, local: datetime, zone: tzinfo | None) -> float:
-        """Of a time that the clock shows twice, the first."""
+        """UTC of a local time; if the clock shows it twice, the first occurrence."""
         found = local.replace(tzinfo=zone).timestamp() if zone else local.timestamp()
         if local_time(found, zone).replace(tzinfo=None, fold=0) != local:
             raise NoSuchTime(
@@ -210,10 +207,9 @@ class Moment:
 
 
 def moment(text: str) -> Moment:
-    """A moment: 90 or 1h30m since the start, 22:00 or 22:00:30 by the clock, 2026-11-20T22:00.
+    """Parse a time: 90 or 1h30m since the start, 22:00, 22:00:30 or 2026-11-20T22:00.
 
-    The last may end in its offset from UTC, as 2026-11-20T22:00+01:00 or Z. Raises NoSuchTime for
-    another text.
+    A date may end with a UTC offset: 2026-11-20T22:00+01:00, or Z. Raises NoSuchTime otherwise.
     """
     if SPAN.fullmatch(text):
         return Moment(text, after_s=span_s(text))
@@ -235,7 +231,7 @@ def moment(text: str) -> Moment:
 
 
 def date_and_time(text: str) -> Moment:
-    """A moment with its date; raises NoSuchTime for another text."""
+    """Parse a date and time; raises NoSuchTime for a text without a date."""
     found = moment(text)
     if found.when is None:
         raise NoSuchTime(f"{text!r} has no date: give one as 2026-11-20T22:00:00")

@@ -1,4 +1,4 @@
-"""That kernels are being compiled, for whoever waits for them."""
+"""Reports that kernels are being compiled, so that a waiting user knows why."""
 
 import threading
 import time
@@ -13,9 +13,9 @@ WORDS = (
 
 
 class Compiling:
-    """Kernels that this process compiles [any-thread].
+    """The kernel compilations of this process [any-thread].
 
-    patience_s: of compiling, after which it is said
+    patience_s: seconds of compilation before users are notified
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
@@ -25,18 +25,18 @@ class Compiling:
         self._say: list[Callable[[str], object]] = []
 
     def begins(self) -> None:
-        """A kernel is not there, and is compiled from here on; within that, others may be."""
+        """Record that a compilation starts; compilations may nest."""
         now = time.monotonic()
         with self._lock:
             if not self._under_way:
                 self._at = now
             self._under_way += 1
-            told, self._say = ([], self._say) if self._left_s > 0 else (self._say, [])
-        for say in told:
+            due, self._say = ([], self._say) if self._left_s > 0 else (self._say, [])
+        for say in due:
             say(WORDS)
 
     def ends(self) -> None:
-        """It is compiled."""
+        """Record that a compilation ended."""
         now = time.monotonic()
         with self._lock:
             self._under_way = max(0, self._under_way - 1)
@@ -46,17 +46,17 @@ class Compiling:
 
     @property
     def note(self) -> str:
-        """A sentence, for as long as it takes so long that somebody would wonder, or ""."""
+        """WORDS while compilation takes noticeably long, otherwise ""."""
         with self._lock:
             now = self._under_way or time.monotonic() < self._at + LATELY_S
             spent = time.monotonic() - self._at if self._under_way else 0.0
             return WORDS if now and self._left_s - spent <= 0 else ""
 
     def have_said(self, say: Callable[[str], object]) -> None:
-        """Have it said, once, when a kernel is begun after the patience is used up."""
+        """Call `say` once, at the first compilation after the patience is used up."""
         with self._lock:
             self._say.append(say)
 
 
 compiling = Compiling()
-"""Of this process."""
+"""The compilations of this process."""

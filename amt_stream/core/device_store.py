@@ -1,4 +1,4 @@
-"""What is kept of the user's devices: files with a line of JSON for each channel of each device."""
+"""The user's stored device settings: files with one line of JSON per channel of a device."""
 
 import errno
 import json
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 
 class CalibrationError(Refusal, RuntimeError):
-    """What is kept of the user's devices cannot be used; the message says where and why."""
+    """The stored device settings cannot be used; the message says where and why."""
 
 
 def kept_path(name: str) -> Path:
-    """Where the user's file of this name is."""
+    """The path of the user's settings file of this name."""
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("amt_stream", appauthor=False)) / name
 
 
 def read_kept(path: Path, made: Callable[[JsonDict], T]) -> list[T]:
-    """What is `made` of each line; nothing where there is no file.
+    """Read a file, converting each line by `made`; an empty list if there is no file.
 
-    Raises CalibrationError, naming file and line, where that raises ValueError or TypeError.
+    Raises CalibrationError with file and line if `made` raises ValueError or TypeError.
     """
     try:
         lines = small_text(path).split("\n")
@@ -51,7 +51,7 @@ def read_kept(path: Path, made: Callable[[JsonDict], T]) -> list[T]:
 
 
 def write_kept(path: Path, lines: Iterable[Mapping[str, object]]) -> Path:
-    """A line for each; atomic. Raises CalibrationError where that cannot be."""
+    """Write one line per record, atomically; raises CalibrationError if it cannot be written."""
     try:
         with whole_text_file(path) as stream:
             stream.writelines(json.dumps(line) + "\n" for line in lines)

@@ -1,10 +1,10 @@
-"""What is refused, and told to a person."""
+"""Errors that a user can correct."""
 
 
 class Refusal(Exception):
-    """Something that whoever runs the program can put right; the message is one sentence.
+    """An error that the user can correct; the message is one sentence.
 
-    status: of a command that ends with it
+    status: the exit status of a command that fails with it
     """
 
     status = 1

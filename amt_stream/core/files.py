@@ -1,4 +1,4 @@
-"""Files that are read within bounds, and files that get their name once they are complete."""
+"""Bounded reads, and files that appear under their name only when complete."""
 
 import contextlib
 import hashlib
@@ -14,16 +14,16 @@ if sys.platform != "win32":
     import fcntl
 
 LONGEST_NAME = 255
-"""Bytes of a name in a folder."""
+"""Bytes in a file name."""
 
 SMALL = 1 << 20
-"""Bytes of a text that is read at once: far more than any settings that people write."""
+"""Most bytes read at once: far more than any handwritten settings."""
 
 
 class NotThatFile(Exception):
-    """What a path names cannot be read as a file; the message goes on where the path ended.
+    """A path does not name a readable file; the message continues a sentence begun by the path.
 
-    `errno` is the system's number where it was the system that refused.
+    `errno` is the system's error number, or None.
     """
 
     def __init__(self, words: str, errno: int | None = None) -> None:
@@ -32,18 +32,18 @@ class NotThatFile(Exception):
 
     @classmethod
     def refused(cls, error: Exception) -> Self:
-        """Where a call of the system failed."""
+        """From the error of a failed system call."""
         return cls(f"cannot be read: {why(error)}", getattr(error, "errno", None))
 
 
 def require_file(path: Path) -> os.stat_result:
-    """What the system knows of a file with bytes in it, whose length is the length of its content.
+    """The `stat` of a regular file.
 
-    Raises NotThatFile for a folder, a named pipe, a device, a socket, and what cannot be looked at.
+    Raises NotThatFile for a folder, pipe, device or socket, and if `stat` fails.
     """
     try:
         found = path.stat()
-    except (OSError, ValueError) as error:  # ValueError: of a name that holds a zero
+    except (OSError, ValueError) as error:  # ValueError: the name contains a NUL
         raise NotThatFile.refused(error) from error
     for is_one, what in _KINDS:
         if is_one(found.st_mode):
@@ -61,22 +61,22 @@ _KINDS = (
 
 
 def why(error: Exception) -> str:
-    """What went wrong with a file, in words."""
+    """The reason for a file error, in words."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def small_text(path: Path, most: int = SMALL) -> str:
-    """The text of a file of no more than `most` bytes, in UTF-8.
+    """The UTF-8 text of a file of at most `most` bytes.
 
-    Raises NotThatFile for what is no such file, UnicodeDecodeError for another encoding.
+    Raises NotThatFile for any other file, UnicodeDecodeError for another encoding.
     """
     return small_content(path, most).decode("utf-8")
 
 
 def secret_text(path: Path) -> str:
-    """The text of a small file that not everybody on this computer can read or write.
+    """The text of a small file that other users cannot read or write.
 
-    Raises what `small_text` does, and NotThatFile where others may read or write it.
+    Raises as `small_text` does, and NotThatFile if others can read or write it.
     """
     mode = require_file(path).st_mode
     if sys.platform != "win32" and mode & (stat.S_IROTH | stat.S_IWOTH):
@@ -88,7 +88,7 @@ def secret_text(path: Path) -> str:
 
 
 def small_content(path: Path, most: int = SMALL) -> bytes:
-    """The bytes of a file of no more than `most`. Raises NotThatFile for what is no such file."""
+    """The bytes of a file of at most `most` bytes; raises NotThatFile for any other file."""
     require_file(path)
     try:
         with path.open("rb") as stream:
@@ -105,12 +105,12 @@ def whole_text_file(
     target: Path,
     undoing: Callable[[Callable[[], object]], AbstractContextManager[None]] | None = None,
 ) -> Iterator[TextIO]:
-    """A text file that gets its name once it is complete and on the disk.
+    """Open a text file for writing that appears under its name only when complete and on disk.
 
-    Until then it is a hidden draft beside its place, which goes if it is not completed; one that a
-    killed process left behind goes with the next file of that name. Raises OSError.
+    Until then it is a hidden draft in the same folder, removed if writing fails. A draft that a
+    killed process left behind is removed when the same file is next written. Raises OSError.
 
-    undoing: is given what removes the draft, while there is one
+    undoing: entered with a function that removes the draft, for as long as the draft exists
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_behind(target)
@@ -121,7 +121,7 @@ def whole_text_file(
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if sys.platform != "win32":  # there an open file cannot be renamed
+            if sys.platform != "win32":  # Windows cannot rename an open file
                 draft.replace(target)
         if sys.platform == "win32":
             draft.replace(target)
@@ -132,7 +132,7 @@ def whole_text_file(
 
 
 def _stem(target: Path) -> str:
-    """How the names of a file's drafts begin: short enough for what comes behind it."""
+    """The prefix of a file's draft names, short enough for the rest of the name to fit."""
     name = os.fsencode(target.name)
     if len(name) + 32 > LONGEST_NAME:
         name = name[:128] + hashlib.sha256(name).hexdigest()[:16].encode()
@@ -140,17 +140,17 @@ def _stem(target: Path) -> str:
 
 
 def _new_draft(target: Path) -> tuple[Path, TextIO]:
-    """A file that was not there before, so neither a link nor anybody else's, and locked."""
+    """A new, locked file. It did not exist before, so it is neither a link nor another user's."""
     while True:
         draft = target.with_name(f"{_stem(target)}{os.getpid()}-{os.urandom(4).hex()}.draft")
         stream = draft.open("x", encoding="utf-8", newline="\n")
         if _locked(stream.fileno()):
             return draft, stream
-        stream.close()  # before it was locked, another run took it for one that was left behind
+        stream.close()  # another process removed it, as a leftover, before it was locked
 
 
 def _remove_left_behind(target: Path) -> None:
-    """Remove the drafts of a file that no process holds any more."""
+    """Remove drafts of a file that no process holds."""
     with contextlib.suppress(OSError):
         for path in target.parent.iterdir():
             if path.name.startswith(_stem(target)) and path.suffix == ".draft":
@@ -159,7 +159,7 @@ def _remove_left_behind(target: Path) -> None:
 
 def _remove_unless_held(draft: Path) -> None:
     with contextlib.suppress(OSError):
-        if sys.platform == "win32":  # nobody removes a file there that is open
+        if sys.platform == "win32":  # Windows refuses to remove an open file
             draft.unlink()
             return
         held = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -171,7 +171,7 @@ def _remove_unless_held(draft: Path) -> None:
 
 
 def _locked(number: int) -> bool:
-    """Whether an open file is still there once it is locked, where files can be locked."""
+    """Lock an open file, where the system can; whether the file still exists afterwards."""
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             fcntl.flock(number, fcntl.LOCK_EX)
@@ -179,7 +179,7 @@ def _locked(number: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Keep the names in a folder through a loss of power, where the system can."""
+    """Flush a folder's entries to disk, where the system can."""
     with contextlib.suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Formats of what is written: their names alone, so that a command line knows them at once."""
+"""Names of the output formats; importing them is cheap, so a command line can list them."""
 
 from pathlib import Path
 from typing import Literal
@@ -7,21 +7,21 @@ LogFormat = Literal["sqlite", "csv", "jsonl", "parquet"]
 SoundFormat = Literal["flac", "wav"]
 
 ROW_FORMATS = ("csv", "jsonl")
-"""Of rows, which is also the ending of their files."""
+"""Formats of rows, and their file extensions."""
 
 FILE_FORMATS = (*ROW_FORMATS, "parquet")
-"""And of those in a file, also the one that nobody can read before its end."""
+"""Formats of rows in a file; parquet cannot be read before the file is complete."""
 
 LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl", "parquet")
-"""Of the rows in a log, the default first."""
+"""Formats of the rows in a log, the default first."""
 
 SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
-"""Of the sound in a log, the default first."""
+"""Formats of the audio in a log, the default first."""
 
 WHOLE_COMMENT = b"amts"
-"""Chunk of a WAV file with a comment that is too long for libsndfile."""
+"""WAV chunk that holds a comment too long for libsndfile."""
 
 
 def header_path(rows: Path) -> Path:
-    """Where the header of a CSV file is that does not begin with it."""
+    """Path of the header of a CSV file that does not contain it."""
     return rows.with_name(f"{rows.name}.header.json")

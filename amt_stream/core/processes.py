@@ -1,4 +1,4 @@
-"""Processes of this program's own: how one is started, also of a program that is frozen."""
+"""Starting this program's child processes, also from a frozen program."""
 
 import os
 import runpy
@@ -7,23 +7,23 @@ from multiprocessing.spawn import get_executable
 
 RUN = "--run-module"
 NICE = 5
-"""A quarter of what others get, where all want all of it."""
+"""Gives about a quarter of the CPU time of a normal process under full load."""
 
 BELOW_NORMAL = 0x4000
-"""The same on Windows, by its own name."""
+"""The Windows priority class that corresponds to NICE."""
 
 _entry: list[str] = []
 
 
 class NoInterpreter(RuntimeError):
-    """The program is frozen, and nothing of it runs a module."""
+    """The program is frozen and has no Python interpreter to run a module with."""
 
 
 def be_interpreter() -> None:
-    """Run a module and end, where this process was started for that; else, know that it can.
+    """Run a module and exit if this process was started for that; else note that it can be.
 
-    For the entry of a frozen program, before all else: what is one file has no Python beside it, so
-    it has to be one itself [main-thread].
+    Call it first in a frozen program: it has no separate Python, so it must serve as its own
+    interpreter [main-thread].
     """
     _entry[:] = [sys.executable, RUN]
     if sys.argv[1:2] != [RUN]:
@@ -40,12 +40,12 @@ def module_command(module: str, *arguments: str) -> list[str]:
 
 
 def is_own_interpreter() -> bool:
-    """Whether this program is what runs its modules: `be_interpreter` was called."""
+    """Whether this program runs its own modules, because `be_interpreter` was called."""
     return bool(_entry)
 
 
 def interpreter() -> str:
-    """The Python: a program that has none of its own names one to multiprocessing."""
+    """The Python executable; a program without one must name it to multiprocessing."""
     named = get_executable()
     python = os.fsdecode(named) if named else ""
     if not python or (getattr(sys, "frozen", False) and python == sys.executable):
@@ -56,7 +56,7 @@ def interpreter() -> str:
 
 
 def stand_back() -> None:
-    """Let others have the processor first, as whoever hears the sound [main-thread]."""
+    """Lower this process's priority, so that audio processes run first [main-thread]."""
     if sys.platform == "win32":
         import ctypes
 
@@ -69,9 +69,9 @@ def stand_back() -> None:
 
 
 def outside_environment() -> dict[str, str]:
-    """The environment for a program that is no part of this one.
+    """The environment for a foreign program.
 
-    One that is frozen has the system look for libraries among its own, which fit nobody else.
+    A frozen program points LD_LIBRARY_PATH at its own libraries, which other programs cannot use.
     """
     environment = dict(os.environ)
     if getattr(sys, "frozen", False) and sys.platform.startswith("linux"):

@@ -1,4 +1,4 @@
-"""Text from outside, such as the names of devices, shown or read so that it does nothing else."""
+"""Makes untrusted text, such as device names, safe to show and to parse."""
 
 import json
 import re
@@ -6,8 +6,8 @@ import unicodedata
 
 from amt_stream.core.json_types import JsonDict
 
-# Control characters, line ends, halves of surrogate pairs (bytes of a name that are no UTF-8), and
-# what is not seen but turns, hides or joins what stands around it.
+# Control characters, line ends, lone surrogates (bytes of a name that are not UTF-8), and invisible
+# characters that reorder, hide or join their neighbors.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -15,9 +15,9 @@ _UNSEEN = re.compile(
 
 
 def plain(text: object) -> str:
-    r"""`text` in one line, in which what is no visible character is written as its number.
+    r"""`text` on one line, with each invisible character escaped.
 
-    Every text that a person is shown goes through here if any of it comes from outside.
+    Every text from outside passes through here before a person sees it.
 
     >>> print(plain("a\x1b[2Jb\n"))
     a\x1b[2Jb\n
@@ -26,13 +26,13 @@ def plain(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """`text` as `plain` gives it, cut where it is longer than any sentence."""
+    """`plain(text)`, truncated to 1500 characters."""
     shown = plain(text)
     return shown if len(shown) <= _SENTENCE else f"{shown[: _SENTENCE - 3]}..."
 
 
 def json_object(text: str | bytes) -> JsonDict:
-    """The object of JSON that `text` is; an empty one for anything else."""
+    """Parse a JSON object; an empty dict for anything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -41,10 +41,10 @@ def json_object(text: str | bytes) -> JsonDict:
 
 
 def brief(value: object) -> str:
-    """`value` in so few letters that a sentence can hold it, whatever it is."""
+    """`str(value)`, truncated to 100 characters."""
     try:
         text = str(value)
-    except (RecursionError, ValueError):  # nested too deeply, a number of too many digits
+    except (RecursionError, ValueError):  # nested too deeply, or a number with too many digits
         return f"a {type(value).__name__} too long to be shown"
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
 
@@ -53,10 +53,10 @@ _BRIEF, _SENTENCE = 100, 1500
 
 
 UNFIT = ',;"#/='
-"""What no name has that stands in tables, for the sake of whoever reads them."""
+"""Characters that a name in a table must not contain: they would confuse parsers."""
 
 FORMULA = "=+-@"
-"""What no such name begins with: a spreadsheet takes it for a formula, and runs it."""
+"""Characters that such a name must not begin with: a spreadsheet would run it as a formula."""
 
 NAME_RULE = (
     f"give a name that can be printed, without any of {' '.join(UNFIT)}, that begins with none of "
@@ -65,8 +65,8 @@ NAME_RULE = (
 
 
 def fits_tables(name: str) -> bool:
-    """Whether a name can stand in a table of any format, as NAME_RULE says it."""
+    """Whether a name is valid in tables of every format (see NAME_RULE)."""
     if not name or not name.isprintable() or set(name) & set(UNFIT):
         return False
-    # Some spreadsheets take the wide forms of these signs for them too.
+    # Some spreadsheets accept the full-width forms of these characters too.
     return not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(FORMULA))

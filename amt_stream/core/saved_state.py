@@ -1,4 +1,4 @@
-"""What goes on elsewhere where it was saved: state as numbers and arrays by name."""
+"""Saving and restoring state as named numbers and arrays, so that a measurement can resume."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -8,34 +8,35 @@ import numpy as np
 from amt_stream.core.json_types import JsonDict
 
 Value = np.ndarray | str | float | None
-"""What a state is made of: arrays, words, and numbers, true and false among them."""
+"""A value in a state: array, text, number, boolean or None."""
 
 SavedState = dict[str, Value]
 
 
 class Unfitting(ValueError):
-    """A state is of something made otherwise, or broken; the message names the value."""
+    """A state does not fit the object, or is corrupt; the message names the value."""
 
 
 class Resumable:
-    """Something whose state can be saved and be taken up by a new one of the same settings.
+    """An object whose state can be saved and loaded into a new one with the same settings.
 
-    kept: names of the attributes that are its state: numbers, arrays, tuples, lists and dicts of
-        these, and others that are resumable
-    growing: those whose arrays may have another length, on one axis
+    kept: names of the attributes that make up the state: numbers, arrays, Resumable objects, and
+        tuples, lists and dicts of these
+    growing: those of them whose arrays may differ in length along one axis
     """
 
     kept: ClassVar[tuple[str, ...]] = ()
     growing: ClassVar[tuple[str, ...]] = ()
 
     def state_dict(self) -> SavedState:
-        """The state by name, in copies; that of a part is "part/name"."""
-        return {key: v for name in self.kept for key, v in _told(name, getattr(self, name))}
+        """A copy of the state by name; the members of a part are named "part/name"."""
+        return {key: v for name in self.kept for key, v in _flat(name, getattr(self, name))}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Go on where `state` was saved; for one that has just been made.
+        """Load `state` into an object that was just made.
 
-        Raises Unfitting for the state of something made otherwise; then this one is of no use.
+        Raises Unfitting if the state is of an object with other settings; then this object is
+        unusable.
         """
         left = dict(state)
         for name in self.kept:
@@ -45,27 +46,27 @@ class Resumable:
             raise Unfitting(f"{type(self).__name__} has no state {min(left)!r}")
 
     def refuse_state(self, fits: bool, name: str) -> None:
-        """Raise Unfitting for an attribute whose value `fits` nothing that can have been saved."""
+        """Raise Unfitting for an attribute that was loaded with an impossible value."""
         if not fits:
             raise Unfitting(f"{type(self).__name__}: {name} cannot be {getattr(self, name)!r:.40}")
 
 
 def state_under(state: Mapping[str, object], name: str) -> JsonDict:
-    """What a state has under `name`, by the names there."""
+    """The part of a state under `name`, without that prefix."""
     return {k[len(name) + 1 :]: v for k, v in state.items() if k.startswith(f"{name}/")}
 
 
 def under(name: str, state: Mapping[str, Value]) -> SavedState:
-    """A state under `name`: the other way round."""
+    """A state with every name prefixed by `name`; the inverse of `state_under`."""
     return {f"{name}/{key}": value for key, value in state.items()}
 
 
-def _told(name: str, value: Any) -> Iterator[tuple[str, Value]]:
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Value]]:
     if isinstance(value, Resumable):
         yield from under(name, value.state_dict()).items()
     elif isinstance(value, Mapping | tuple | list):
         for key, inner in _inner(value):
-            yield from _told(f"{name}/{key}", inner)
+            yield from _flat(f"{name}/{key}", inner)
     elif isinstance(value, np.ndarray):
         yield name, value.copy()
     else:
@@ -73,14 +74,14 @@ def _told(name: str, value: Any) -> Iterator[tuple[str, Value]]:
 
 
 def _inner(value: Any) -> list[tuple[str, Any]]:
-    """Members of a dict, tuple or list by name; one without a name, as of no window, has none."""
+    """The members of a dict, tuple or list by name; the key None becomes ""."""
     if isinstance(value, Mapping):
         return [("" if key is None else str(key), one) for key, one in value.items()]
     return [(str(k), one) for k, one in enumerate(value)]
 
 
 def _taken(name: str, now: object, left: JsonDict, grows: bool) -> Any:
-    """What `left` has for an attribute that is `now`; it is taken from there."""
+    """The value of an attribute, now `now`, popped from `left`."""
     if isinstance(now, Resumable):
         part = state_under(left, name)
         for key in part:
@@ -112,7 +113,7 @@ def _alike(value: np.ndarray, now: np.ndarray, grows: bool) -> bool:
 
 
 def _may_be(value: object, now: object) -> bool:
-    """Whether a number can stand where a new one has `now`; what is not known yet is None."""
+    """Whether `value` has the type of `now`; None stands for a number that is not known yet."""
     if now is None:
         return value is None or type(value) in (int, float)
     if isinstance(now, float):

@@ -1,7 +1,7 @@
-"""What a setting may be: each kind of value says itself in words, reads text, and judges values.
+"""Kinds of values for settings. Each describes itself, parses text and checks values.
 
-`str(kind)` completes the sentence "... must be ...", `kind.allows(value)` judges a value of TOML or
-JSON, and `kind.parse(text)` reads what was typed and raises `NotAllowed`, in one sentence.
+`str(kind)` completes the sentence "... must be ...", `kind.allows(value)` checks a value from TOML
+or JSON, and `kind.parse(text)` parses typed text and raises `NotAllowed` with one sentence.
 """
 
 import math
@@ -14,12 +14,12 @@ from amt_stream.core.safe_text import NAME_RULE, fits_tables
 
 
 class NotAllowed(Refusal, ValueError):
-    """A text is no value of its kind; the message says what is."""
+    """A text is not a value of its kind; the message says what is allowed."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words, the usual one first."""
+    """One of a few words, the default first."""
 
     words: tuple[str, ...]
 
@@ -32,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Number:
-    """A number within a range, a whole one where it must be."""
+    """A number within a range; an integer if `whole`."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Number:
 
     def allows(self, value: Any) -> bool:
         kinds = (int,) if self.whole else (int, float)
-        # Python takes true for 1.
+        # bool is a subclass of int.
         return type(value) in kinds and self.low <= value <= self.high
 
     def parse(self, text: str) -> Any:
@@ -63,7 +63,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Elapsed(Number):
-    """Seconds of sound, written as 90 or 1h30m."""
+    """A duration of audio, in seconds or as 1h30m."""
 
     unit: str = "seconds of sound"
 
@@ -76,7 +76,7 @@ class Elapsed(Number):
 
 @dataclass(frozen=True)
 class Listed:
-    """Several of one kind with commas between; where `words` are named, out of these."""
+    """Several values separated by commas, each of a `kind` or out of `words`."""
 
     kind: Number | None = None
     words: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Names(Choice):
-    """One of a few words, or several of some."""
+    """One of a few words, or a list of some of them."""
 
     several: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ class Names(Choice):
 
 @dataclass(frozen=True)
 class Text:
-    """Any words, for people."""
+    """Any text."""
 
     def __str__(self) -> str:
         return "text in quotes"
@@ -120,7 +120,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Tables:
-    """One or more tables, each of which has a type."""
+    """One or more TOML tables, each with a type."""
 
     def __str__(self) -> str:
         return "one or more tables [[model.stages]], each with a type and its arguments"
@@ -132,7 +132,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class LimitTables:
-    """One or more tables, each of a limit; or names of norms and limits in a line."""
+    """One or more tables that each define a limit, or a list of names of norms and limits."""
 
     names: bool = True
 
@@ -146,7 +146,7 @@ class LimitTables:
 
 
 class EventTables(LimitTables):
-    """One or more of what begins an event of sound, each a table or a line."""
+    """One or more triggers of sound events, each a table or one line of text."""
 
     def __str__(self) -> str:
         return (
@@ -157,7 +157,7 @@ class EventTables(LimitTables):
 
 @dataclass(frozen=True)
 class MicrophoneChannels:
-    """The channels of several microphones, by name."""
+    """The channels of several named microphones."""
 
     def __str__(self) -> str:
         return f"one or two channels for each name, as {{ desk = [1, 2], door = [3] }}; {NAME_RULE}"
@@ -177,7 +177,7 @@ def _is_microphone(name: str, channels: object) -> bool:
 
 @dataclass(frozen=True)
 class OptionTable:
-    """Options of a command by their long names, with _ or - in them."""
+    """Command options by their long names, written with _ or -."""
 
     def __str__(self) -> str:
         return "options of amt-stream serve by name, each text, a number, true, or a list of them"
@@ -190,7 +190,7 @@ class OptionTable:
 
 
 def parse_channels(text: str) -> tuple[int, ...]:
-    """One or two channel numbers, counted from 1, as 1 or 1,2."""
+    """Parse one or two channel numbers, counted from 1: 1, or 1,2."""
     try:
         channels = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -203,11 +203,11 @@ def parse_channels(text: str) -> tuple[int, ...]:
 
 
 NamedChannels = tuple[str, tuple[int, ...]]
-"""What a microphone is called, and its channels."""
+"""A microphone's name and its channels."""
 
 
 def parse_microphone(text: str) -> NamedChannels:
-    """One or two channel numbers, with a name before them or named by themselves."""
+    """Parse channel numbers with an optional name=; without a name the numbers name it."""
     name, equals, numbers = text.rpartition("=")
     channels = parse_channels(numbers)
     if equals and not fits_tables(name):
@@ -216,9 +216,9 @@ def parse_microphone(text: str) -> NamedChannels:
 
 
 EACH = "each"
-"""Said for channels: each of them by itself."""
+"""The channels setting that measures each channel on its own."""
 
 
 def parse_channels_or_each(text: str) -> tuple[int, ...] | str:
-    """As `parse_channels`, or EACH."""
+    """Parse as `parse_channels` does, or EACH."""
     return EACH if text in (EACH, "all") else parse_channels(text)
