@@ -1,4 +1,4 @@
-"""What a module was made with, and how state_dicts come and go: its own, and those of torch_amt."""
+"""Constructor arguments of a module, and checked state_dicts: this package's and torch_amt's."""
 
 import functools
 import hashlib
@@ -12,46 +12,46 @@ import torch
 from torch import Tensor, nn
 
 SAME = 1e-5
-"""Relative difference that leaves a constant the same: float32 has rounded it."""
+"""Relative difference below which two constants are equal: float32 rounding."""
 
 LARGEST = torch.finfo(torch.float64).max
 
 MADE_WITH = "made_with"
-"""Under this key the metadata of a state_dict says what `binding` arguments were."""
+"""Metadata key of a state_dict for the values of the `binding` arguments."""
 
 EXTRA_STATE = "_extra_state"
-"""Under this key a state_dict has what `get_extra_state` of a module gave."""
+"""Key of a state_dict for the result of `get_extra_state`."""
 
 _LONG = 6
 
 
 class Checkpointed(nn.Module):
-    """A module that knows its constructor's arguments, and checks the checkpoints that it loads.
+    """A module that records its constructor arguments and checks the checkpoints it loads.
 
-    A state_dict holds the parameters. Its metadata, which `torch.save` keeps, also says the
-    arguments without which they would mean something else, and `load_state_dict` raises
-    RuntimeError where those differ.
+    A state_dict holds the parameters. Its metadata, which `torch.save` stores, also holds the
+    arguments that give the parameters their meaning; `load_state_dict` raises RuntimeError if they
+    differ.
 
-    A state_dict of torch_amt loads as well. `translated` turns what was learned there into the
-    parameters here. Constants, which stand in such a state_dict too, are compared with those here.
-    What is neither taken nor equal is among the unexpected keys: an error, or with strict=False in
-    what `load_state_dict` returns. A warning names it too, where it may be something learned.
+    A state_dict of torch_amt loads too: `translated` converts its learned values into parameters
+    of this module, and its constants are compared with the constants here. A value that is neither
+    converted nor equal counts as an unexpected key: an error, or with strict=False a part of what
+    `load_state_dict` returns, plus a warning if it may have been learned.
     """
 
     binding: tuple[str, ...] = ()
-    """Names of arguments that give the parameters their meaning, and are numbers or words."""
+    """Names of arguments that give the parameters their meaning; numbers or strings."""
 
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    """Of parameters by name: what a checkpoint may hold of them, ends included."""
+    """Range of each parameter that a checkpoint may hold, inclusive."""
 
     derived: ClassVar[tuple[str, ...]] = ()
-    """Names of what torch_amt keeps besides, though it follows from the rest: nothing is lost."""
+    """Names of torch_amt values that follow from the others and are ignored."""
 
     foreign: ClassVar[tuple[str, ...]] = ()
-    """Names of what torch_amt learns in a form that nothing here can have."""
+    """Names of values that torch_amt learns and this module cannot represent."""
 
     rounding: ClassVar[Mapping[str, float]] = {}
-    """Of constants by name: by how much float32 may have moved them, where SAME does not say it."""
+    """Absolute float32 rounding error of each constant for which SAME does not fit."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -59,10 +59,9 @@ class Checkpointed(nn.Module):
             cls.__init__ = _remembering(cls.__init__)  # type: ignore[method-assign]
 
     def arguments(self) -> dict[str, Any]:
-        """What it was made with, by the constructor's names, `dtype` and modules apart.
+        """Constructor arguments by name, except `dtype` and modules.
 
-        For what was left to be chosen, or is a tensor here, such as something learned, its value
-        now.
+        An argument that was None or is a tensor attribute is given with its present value.
         """
         values = {}
         for name, value in vars(self).get("_made_with", {}).items():
@@ -71,21 +70,21 @@ class Checkpointed(nn.Module):
         return values
 
     def with_arguments(self, **changed: object) -> Self:
-        """A new one, made with the same arguments but for these, with what was learned here."""
+        """A copy made with some arguments changed, with the parameters of this module."""
         new = type(self)(**{**vars(self).get("_made_with", {}), **changed})
         new.load_state_dict(self.state_dict())
         return new
 
     def extra_repr(self) -> str:
-        """All arguments, each number in seven digits."""
+        """All arguments, numbers with seven digits."""
         return ", ".join(f"{name}={short_text(value)}" for name, value in self.arguments().items())
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Parameters by their names here, out of those of torch_amt; takes these from `given`.
+        """Parameters of this module converted from those of torch_amt, popped from `given`.
 
-        given: all that a checkpoint has for this module, where some of it has no place here
-        Raises ValueError where it is of a form that the parameters here cannot have: then nothing
-        of it is taken.
+        given: all values that a checkpoint has for this module
+
+        Raises ValueError if the parameters here cannot represent them; then none is loaded.
         """
         return {}
 
@@ -128,7 +127,7 @@ class Checkpointed(nn.Module):
                     "this one has "
                     f"{key}={short_text(mine)}: make it with the same"
                 )
-        # Hooks see what was saved, and may rename it: before anything is taken from it.
+        # Hooks may rename entries, so they run before anything is read.
         hooks = vars(self)["_load_state_dict_pre_hooks"]
         for hook in hooks.values():
             hook(
@@ -156,23 +155,23 @@ class Checkpointed(nn.Module):
                 own = {key: value for key, value in given.items() if key in held}
                 others = {key: value for key, value in others.items() if key in given}
                 for key, value in taken.items():
-                    if "." in key:  # a child, which is loaded after this
+                    if "." in key:  # a child module, which is loaded later
                         state_dict[prefix + key] = value  # type: ignore[index]
                     else:
                         own[key] = value
-            except ValueError as refusal:
+            except ValueError as error:
                 refused = True
                 own = {}
-                warnings.warn(f"{name}: {refusal}: not taken", stacklevel=2)
+                warnings.warn(f"{name}: {error}: not taken", stacklevel=2)
         kept = {key: own[key] for key in held if key in own}
         for key, value in kept.items():
             like = self._parameters.get(key, self._buffers.get(key))
             if not isinstance(like, Tensor) or not isinstance(value, Tensor):
                 continue
-            if not value.dim() and like.dim() == 1:  # one for all bands
+            if not value.dim() and like.dim() == 1:  # one value for all bands
                 kept[key] = value = value.expand_as(like)
             if local_metadata.get("assign_to_params_buffers"):
-                # A module works in one dtype, whatever is assigned to it.
+                # All tensors of a module share one dtype, whatever is assigned.
                 kept[key] = value.to(like.dtype)
         for key in self._parameters:
             why = self._wrong(key, kept.get(key))
@@ -193,7 +192,7 @@ class Checkpointed(nn.Module):
             )
         finally:
             vars(self)["_load_state_dict_pre_hooks"] = hooks
-        # Only now, for some follow from what was learned.
+        # After loading, because some constants follow from the parameters.
         unknown = []
         for key, value in others.items():
             mine = getattr(self, key, getattr(self, key.lstrip("_"), None))
@@ -218,7 +217,7 @@ class Checkpointed(nn.Module):
 
 
 def _remembering(init: Any) -> Any:
-    """`init`, after it has noted its arguments, if no subclass has noted its own."""
+    """`init` that first records its arguments, unless a subclass has."""
 
     @functools.wraps(init)
     def noting(self: Any, *given: Any, **named: Any) -> None:
@@ -235,7 +234,7 @@ def _arguments(init: Any, *call: Any) -> dict[str, Any]:
     try:
         bound = signature.bind(module, *given, **named)
     except TypeError:
-        return {}  # init says it better
+        return {}  # init raises a better error
     bound.apply_defaults()
     found: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:
@@ -252,7 +251,7 @@ def _arguments(init: Any, *call: Any) -> dict[str, Any]:
 
 
 def fingerprint(module: nn.Module) -> str:
-    """What a module is made of and has learned, in one line that any change of it changes."""
+    """A one-line hash of a module's structure and weights; any change of them changes it."""
     parts = hashlib.sha256(repr(module).encode())
     for name, value in module.state_dict().items():
         parts.update(name.encode())
@@ -261,7 +260,7 @@ def fingerprint(module: nn.Module) -> str:
 
 
 def short_text(value: object) -> str:
-    """`value` for a person: numbers in seven digits, long rows by their ends."""
+    """`value` for display: numbers with seven digits, long sequences by their ends."""
     if isinstance(value, Tensor):
         if value.is_meta:
             return f"({', '.join(map(str, value.shape))})"
@@ -281,12 +280,12 @@ def short_text(value: object) -> str:
 
 
 def number(value: Tensor | float) -> float:
-    """The shortest decimal that `value` is in its own dtype: 0.08, not 0.07999999821."""
+    """The shortest decimal that rounds to `value` in its dtype: 0.08, not 0.07999999821."""
     return float(str(value.detach().cpu().numpy()[()]) if isinstance(value, Tensor) else value)
 
 
 def _plain(value: object) -> Any:
-    """`value` as a number or a word, as a state_dict that is loaded safely may hold it."""
+    """`value` as a Python number or string, which a safe `torch.load` accepts."""
     return value.item() if isinstance(value, Tensor | np.generic) else value
 
 
@@ -295,7 +294,7 @@ def _same(value: Any, mine: Any, rounding: float | None) -> bool:
         return False
     mine = torch.as_tensor(mine, device="cpu").detach()
     value = value.detach().cpu()
-    # A number there may stand for as many equal ones here, and the other way round.
+    # A scalar may stand for an array of equal values, on either side.
     if (value.shape != mine.shape and value.dim() and mine.dim()) or mine.is_meta:
         return False
     wide = torch.complex128 if value.is_complex() or mine.is_complex() else torch.float64

@@ -1,4 +1,4 @@
-"""Stages put together: one after another, side by side, behind a door that takes any chunk."""
+"""Combining stages: in series, in parallel, and buffered to accept chunks of any length."""
 
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,10 +42,10 @@ _LAYOUTS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {}
 
 
 def _parted(state: State) -> dict[str, State]:
-    """State of each named stage, out of the flat state of all."""
+    """The state of each named stage, from the flat state of all."""
     keys = tuple(state)
     layout = _LAYOUTS.get(keys)
-    # What the keys say is the same for ever, and to read it takes longer than a short stage.
+    # Cached, because parsing the keys takes longer than a short stage runs.
     if layout is None:
         layout = _LAYOUTS[keys] = {}
         for key in keys:
@@ -58,15 +58,15 @@ REMEDIES = {
     ("power", "dB"): "for Excitation take Moore2016ExcitationPattern, which gives dB",
     ("dB", "power"): "for Moore2016ExcitationPattern take Excitation, which gives power",
 }
-"""What to do where a stage gives one quantity and the next takes another."""
+"""What to do if a stage gives one quantity and the next takes another."""
 
 
 def _as_stages(
     kind: str, unnamed: Sequence[object], modules: Mapping[str, nn.Module], serial: bool
 ) -> dict[str, Stage]:
-    """The modules as stages, each plain one with time where the others have it.
+    """Convert plain modules to stages, with time on the axis where the other stages have it.
 
-    Raises TypeError for one that cannot be a stage, and for stages without names.
+    Raises TypeError for a module that cannot be a stage, and for stages without names.
     """
     if unnamed:
         raise TypeError(
@@ -90,7 +90,7 @@ def _as_stages(
                 if any(isinstance(part, Stage) for part in module.modules()):
                     raise TypeError(
                         f"{kind}: {name!r} is a {type(module).__name__} with stages in it, which "
-                        f"would hear each block from silence: put them into a Chain(name=stage, "
+                        f"would start each block from silence: put them into a Chain(name=stage, "
                         "...), which keeps their state"
                     ) from refusal
                 raise TypeError(f"{kind}: {name!r}: {refusal}") from refusal
@@ -102,16 +102,16 @@ def _as_stages(
 
 
 class _Compound(Stage):
-    """Named stages that make up one stage, of the widest dtype among them.
+    """Named stages combined into one, in the widest dtype among them.
 
-    Which stages they are is fixed: state, latency and block follow from them.
+    The members are fixed, because state, latency and block size follow from them.
     """
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         super().__init__()
         for name, stage in stages.items():
             super().add_module(name, stage)
-        # Nothing loses precision: all work in the widest dtype among them.
+        # The widest dtype, so that no stage loses precision.
         dtype = reduce(torch.promote_types, (stage.dtype for stage in stages.values()))
         self._probe = self._probe.to(next(iter(stages.values())).device)
         self.to(dtype)
@@ -123,7 +123,7 @@ class _Compound(Stage):
         return {name: self._modules[name] for name in self._names}
 
     def _say_of_members(self, serial: bool) -> None:
-        """Declare what follows from the members, unless the class declares it itself."""
+        """Derive the contract from the members, except for what the class declares itself."""
         members = self.stages().values()
         longest = sum if serial else max
         follows: dict[str, object] = {
@@ -142,7 +142,7 @@ class _Compound(Stage):
                 setattr(self, name, follows[name])
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
-        """Raises AttributeError: the stages are fixed."""
+        """Raises AttributeError: the members are fixed."""
         raise self._refusal("added", name)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -166,15 +166,15 @@ class _Compound(Stage):
 
 
 def _first(values: Iterable[object]) -> Any:
-    """The first that is not None."""
+    """The first value that is not None."""
     return next((value for value in values if value is not None), None)
 
 
 def _rate(kind: str, stages: Mapping[str, Stage], serial: bool) -> float | None:
-    """The rate for which all stages that take sound were built, brought to the input of the first.
+    """The sampling rate of the members, referred to the input; None if no member has one.
 
-    A stage that has time on another axis than the last takes frames: its `fs` is that of the sound
-    they came from, and says nothing of its own input. Raises ValueError where two rates differ.
+    A stage with time on another axis takes frames; its `fs` is that of the audio behind the frames
+    and is ignored. Raises ValueError if two rates differ.
     """
     found: tuple[float, str] | None = None
     ratio = Fraction(1)
@@ -198,19 +198,19 @@ def _rate(kind: str, stages: Mapping[str, Stage], serial: bool) -> float | None:
 
 
 class Chain(_Compound):
-    """Stages one after another: `Chain(name=stage, ...)`.
+    """Stages in series: `Chain(name=stage, ...)`.
 
-    One tensor passes from stage to stage; only the last may return a NamedTuple. Latencies add,
-    brought to the chain's input rate; the block is the least common one. A plain torch module that
-    treats each instant alone, such as `nn.PReLU(32)`, becomes a `PointwiseModule`. Its stages are
-    fixed: another one makes another chain, `Chain(**{**chain.stages(), "name": stage})`.
+    Only the last stage may return a NamedTuple. Latencies add up, referred to the input rate; the
+    block size is the least common multiple. A plain torch module that treats each instant alone,
+    such as `nn.PReLU(32)`, becomes a `PointwiseModule`. To change a stage, make a new chain:
+    `Chain(**{**chain.stages(), "name": stage})`.
 
-    What it says of itself as a model follows from its stages: `fs`, `input_unit` and `channels` are
-    those of the first that names them, `settle_s`, `forget_s` and `tail_s` are sums, `per_channel`
-    and `frames_stand_for_end` hold where they hold of any. Where that is not so, set them.
+    The contract follows from the stages: `fs`, `input_unit` and `channels` come from the first
+    stage that declares them, `settle_s`, `forget_s` and `tail_s` are sums, and `per_channel` and
+    `frames_stand_for_end` are true if any stage's is. Set these attributes to override.
 
-    Raises TypeError for what is no stage, ValueError for stages that do not fit together: in their
-    axes of time, the rates that they are made for, or what their numbers stand for.
+    Raises TypeError for an object that is no stage, ValueError for stages whose time axes, sampling
+    rates or quantities do not match.
     """
 
     def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
@@ -238,7 +238,7 @@ class Chain(_Compound):
                         f"{remedy}"
                     )
             latency += stage.latency / ratio
-            # A block of n inputs reaches this stage as n * ratio, which its own block must divide.
+            # A block of n inputs arrives here as n * ratio, a multiple of this block size.
             need = stage.block_size / ratio
             block = lcm(block, need.numerator)
             ratio *= stage.ratio
@@ -259,7 +259,7 @@ class Chain(_Compound):
         return state
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise ValueError where a stage does not take what reaches it from `shape` (no time)."""
+        """Raise ValueError if a stage does not take what it gets from `shape` (without time)."""
         super().check_shape(shape)
         for stage in self.stages().values():
             stage.check_shape(shape)
@@ -282,19 +282,19 @@ _KINDS: dict[tuple[str, ...], Any] = {}
 
 
 def _outputs(names: tuple[str, ...]) -> Any:
-    """The NamedTuple of these fields, always the same one."""
-    # Not by lru_cache, which torch.compile looks through: the class would be made in the graph.
+    """The NamedTuple class with these fields, always the same one."""
+    # Not by lru_cache: torch.compile ignores it and would create the class inside the graph.
     if names not in _KINDS:
         _KINDS[names] = output(namedtuple("Outputs", names), f"Outputs({', '.join(names)})")
     return _KINDS[names]
 
 
 class Parallel(_Compound):
-    """One input to several stages of equal ratio, their outputs at the same time in a NamedTuple.
+    """Stages of equal ratio in parallel on one input; their outputs, aligned, in a NamedTuple.
 
-    The outputs of early stages are delayed until the latest. Raises ValueError where that delay is
-    not a whole number of outputs, and for stages made for different rates. A plain torch module
-    becomes a `PointwiseModule`. Its stages are fixed.
+    Early outputs are delayed to match the latest. Raises ValueError if such a delay is not a whole
+    number of outputs, or if the stages are for different rates. A plain torch module becomes a
+    `PointwiseModule`. The members are fixed.
     """
 
     def __init__(self, *unnamed: Never, **modules: nn.Module) -> None:
@@ -333,7 +333,7 @@ class Parallel(_Compound):
         return _outputs(self._names)(*(s.out_time_dim for s in self.stages().values()))
 
     def _branches(self) -> list[tuple[str, Any, str, Any]]:
-        """Each stage and the delay after it, with the names under which their state is kept."""
+        """Each stage and its delay, with the names of their state."""
         waits = [f"{name}+wait" for name in self._names]
         return [
             (name, self._modules[name], wait, self._modules[wait])
@@ -349,7 +349,7 @@ class Parallel(_Compound):
         return state
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise ValueError where one of the stages does not take `shape` (without time)."""
+        """Raise ValueError if one of the stages does not take `shape` (without time)."""
         super().check_shape(shape)
         for stage in self.stages().values():
             stage.check_shape(shape)
@@ -370,7 +370,7 @@ class Parallel(_Compound):
 
 
 class Delay(Stage):
-    """The input, `samples` later; silence before it."""
+    """The input delayed by `samples`, preceded by silence."""
 
     def __init__(self, samples: int, time_dim: int = -1) -> None:
         super().__init__()
@@ -392,10 +392,10 @@ class Delay(Stage):
 
 
 class Rebuffer(nn.Module, Generic[Y_co]):
-    """The door of a `Stream`: takes chunks of any length, calls it with whole blocks.
+    """Feeds a `Stream` from chunks of any length.
 
-    `push` feeds the stream exactly `blocks` blocks at a time and keeps the remainder in buffers, so
-    that a saved state_dict resumes in the middle of a block. Gradients do not pass the remainder.
+    `push` calls the stream with exactly `blocks` blocks at a time and buffers the remainder, so
+    that a saved state_dict resumes in the middle of a block. Gradients do not pass the buffer.
     """
 
     held: Tensor
@@ -419,10 +419,10 @@ class Rebuffer(nn.Module, Generic[Y_co]):
             self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_remainder": None}  # of a copy the buffers lie elsewhere
+        return {**vars(self), "_remainder": None}  # a copy has its own buffers
 
     def push(self, chunk: Tensor) -> Y_co | None:
-        """Joined output of the blocks that `chunk` completes, or None where it completes none."""
+        """The outputs of the blocks that `chunk` completes, joined; None if it completes none."""
         known = self._remainder
         if known is not None and (end := known.put(chunk, self._buffers)):
             if end < self.size:
@@ -447,7 +447,7 @@ class Rebuffer(nn.Module, Generic[Y_co]):
                 count += take
                 if count < self.size:
                     break
-                # An output may be a view of its input, which the next chunk would write over.
+                # Clone: an output may be a view of its input, and the next chunk overwrites it.
                 block = self.held.clone()
                 count = 0
             outputs.append(self.live(block))
@@ -458,10 +458,10 @@ class Rebuffer(nn.Module, Generic[Y_co]):
             return joined(*outputs, dims=stage.out_time_dim)
 
     def flush(self) -> Y_co | None:
-        """What is still inside: output after `latency` of zeros, the last block filled with zeros.
+        """The outputs still pending: feeds `latency` zeros, then zeros to fill the last block.
 
-        An input of n samples has then given ceil((n + latency) * ratio) outputs in all. Reset
-        before going on with another sound.
+        For n input samples there have then been ceil((n + latency) * ratio) outputs. Reset before
+        the next sound.
         """
         stage = self.live.stage
         tail = ceil(stage.latency)
@@ -478,16 +478,16 @@ class Rebuffer(nn.Module, Generic[Y_co]):
 
     @torch.no_grad()
     def reset(self) -> None:
-        """Back to silence, the remainder dropped."""
+        """Reset the state to silence and drop the remainder."""
         self.live.reset()
         self.held.zero_()
         self.count.zero_()
 
 
 class _Remainder:
-    """The buffers of a `Rebuffer` in numpy, for chunks of a shape that was checked.
+    """The buffers of a `Rebuffer` as numpy arrays, for chunks of a checked shape.
 
-    Torch takes longer to put 1 ms into a buffer than a short model to run.
+    Torch takes longer to copy 1 ms of audio into a buffer than a short model takes to run.
     """
 
     def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor) -> None:
@@ -498,7 +498,7 @@ class _Remainder:
         self.size = held.shape[dim]
 
     def put(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> int:
-        """How much is held with `x`, once it was put there; 0 where it is not for here."""
+        """Buffer `x`; the fill level after it, or 0 if `x` does not qualify."""
         held, count = self.buffers
         if (
             buffers["held"] is not held
@@ -519,7 +519,7 @@ class _Remainder:
 
 
 def aligned(stage: Stage, x: Tensor) -> Outputs:
-    """Output of `stage` for a whole signal with its latency taken out: ceil(length * ratio) long.
+    """Output of `stage` for a whole signal, compensated for latency: ceil(length * ratio) long.
 
     Output k stands for input position k / ratio; nothing of the end is lost.
     """

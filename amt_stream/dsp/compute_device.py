@@ -1,4 +1,4 @@
-"""Where the models of an engine run."""
+"""The compute device of an engine's models."""
 
 import re
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class ComputeDevice:
-    """The CPU, or a CUDA device.
+    """The CPU or a CUDA device.
 
-    note: in a sentence, why it is the CPU where CUDA was asked for; else ""
+    note: why the CPU is used although CUDA was requested, as a sentence; else ""
     """
 
     device: torch.device = CPU
@@ -28,7 +28,7 @@ class ComputeDevice:
         return self.device.type == "cpu"
 
     def take(self, model: Stage) -> None:
-        """Move `model` here. Raises ValueError for one that is elsewhere, and not on the CPU."""
+        """Move `model` here; raises ValueError if it is neither here nor on the CPU."""
         if model.device == self.device:
             return
         if model.device.type != "cpu":
@@ -42,7 +42,7 @@ class ComputeDevice:
         model.to(self.device)
 
     def stream(self, model: Stage, shape: Sequence[int]) -> Stream:
-        """A stream of a model that is here, for blocks of the CPU."""
+        """A stream of a model on this device, taking and giving CPU tensors."""
         return Stream(model, shape) if self.on_cpu else HostedStream(model, shape)
 
 
@@ -50,9 +50,10 @@ HERE = ComputeDevice()
 
 
 def compute_device(device: str | torch.device) -> ComputeDevice:
-    """Where `device` says, or the CPU where there is no such CUDA device.
+    """The requested device, or the CPU if that CUDA device does not exist.
 
-    Raises ValueError for what is neither, and for CUDA while products are not of full precision.
+    Raises ValueError for any other device, and for CUDA while matrix products have reduced
+    precision.
     """
     name = str(device)
     if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
@@ -67,7 +68,7 @@ def compute_device(device: str | torch.device) -> ComputeDevice:
 
 
 def _missing(index: int) -> str:
-    """Why there is no CUDA device of this number, or ""."""
+    """Why CUDA device `index` is not available, or ""."""
     if torch.version.cuda is None:
         return "this PyTorch is built without CUDA"
     count = torch.cuda.device_count()
@@ -77,7 +78,7 @@ def _missing(index: int) -> str:
 
 
 def device_words(device: torch.device) -> str:
-    """A device by its kind, and the name of a GPU."""
+    """The device type, with the name of a GPU."""
     if device.type != "cuda":
         return device.type
     return f"{device} ({torch.cuda.get_device_name(device)})"

@@ -1,4 +1,4 @@
-"""What a stage says of itself to whoever runs it as a model, and the rules for saying it."""
+"""What a stage declares about itself as a model, and the rules for these attributes."""
 
 import difflib
 import math
@@ -11,14 +11,14 @@ InputUnit = Literal["pascal", "full scale"]
 
 
 class Rule(NamedTuple):
-    """What an attribute may be: in words, and as a test."""
+    """The values that an attribute may have: in words, and as a predicate."""
 
     words: str
     allows: Callable[[Any], bool]
 
 
 def _number(value: object) -> bool:
-    # Python takes true for 1.
+    # bool is a subclass of int.
     return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)
 
 
@@ -45,51 +45,50 @@ RULES: dict[str, Rule] = {
     "tail_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
     "frames_stand_for_end": Rule("True or False", _truth),
 }
-"""The contract of a model; `Stage` explains each and gives it a default."""
+"""The contract of a model; `Stage` documents each attribute and gives its default."""
 
 NAMES = (
     *RULES,
     *("block_size", "ratio", "latency", "time_dim", "out_time_dim", "keeps_double"),
     *("fixed_axes", "shape_remedy"),
 )
-"""All that a stage says of itself."""
+"""Every attribute that a stage declares."""
 
 _NEAR = 0.85
 
 _APART = ("n_channels", "channel", "ratios", "latency_s", "settled", "forget")
-"""Names near a declared one that mean something else: how many bands there are, which one it is."""
+"""Names similar to a declared one that mean something else."""
 
 
 @lru_cache(maxsize=4096)
 def meant(name: str) -> str | None:
-    """The declared attribute that somebody who wrote `name` meant; None where it is no slip."""
+    """The declared attribute that `name` misspells, or None."""
     if name in (*NAMES, *_APART) or name.startswith("_"):
         return None
-    # settle_seconds, settling_time: too far from settle_s to count as near.
+    # settle_seconds and settling_time are not close enough for difflib.
     if name.startswith("settl"):
         return "settle_s"
     return next(iter(difflib.get_close_matches(name, NAMES, 1, _NEAR)), None)
 
 
 def hertz(owner: str, fs: Any) -> Any:
-    """The sampling rate `fs`; raises ValueError, naming `owner`, where it is no number above 0."""
+    """The sampling rate `fs`; raises ValueError, naming `owner`, unless it is a number above 0."""
     if not (_number(fs) and fs > 0):
         raise ValueError(f"{owner}: fs is {fs!r}: give a rate above 0 Hz")
     return fs
 
 
 def whole_hertz(owner: str, fs: Any, least: int = 1) -> int:
-    """The sampling rate `fs`; raises ValueError where it is not whole, or below `least`."""
+    """The sampling rate `fs`; raises ValueError unless it is an integer, `least` or more."""
     if not (_number(fs) and fs == int(fs) and fs >= least):
         raise ValueError(f"{owner}: fs is {fs!r}: give whole hertz, {least} or more")
     return int(fs)
 
 
 def refuse(owner: str, name: str, value: object) -> None:
-    """Raise for an attribute that `owner` cannot have.
+    """Raise for an attribute that `owner` must not have.
 
-    AttributeError for a name that is a slip of a declared one, which nobody would read; ValueError
-    for a value that a declared one must not have.
+    AttributeError for a misspelled name, which would be ignored; ValueError for an invalid value.
     """
     if (rule := RULES.get(name)) is not None:
         if not rule.allows(value):
@@ -102,18 +101,18 @@ def refuse(owner: str, name: str, value: object) -> None:
 
 
 def refuse_class(kind: type) -> None:
-    """Raise as `refuse` does for what a class declares in its body; its methods are its own."""
+    """Raise as `refuse` does for the attributes in a class body; methods may have any name."""
     for name, value in vars(kind).items():
         computed = isinstance(value, property)
         method = callable(value) or isinstance(value, (classmethod, staticmethod))
-        # What a property gives is known of an instance alone: `check_contract` looks at it.
+        # A property has a value only on an instance: `check_contract` checks it.
         if computed if name in RULES else method:
             continue
         refuse(kind.__name__, name, value)
 
 
 def check_contract(model: Any) -> None:
-    """Raise ValueError where an attribute of the contract, computed ones too, breaks its rule."""
+    """Raise ValueError if an attribute of the contract is invalid, computed ones included."""
     owner = type(model).__name__
     for name in RULES:
         refuse(owner, name, getattr(model, name))
@@ -125,10 +124,10 @@ def check_contract(model: Any) -> None:
 
 
 def rows_of(model: Any, heard: int) -> int:
-    """How many rows a model runs on that is to hear so many channels of a source.
+    """The number of channels that a model runs on for `heard` channels of a source.
 
-    Those it was built for; or as many, of a model that says `per_channel` or takes fractions of
-    full scale; or both ears.
+    The number it was built for; otherwise all of them if it declares `per_channel` or takes full
+    scale; otherwise two ears.
     """
     if model.channels is not None:
         return int(model.channels)
@@ -136,5 +135,5 @@ def rows_of(model: Any, heard: int) -> int:
 
 
 def takes_pascal(model: Any) -> bool:
-    """Whether a model is fed pascal, as one is that says no unit; else fractions of full scale."""
+    """Whether a model takes pascal (also if it declares no unit) rather than full scale."""
     return model.input_unit != "full scale"

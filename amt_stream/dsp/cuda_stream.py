@@ -1,4 +1,4 @@
-"""A stream on a GPU whose sound comes from the host, and whose numbers go back there."""
+"""A stream on a GPU with input and output on the host."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -17,35 +17,35 @@ from amt_stream.dsp.streaming import Outputs, Shape, Stage, Stream, fields, map_
 Work = Callable[[], None]
 
 WARM = 3
-"""So often a step runs before it is captured: kernels are compiled and memory is found by then."""
+"""Steps that run before capture, so that kernels are compiled and memory is allocated."""
 
 URGENT = -1
-"""Priority of a CUDA stream before others of the same device."""
+"""CUDA stream priority above the default."""
 
 log = logging.getLogger("amt_stream")
 
 
 class Device(Protocol):
-    """What a `HostedStream` needs of a device."""
+    """The device operations that a `HostedStream` needs."""
 
     def working(self) -> AbstractContextManager[Any]:
-        """Context in which work goes to the device, after all that was given to it before."""
+        """Context in which work is queued on the device, after all earlier work."""
 
     def memory(self, shape: Shape, dtype: torch.dtype) -> Tensor:
-        """New memory of the host, zeros, between which and the device copies need no help."""
+        """New zeroed host memory that can be copied to and from the device asynchronously."""
 
     def captured(self, work: Work) -> Work:
-        """What does the same as `work`, in the same memory, with one launch.
+        """A function that repeats `work`, in the same memory, with one launch; not run yet.
 
-        Raises RuntimeError for work that asks for a number of the device. Nothing is done yet.
+        Raises RuntimeError for work that reads a value from the device.
         """
 
     def wait(self) -> None:
-        """Return when all work is done."""
+        """Block until all work is done."""
 
 
 class Cuda:
-    """A CUDA device, with a CUDA stream of its own that goes before others."""
+    """A CUDA device with its own high-priority CUDA stream."""
 
     def __init__(self, device: torch.device) -> None:
         refuse_short_products()
@@ -61,7 +61,7 @@ class Cuda:
         return torch.zeros(shape, dtype=dtype, pin_memory=True)
 
     def captured(self, work: Work) -> Work:
-        # Not by torch.cuda.graph, which waits for the whole device: other threads may be using it.
+        # Not torch.cuda.graph, which synchronizes the whole device: other threads may use it.
         graph = torch.cuda.CUDAGraph()
         with self.working():
             graph.capture_begin(capture_error_mode="thread_local")
@@ -78,18 +78,19 @@ class Cuda:
 
 
 class HostedStream(Stream):
-    """A `Stream` of a stage on a GPU that takes blocks of the host and gives its numbers there.
+    """A `Stream` of a stage on a GPU that takes and gives host tensors.
 
         live = HostedStream(Moore2016(fs=48000).to("cuda"), (64, 2))
         live.capture(480)
         y = live(torch.zeros(64, 2, 480))
 
-    Of a block there is one copy each way, through pinned memory, and it waits for its numbers. They
-    have no gradients.
+    Each block is copied once each way through pinned memory; the call waits for the result. The
+    outputs have no gradients.
 
-    device: what stands for the device of the stage; by default that CUDA device
+    device: replaces the stage's CUDA device, for tests
 
-    Raises ValueError for a stage that is on none, and where products are not of full precision.
+    Raises ValueError for a stage that is not on CUDA, and if matrix products have reduced
+    precision.
     """
 
     def __init__(self, stage: Stage, shape: Sequence[int], device: Device | None = None) -> None:
@@ -109,16 +110,16 @@ class HostedStream(Stream):
 
     @property
     def _hooked(self) -> bool:
-        """Whether somebody sees each block, and may make other numbers of it."""
+        """Whether a hook sees, and may change, each block."""
         own = any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
         return own or any(EVERYWHERE)
 
     @torch.no_grad()
     def capture(self, length: int) -> bool:
-        """From now on launch blocks of `length` samples at once; the state stays as it is.
+        """Capture the step as a CUDA graph for blocks of `length` samples; the state is unchanged.
 
-        Blocks of another length go launch by launch, and so do all while a stage has a hook, and
-        after `.to()`. False where the step cannot be captured, which is logged, or has a hook.
+        Blocks of other lengths run without a graph, as do all blocks while a stage has a hook and
+        after `.to()`. Returns False if a stage has a hook or the step cannot be captured (logged).
         """
         if self._hooked:
             return False
@@ -144,7 +145,7 @@ class HostedStream(Stream):
 
     @torch.no_grad()
     def forward(self, block: Tensor) -> Outputs:
-        """As of `Stream`: numbers of the host, in memory of their own."""
+        """As `Stream.forward`; the outputs are new host tensors."""
         x = self.whole_block(block)
         return self._passage(x.shape[self.stage.time_dim])(x)
 
@@ -160,10 +161,10 @@ class HostedStream(Stream):
 
 
 class _Passage:
-    """The way of a block of one length to the device, through the step, and back.
+    """Transfer of a block of one length to the device, through the step, and back.
 
-    sound: where a block waits for the device
-    replay: does all of `work` at once, where that was captured
+    sound: host memory for the input
+    replay: the captured `work`, or None
     """
 
     def __init__(self, stream: Stream, device: Device, length: int) -> None:
@@ -171,7 +172,7 @@ class _Passage:
         self.replay: Work | None = None
         self._stream, self._stage, self._device = stream, stage, device
         shape = with_time(stream.shape, stage.time_dim, length)
-        # A tensor made in inference mode could not be written to outside it.
+        # A tensor made in inference mode cannot be written outside it.
         with torch.inference_mode(False):
             self.sound = device.memory(shape, stage.dtype)
             self._heard = torch.empty(shape, dtype=stage.dtype, device=stage.device)
@@ -180,15 +181,15 @@ class _Passage:
         self._made_for = self._tensors()
 
     def _tensors(self) -> list[Tensor | None]:
-        """Of which the memory is written into what is captured."""
+        """Tensors whose addresses are fixed in the captured graph."""
         return [self._stage._buffers["_probe"], *self._stream.state.values()]
 
     def as_made(self) -> bool:
-        """Whether stage and state are still where they were."""
+        """Whether stage and state are still at the addresses they had."""
         return all(map(is_, self._tensors(), self._made_for))
 
     def work(self) -> None:
-        """All that the device does for a block."""
+        """The device's work for a block."""
         self._heard.copy_(self.sound, non_blocking=True)
         state = self._stream.state
         y, after = self._stage.hooked_step(self._heard, state)
@@ -202,7 +203,7 @@ class _Passage:
             buffer.copy_(after[key])
 
     def __call__(self, x: Tensor) -> Outputs:
-        # A copy by torch's pool of threads waits now and then 10 ms for one that does not run.
+        # With torch's thread pool a copy sometimes waits 10 ms for a sleeping thread.
         with one_thread():
             if x is not self.sound:
                 self.sound.copy_(x)
@@ -214,18 +215,18 @@ class _Passage:
 
 
 def _wide_first(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """In this order each begins at a multiple of its own numbers' length."""
+    """Sorted by element size, so that each tensor is aligned when packed."""
     return sorted(tensors, key=lambda v: -v.element_size())
 
 
 def _packed(tensors: Iterable[Tensor]) -> Tensor:
-    """The bytes of all of them, to be copied at once."""
+    """The bytes of all tensors, to be copied at once."""
     flat = [v.contiguous().view(-1) for v in _wide_first(tensors)]
     return torch.cat([v.view(torch.uint8) for v in flat])
 
 
 def _unpacked(numbers: Tensor, like: Sequence[Tensor]) -> Iterable[tuple[int, Tensor]]:
-    """Views of what `_packed` gave of tensors like these, each by the id of its like."""
+    """Views into `_packed` tensors, each with the id of its template in `like`."""
     at = 0
     for one in _wide_first(like):
         end = at + one.numel() * one.element_size()

@@ -1,4 +1,4 @@
-"""Filters, designed once in float64 with numpy."""
+"""Filter design in float64 with numpy."""
 
 import math
 from fractions import Fraction
@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 
 GRID = 2**18
-"""Points of the frequency grid on which filters are sampled: short of aliasing in time."""
+"""FFT size of filter design, large enough to avoid aliasing in time."""
 
 
 def kaiser_low_pass(half: int, cutoff: float, attenuation_db: float) -> np.ndarray:
-    """Taps (2 half + 1,) of a Kaiser-windowed sinc, half the gain at `cutoff` cycles per sample.
+    """Taps (2 half + 1,) of a Kaiser-windowed sinc low-pass, -6 dB at `cutoff` cycles per sample.
 
     DC gain 1; `attenuation_db` of at least 50 sets the window (Kaiser & Schafer 1980).
     """
@@ -20,19 +20,20 @@ def kaiser_low_pass(half: int, cutoff: float, attenuation_db: float) -> np.ndarr
 
 
 def linear_phase(gain: np.ndarray, taps: int) -> np.ndarray:
-    """Taps of a linear-phase filter of `gain` at GRID / 2 + 1 frequencies, 0 to fs / 2.
+    """Taps of a linear-phase filter with `gain` at GRID / 2 + 1 frequencies, 0 to fs / 2.
 
-    An odd number of taps. The impulse response is cut, not tapered; its delay is (taps - 1) / 2.
+    The number of taps is odd; the impulse response is truncated without a taper. The delay is
+    (taps - 1) / 2.
     """
     response = np.fft.irfft(gain, GRID)
     return np.roll(response, taps // 2)[:taps]
 
 
 def minimum_phase(gain: np.ndarray, taps: int) -> np.ndarray:
-    """Taps of the minimum-phase filter of `gain` > 0 at GRID / 2 + 1 frequencies, 0 to fs / 2.
+    """Taps of the minimum-phase filter with `gain` > 0 at GRID / 2 + 1 frequencies, 0 to fs / 2.
 
-    By the real cepstrum, folded onto positive time (Oppenheim & Schafer, Discrete-Time Signal
-    Processing, homomorphic systems).
+    By the folded real cepstrum (Oppenheim & Schafer, Discrete-Time Signal Processing, homomorphic
+    systems).
     """
     cepstrum = np.fft.irfft(np.log(gain), GRID)
     cepstrum[1 : GRID // 2] *= 2
@@ -41,30 +42,29 @@ def minimum_phase(gain: np.ndarray, taps: int) -> np.ndarray:
 
 
 SECTIONS = (16, 32, 64, 128, 256, 512)
-"""How many stand side by side in `parallel_sections`: the fewest that do."""
+"""Numbers of sections that `parallel_sections` tries; the first that suffices is used."""
 
 SIDE_BY_SIDE_DB = 0.09
-"""By so much their gain may be off from 20 Hz to 0.9 of half the sampling rate."""
+"""Largest error of their gain from 20 Hz to 0.9 fs / 2."""
 
 LOWEST_POLE_HZ, HIGHEST_POLE = 8.0, 0.98
-"""Where their centers begin, and end, as a part of half the sampling rate."""
+"""Lowest center in Hz, and highest as a fraction of fs / 2."""
 
 
 def parallel_sections(
     hz: object, gain_db: object, fs: float, exact_hz: float = 1000.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sections side by side that together have a gain with minimum phase: g, k and weights.
+    """Parallel second-order sections for a given gain with minimum phase: g, k and weights.
 
-    Those of `functional.svf`, (section,) and (section, 3). Their centers are spread evenly over the
-    logarithm of frequency and their bands overlap by half; then a sum of them that is next to the
-    gain is a matter of least squares, without any search (Bank 2008, fixed-pole parallel filters).
-    Nothing is delayed.
+    For `functional.svf`: (section,), (section,) and (section, 3). The centers are log-spaced and
+    the bands overlap by half, so that the weights follow from linear least squares (Bank 2008,
+    fixed-pole parallel filters). No delay.
 
-    hz, gain_db: points of rising frequency above 0; between them straight lines over its logarithm,
-        beyond them what the first and the last have
-    exact_hz: where the gain is not off at all
+    hz, gain_db: points of rising frequency above 0, interpolated linearly over log frequency and
+        held constant beyond the ends
+    exact_hz: frequency at which the gain is exact
 
-    Raises ValueError, with the place, for a gain that changes too much within too little.
+    Raises ValueError, naming the frequency, for a gain that changes too steeply.
     """
     hz, gain_db = np.asarray(hz, float), np.asarray(gain_db, float)
     f = np.fft.rfftfreq(GRID, 1 / fs)
@@ -94,14 +94,14 @@ def parallel_sections(
 
 
 def _bins(low: float, high: float, count: int, fs: float) -> np.ndarray:
-    """Bins of the grid, evenly over the logarithm of frequency."""
+    """Log-spaced bins of the grid."""
     return np.unique(np.round(np.geomspace(low, high, count) / fs * GRID).astype(int))
 
 
 def _fitted(
     f: np.ndarray, response: np.ndarray, centers: np.ndarray, damping: np.ndarray, fs: float
 ) -> np.ndarray:
-    """Weights of `_side_by_side` with the least relative error of a complex response."""
+    """Weights of `_side_by_side` with the least relative error of the complex response."""
     table = _side_by_side(f, centers, damping, fs) / response[:, None]
     table = np.concatenate([table.real, table.imag])
     size = np.linalg.norm(table, axis=0)
@@ -111,17 +111,17 @@ def _fitted(
 
 
 def _side_by_side(f: np.ndarray, centers: np.ndarray, damping: np.ndarray, fs: float) -> np.ndarray:
-    """Response at `f` of what is summed: the sound itself, all bands, then all lows."""
+    """Responses at `f` of the summands: the input, all band-passes, then all low-passes."""
     s = 1j * np.tan(np.pi * f / fs)[:, None] / np.tan(np.pi * centers / fs)
     low = 1 / (s * s + damping * s + 1)
     return np.concatenate([np.ones((len(f), 1)), s * low, low], 1)
 
 
 def nearly_linear_phase(gain: np.ndarray, fs: float, taps: int, late: int) -> np.ndarray:
-    """Taps of a filter of `gain`, as linear in phase as a delay of `late` samples allows.
+    """Taps of a filter with `gain`, with phase as linear as a delay of `late` samples allows.
 
-    The linear-phase response is cut `late` samples before its center. What rings there at high
-    frequencies would be heard, so the part just after the cut is raised by up to `EARLY_GAIN`. A
+    The linear-phase response is truncated `late` samples before its center. High-frequency ringing
+    at the cut would be audible, so the part just after the cut is raised by up to `EARLY_GAIN`. A
     minimum-phase filter then restores the gain (Oppenheim & Schafer, Discrete-Time Signal
     Processing, minimum-phase and all-pass decomposition).
 
@@ -143,15 +143,15 @@ def nearly_linear_phase(gain: np.ndarray, fs: float, taps: int, late: int) -> np
 
 
 EARLY_GAIN, EARLY_PART, EARLY_HZ = 1.0, 0.4, (500.0, 2000.0)
-"""How much louder the earliest part is made, from which part of the delay on, and where this fades
-in. Fitted: bursts of 1 to 100 ms then come closest to the linear-phase filter."""
+"""Gain added to the earliest part, its end as a fraction of the delay, and the frequencies between
+which it fades in. Fitted so that bursts of 1 to 100 ms come closest to the linear-phase filter."""
 
 
 def partitioned(h: np.ndarray, hop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A response `h` as `functional.partitioned_fir` takes it: partitions, forward and inverse.
+    """Tables of `functional.partitioned_fir` for an impulse response `h`.
 
-    Spectra are taken halfway between the bins of a transform of 2 `hop` samples, so that none of
-    its `hop` bins is real by itself (odd-frequency DFT).
+    Partitions, forward and inverse transform. Spectra are sampled halfway between the bins of a
+    DFT of 2 `hop` samples, so that all `hop` bins are complex (odd-frequency DFT).
     """
     count = -(-h.size // hop) + 1
     padded = np.zeros((count + 1) * hop)
@@ -164,9 +164,9 @@ def partitioned(h: np.ndarray, hop: int) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def butterworth(order: int, cutoff: object, fs: float, btype: str = "low") -> np.ndarray:
-    """Sections (section, 6) b0 b1 b2 1 a1 a2 of a Butterworth filter, gain 1 where it passes.
+    """Sections (section, 6) b0 b1 b2 1 a1 a2 of a Butterworth filter with passband gain 1.
 
-    By the bilinear transform, pre-warped, from the poles of the analog low-pass on the unit circle.
+    By the pre-warped bilinear transform of the analog low-pass.
 
     order: of the analog low-pass; "band" and "bandstop" have twice as many poles
     cutoff: -3 dB in Hz; for "band" and "bandstop" the lower and the upper edge
@@ -187,7 +187,7 @@ def butterworth(order: int, cutoff: object, fs: float, btype: str = "low") -> np
             f"a {btype} Butterworth filter takes {count} between 0 and fs/2 = {fs / 2:g} Hz, "
             f"given {cutoff}"
         )
-    # In units of 2 fs, so that z = (1 + s) / (1 - s).
+    # Normalized to 2 fs, so that z = (1 + s) / (1 - s).
     corner = np.tan(np.pi * edges / fs)
     width, middle = corner[-1] - corner[0], corner[0] * corner[-1]
     if btype in ("low", "high"):
@@ -210,7 +210,7 @@ def butterworth(order: int, cutoff: object, fs: float, btype: str = "low") -> np
             z = ((1 + poles[0]) / (1 - poles[0])).real
             sections.append(([1.0, numerator[1] / 2, 0.0], [1.0, -z, 0.0]))
             continue
-        # A real pole of the low-pass makes one pair, any other makes a pair with its conjugate.
+        # A real low-pass pole gives one pair, any other pairs with its conjugate.
         pairs = [tuple(poles)] if real else [(p, p.conjugate()) for p in poles]
         for s, t in pairs:
             z, w = (1 + s) / (1 - s), (1 + t) / (1 - t)
@@ -224,9 +224,9 @@ def butterworth(order: int, cutoff: object, fs: float, btype: str = "low") -> np
 def k_weighting(fs: float, match_48k: bool = True) -> np.ndarray:
     """Sections (2, 6) b0 b1 b2 1 a1 a2 of the K-weighting at `fs` Hz (ITU-R BS.1770-5, Annex 1).
 
-    The analog shelf and high-pass behind the Recommendation's coefficients for 48 kHz, by the
-    bilinear transform anew at each rate. Its high-pass is not normalized, so that its gain drifts
-    with the rate, by 0.04 dB at 192 kHz; `match_48k` brings 1 kHz to where 48 kHz has it.
+    The analog shelf and high-pass behind the Recommendation's 48 kHz coefficients, by the bilinear
+    transform at each rate. The high-pass is not normalized, so its gain depends on the rate (0.04
+    dB at 192 kHz); `match_48k` scales the filter to the 48 kHz gain at 1 kHz.
     """
     sections = _k_weighting(fs)
     if match_48k:
@@ -246,7 +246,7 @@ def _k_weighting(fs: float) -> np.ndarray:
 
 
 def _second_order(fs: float, f: float, q: float, gains: tuple[float, float, float]) -> np.ndarray:
-    """Section (6,) of `gains` far above, at and far below `f` Hz, by the bilinear transform."""
+    """Section (6,) with `gains` above, at and below `f` Hz, by the bilinear transform."""
     high, middle, low = gains
     k = np.tan(np.pi * f / fs)
     even, odd, below = high + low * k * k, middle * k / q, 1 + k / q + k * k
@@ -261,9 +261,9 @@ def sections_gain(sections: np.ndarray, f: float, fs: float) -> float:
 
 
 def interpolator() -> np.ndarray:
-    """Phases (4, 12) of a filter that gives four samples for one (ITU-R BS.1770-5, Annex 2).
+    """Polyphase filter (4, 12) for 4x oversampling (ITU-R BS.1770-5, Annex 2).
 
-    The sample of a phase is the sum over k of phases[p, k] x[n - k]; they stand for the times
+    Output sample p is the sum over k of phases[p, k] x[n - k]; the four stand for the times
     n - 6 + 1/8, 3/8, 5/8 and 7/8. Flat within 0.18 dB up to 15 kHz at 48 kHz.
     """
     outer = 14, 90, -161, 272, -487, 1125, 7964, -838, 390, -218, 122, -68
@@ -279,9 +279,9 @@ def numbers(values: object) -> np.ndarray:
 
 
 def frame_lengths(fs: int, frame_rate: int) -> tuple[int, ...]:
-    """Samples in each frame until one ends where its time says exactly.
+    """Samples in each frame, over the shortest period after which frames end exactly on time.
 
-    Frame k ends at the sample next to k / `frame_rate` seconds, of `fs` a second.
+    Frame k ends at the sample nearest to k / `frame_rate` seconds.
     """
     frames = frame_rate // math.gcd(fs, frame_rate)
     ends = [round(Fraction(k * fs, frame_rate)) for k in range(frames + 1)]
@@ -289,30 +289,29 @@ def frame_lengths(fs: int, frame_rate: int) -> tuple[int, ...]:
 
 
 BAND_ORDER = 4
-"""Of the low-pass behind each filter of a band: eight poles. Three would do for class 1 of IEC
-61260-1, but for bands near half the sampling rate, whose lower skirts the bilinear transform
-flattens."""
+"""Order of the low-pass prototype of a band filter, hence eight poles. Three would meet class 1 of
+IEC 61260-1 except near fs / 2, where the bilinear transform flattens the lower skirt."""
 
 OCTAVE = 10**0.3
-"""From a midband frequency to that of the next octave, in the base-10 system."""
+"""Ratio of an octave in the base-10 system."""
 
 NARROWED = math.sin(math.pi / (2 * BAND_ORDER)) / (math.pi / (2 * BAND_ORDER))
-"""By so much a filter is narrower than its band at -3 dB, so that of white noise it lets through
-what an ideal one would."""
+"""Width of a filter relative to its band, at -3 dB in log frequency: it then passes as much white
+noise as an ideal filter."""
 
 TOPMOST = 0.4999
-"""Of the sampling rate, the upper edge of a filter whose band ends beyond half of it."""
+"""Upper edge, relative to fs, of a filter whose band extends beyond fs / 2."""
 
 FORGETS, RISES = 32.0 / 3, 20.0 / 3
-"""Cycles of the midband until the filter of an octave has forgotten a sound 50 dB louder; until it
-has risen. Those of a part of an octave take as many times longer as it is narrower."""
+"""Periods of the midband frequency until an octave filter's response to a sound 50 dB louder has
+decayed, and until it has risen. For a fraction of an octave, divide by the fraction."""
 
 
 def octave_band(f: float, fs: float, fraction: int = 1) -> np.ndarray:
-    """Sections (4, 6) of the filter of the octave around `f` Hz, or of a fraction; gain 1 there.
+    """Sections (4, 6) of the filter for an octave, or a fraction, around `f` Hz; gain 1 there.
 
-    A Butterworth filter by the bilinear transform. A band that ends beyond half the sampling rate
-    is open at the top.
+    A Butterworth filter by the bilinear transform. A band that extends beyond fs / 2 is open at the
+    top.
     """
     half = OCTAVE ** (0.5 / fraction)
     edges = f * half**-NARROWED, f * half**NARROWED
@@ -324,11 +323,10 @@ def octave_band(f: float, fs: float, fraction: int = 1) -> np.ndarray:
 
 
 def octave_midbands(low_hz: float, high_hz: float, fraction: int = 1) -> np.ndarray:
-    """Exact midband frequencies in Hz of octaves, or of thirds, from `low_hz` to `high_hz`.
+    """Exact midband frequencies in Hz of octaves or fractions, from `low_hz` to `high_hz`.
 
-    1 kHz times powers of 10^0.3 or 10^0.1, the base-10 system of IEC 61260-1:2014, 5.3: those next
-    to the frequencies given. Raises ValueError for frequencies that are not positive, or do not
-    rise.
+    Base-10 system: 1 kHz times powers of 10^0.3 or 10^0.1 (IEC 61260-1:2014, 5.3), between those
+    nearest to the given limits. Raises ValueError for limits that are not positive and ascending.
     """
     if not 0 < low_hz <= high_hz < np.inf:
         raise ValueError(
@@ -344,6 +342,6 @@ NOMINAL = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
 
 
 def nominal_midband(f: float) -> float:
-    """What the third octave or the octave around `f` Hz is called, as 31.5 of 31.62 Hz."""
+    """Nominal frequency of the third octave or octave around `f` Hz, such as 31.5 for 31.62 Hz."""
     decades, place = divmod(round(10 * math.log10(f)), 10)
     return round(NOMINAL[place] * 10.0**decades, 6)

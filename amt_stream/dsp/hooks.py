@@ -1,4 +1,4 @@
-"""Torch's hooks around a step: torch itself runs them only where a module is called."""
+"""Torch hooks around a stage's step; torch itself runs them only when a module is called."""
 
 import warnings
 from collections.abc import Callable
@@ -8,16 +8,16 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 from torch.utils.hooks import BackwardHook
 
-# Hooks of all modules there are; torch changes these dicts in place.
+# The hooks of all modules; torch changes these dicts in place.
 _BEFORE, _AFTER = torch_module._global_forward_pre_hooks, torch_module._global_forward_hooks
 _BACK, _BACK_PRE = torch_module._global_backward_hooks, torch_module._global_backward_pre_hooks
 
 EVERYWHERE = (_BEFORE, _AFTER)
-"""Forward hooks of all modules."""
+"""Global forward hooks."""
 
 
 def hooked(module: nn.Module) -> bool:
-    """Whether a call of `module` would run any hook."""
+    """Whether calling `module` would run a hook."""
     return bool(
         module._forward_hooks
         or module._forward_pre_hooks
@@ -31,7 +31,7 @@ def hooked(module: nn.Module) -> bool:
 
 
 def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> Any:
-    """`step(x)` with the hooks of `module` before and after it, as torch runs them."""
+    """`step(x)` with the hooks of `module`, in torch's order."""
     before = {**_BEFORE, **module._forward_pre_hooks}
     after = {**_AFTER, **module._forward_hooks}
     named = {*torch_module._global_forward_hooks_with_kwargs, *module._forward_hooks_with_kwargs}
@@ -84,7 +84,7 @@ def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> A
 
 
 def _of_output(module: nn.Module, hooks: Any, args: Any, y: Any) -> None:
-    """Set hooks of the older kind, by `register_backward_hook`: on the step that gave `y`."""
+    """Register the older hooks of `register_backward_hook` on the step that gave `y`."""
     first = y[0] if isinstance(y, tuple) else y
     if hooks and first.grad_fn is not None:
         for hook in hooks:

@@ -1,4 +1,4 @@
-"""How far the loudness of a sound is from a wanted one, as something to learn from."""
+"""A training loss on the loudness of a sound."""
 
 from typing import Literal
 
@@ -13,27 +13,27 @@ Unit = Literal["sone", "doublings"]
 Reduction = Literal["mean", "sum", "none"]
 
 FLOOR = 1e-3
-"""Loudness in sone, or sone/Cam, below which all is alike where doublings count."""
+"""Loudness in sone, or sone/Cam, below which all values are equal with unit="doublings"."""
 
 
 class LoudnessLoss(nn.Module):
-    """Squared difference in loudness of a sound (batch, 2, time) in pascal and what is wanted.
+    """Squared error in loudness of a sound (batch, 2, time) in pascal.
 
     fs: sampling rate in whole hertz
     of: "stl" or "ltl", short-term or long-term loudness (batch, frame) in sone, or
         "specific_loudness", short-term (batch, 2, frame, 150) in sone/Cam; a frame per ms
-    unit: "sone" as it is, or "doublings" of it: 1 is twice as loud, some 10 phon
+    unit: "sone", or "doublings": log2 of it, so that 1 is twice as loud, about 10 phon
     reduction: "mean" or "sum" of the squares, or "none", all of them in the shape of the loudness
-    skip_s: frames of the first so many seconds do not count; long-term loudness rises for about 1 s
-    model: to take the place of `Moore2016`; gives what is asked for under that name
+    skip_s: seconds to ignore at the start; long-term loudness rises for about 1 s
+    model: replaces `Moore2016`; its output must have the attribute `of`
 
-    Called with a sound and one of
+    Call it with a sound and one of
 
-    target: the wanted loudness in sone, a number or a tensor that goes with the loudness
-    reference: a sound of the same shape, whose loudness is wanted
+    target: the wanted loudness in sone, a number or a tensor that broadcasts to the loudness
+    reference: a sound of the same shape with the wanted loudness
 
-    Raises ValueError for unknown words, a sound of no frame after `skip_s`, and where not exactly
-    one of target and reference is given or it does not go with the sound.
+    Raises ValueError for an unknown word, a sound with no frame after `skip_s`, a target or
+    reference of the wrong shape, and unless exactly one of target and reference is given.
 
     >>> loss = LoudnessLoss(fs=32000, of="stl")
     >>> loss(torch.zeros(1, 2, 3200), target=2.0)
@@ -65,7 +65,7 @@ class LoudnessLoss(nn.Module):
         self.model: Stage = model or Moore2016(fs, specific_loudness=wanted)
 
     def loudness(self, sound: Tensor) -> Tensor:
-        """What `of` says of `sound`, without the frames that do not count."""
+        """The loudness that `of` names, after `skip_s`."""
         found = getattr(self.model(sound), self.of, None)
         if found is None:
             raise ValueError(
@@ -89,7 +89,7 @@ class LoudnessLoss(nn.Module):
         target: Tensor | float | None = None,
         reference: Tensor | None = None,
     ) -> Tensor:
-        """The loss, 0-dim, or for each value with reduction "none"."""
+        """The loss, 0-dim, or per value with reduction "none"."""
         if (target is None) == (reference is None):
             raise ValueError("LoudnessLoss: give either a target or a reference")
         given = self.loudness(sound)

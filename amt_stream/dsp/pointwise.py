@@ -1,4 +1,4 @@
-"""A plain torch module as a stage, once it has shown that it sees one instant at a time."""
+"""A plain torch module as a stage, after a test that it treats each instant alone."""
 
 import copy
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ _ANY_NUMBER = [2, 3]
 class PointwiseModule(Pointwise):
     """A torch module that treats each instant alone, as a stage: input (..., band, time), same out.
 
-    `nn.PReLU(32)`, `nn.GELU()` or any other, one's own or an `nn.Sequential` of them too; `Chain`
-    and `Parallel` wrap those they are given. The module is handed (row, band, time), so that
-    torch's channel axis is the band. Its weights are the stage's; its dtype becomes the stage's.
+    For example `nn.PReLU(32)`, `nn.GELU()`, your own module, or an `nn.Sequential` of these;
+    `Chain` and `Parallel` wrap plain modules. The module gets (row, band, time), so that torch's
+    channel axis is the band. The stage shares its weights and takes its dtype.
 
-    time_dim, band_dim: axes of the input, negative; the band is by default the one beside time
-    bands: number of bands that the module works on, None for any
+    time_dim, band_dim: axes of the input, negative; the band is by default the axis beside time
+    bands: number of bands that the module requires, None for any
 
-    Raises TypeError for a module that looks at other instants or rows, changes the shape, is
-    random, keeps something from call to call or differs in training: it is tried when the stage is
-    made or `module` is set, with arbitrary weights.
+    Raises TypeError for a module that mixes instants or rows, changes the shape, is random, keeps
+    state between calls or behaves differently in training. The test runs on a copy with random
+    weights, when the stage is made or `module` is set.
 
     >>> rectify = PointwiseModule(nn.ReLU())
     >>> rectify(torch.tensor([[-1.0, 2.0]]))
@@ -63,7 +63,7 @@ class PointwiseModule(Pointwise):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "module":
-            # Nothing is drawn from the caller's random numbers.
+            # Do not advance the caller's random state.
             with torch.random.fork_rng(devices=[]), torch.device("cpu"):
                 self.bands, self._writes_input = _tried(value)
             self.fixed_axes = {} if self.bands is None else {self.band_dim: self.bands}
@@ -78,7 +78,7 @@ class PointwiseModule(Pointwise):
         return any(True for _ in self.parameters())
 
     def check_axes(self, shape: Sequence[int], timed: bool = False) -> None:
-        """As any stage; axes that are not there in front count as of length 1."""
+        """As in any stage; missing leading axes count as length 1."""
         missing = -min(self.time_dim, self.band_dim) - len(shape)
         super().check_axes((*(1,) * missing, *shape), timed)
 
@@ -89,7 +89,7 @@ class PointwiseModule(Pointwise):
         axes = (self.band_dim, self.time_dim)
         moved = x.movedim(axes, (-2, -1))
         rows = moved.reshape(-1, *moved.shape[-2:])
-        # Input may be the caller's, or a buffer.
+        # Clone: the input may belong to the caller.
         y = self.module(rows.clone() if self._writes_input else rows)
         return y.reshape(moved.shape).movedim((-2, -1), axes)
 
@@ -98,9 +98,9 @@ class PointwiseModule(Pointwise):
 
 
 def _tried(module: nn.Module) -> tuple[int | None, bool]:
-    """Number of bands that `module` needs, or None, and whether it writes into its input.
+    """The number of bands that `module` requires, or None, and whether it writes to its input.
 
-    Raises TypeError where it does not treat each instant alone.
+    Raises TypeError if it does not treat each instant alone.
     """
     name = type(module).__name__
     weights = [*module.parameters(), *module.buffers()]
@@ -122,7 +122,7 @@ def _tried(module: nn.Module) -> tuple[int | None, bool]:
         if fits and bands not in _ANY_NUMBER[:1]:
             break
     if not fits:
-        # What one that ran gave tells more than one that did not run.
+        # An error about a bad result says more than one about a failed call.
         raise next((r for r in refusals if r.__cause__ is None), refusals[-1])
     trial.is_steady(fits[0])
     trial.treats_alone(fits[0], -1, "instants", _FILTER)
@@ -131,7 +131,7 @@ def _tried(module: nn.Module) -> tuple[int | None, bool]:
 
 
 class _Trial:
-    """A copy of a module, with arbitrary weights, tried on noise."""
+    """A copy of a module with random weights, tested on noise."""
 
     def __init__(self, module: nn.Module) -> None:
         self.name, self.writes_input = type(module).__name__, False
@@ -140,7 +140,7 @@ class _Trial:
             fresh = copy.deepcopy(module, _computed(module))
             blank = any(w.is_meta for w in (*fresh.parameters(), *fresh.buffers()))
             self.module = (fresh.to_empty(device="cpu") if blank else fresh.cpu()).double()
-            # As constructed, a filter may be the identity and a scale zero: any weights must do.
+            # Random weights: an untrained filter may be the identity, and a scale zero.
             for w in (*fresh.parameters(), *(fresh.buffers() if blank else ())):
                 w.uniform_(0.1, 0.9, generator=self.noise) if w.is_floating_point() else w.zero_()
 
@@ -164,7 +164,7 @@ class _Trial:
         try:
             y = self.call(x)
         except Exception as error:
-            does = f"does not take (row, band, time) = {shape} ({_told(error)})"
+            does = f"does not take (row, band, time) = {shape} ({_first_line(error)})"
             raise self.refusal(does, _LAYOUT) from error
         if not isinstance(y, Tensor):
             raise self.refusal(f"gives a {type(y).__name__}, not a tensor", _FILTER)
@@ -197,20 +197,19 @@ class _Trial:
             y = torch.cat([self.call(part) for part in x.split(1, dim)], dim)
         except Exception as error:
             raise self.refusal(
-                f"does not take one of the {parts} ({_told(error)})", remedy
+                f"does not take one of the {parts} ({_first_line(error)})", remedy
             ) from error
         if not _same(y, whole):
             raise self.refusal(f"looks at other {parts}", remedy)
 
 
 def _computed(module: nn.Module) -> dict[int, Any]:
-    """Copies of weights that are computed of others, as pruning keeps them: torch copies none."""
+    """Copies of computed weights, as pruning makes them: deepcopy cannot copy non-leaf tensors."""
     values = (value for part in module.modules() for value in vars(part).values())
     return {id(v): v.detach().clone() for v in values if isinstance(v, Tensor) and not v.is_leaf}
 
 
-def _told(error: Exception) -> str:
-    """First line of an error's message."""
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 

@@ -1,6 +1,6 @@
-"""Scales of hearing science: ERB number, levels, sone and phon. Pure functions.
+"""Scales of hearing science: ERB number, level, sone and phon.
 
-Every function takes a float, a numpy array or a torch tensor and returns the same kind.
+Every function takes a float, a numpy array or a torch tensor and returns the same type.
 """
 
 import math
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Quantity = TypeVar("Quantity", float, np.ndarray, "Tensor")
-"""One kind of number throughout a call: what goes in comes out."""
+"""The type of a function's argument and result."""
 
 P0 = 20e-6
 """Reference pressure of dB SPL, in pascal."""
 
 
 def _as_given(given: object, result: np.ndarray) -> Any:
-    """`result` as the kind of thing `given` is: float, array or tensor (dtype and device too)."""
+    """`result` in the type of `given`: float, array or tensor (of its dtype and device)."""
     torch = sys.modules.get("torch")  # a caller that holds a tensor has imported torch
     if torch is not None and isinstance(given, torch.Tensor):
         like = given if given.is_floating_point() else given.double()
@@ -37,7 +37,7 @@ def _as_given(given: object, result: np.ndarray) -> Any:
 def _array(x: object) -> np.ndarray:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
-        x = x.cpu().numpy()  # torch refuses one that wants a gradient, which could not pass
+        x = x.cpu().numpy()  # torch raises if x requires a gradient, which could not pass
     return np.asarray(x, dtype=np.float64)
 
 
@@ -67,7 +67,7 @@ f2erbrate, erbrate2f = hz_to_erb_number, erb_number_to_hz
 def audfiltbw(fc: Quantity) -> Quantity:
     """Bandwidth in Hz of an auditory filter at `fc` Hz, as filterbanks take it: 24.7 + fc / 9.265.
 
-    Filterbanks and loudness models have scales of their own; `erb` is that of loudness.
+    Loudness models use `erb`, which differs slightly.
     """
     return 24.7 + fc / 9.265
 
@@ -85,10 +85,10 @@ def erb2fc(number: Quantity) -> Quantity:
 def erb_spaced(
     flow: float, fhigh: float, spacing: float = 1.0, basef: float | None = None
 ) -> np.ndarray:
-    """Centers in Hz from `flow` to `fhigh`, both included, about `spacing` ERB apart.
+    """Center frequencies in Hz from `flow` to `fhigh`, both included, about `spacing` ERB apart.
 
-    With `basef`, exactly `spacing` ERB apart, `basef` among them, as many as lie within the limits.
-    Raises ValueError for limits or a spacing that give no filters.
+    With `basef` they are exactly `spacing` ERB apart and include `basef`. Raises ValueError for
+    limits or a spacing that give no filters.
     """
     low, high = _erb_limits(flow, fhigh, spacing, basef)
     if basef is None:
@@ -99,7 +99,7 @@ def erb_spaced(
 
 
 def erb_spaced_inside(flow: float, fhigh: float, spacing: float = 1.0) -> np.ndarray:
-    """Centers in Hz exactly `spacing` ERB apart, what is left over half at each end (AMT)."""
+    """Centers in Hz exactly `spacing` ERB apart, the remainder split between both ends (AMT)."""
     low, high = _erb_limits(flow, fhigh, spacing, None)
     count = math.floor((high - low) / spacing)
     return erb2fc((low + high - count * spacing) / 2 + spacing * np.arange(count + 1))
@@ -125,7 +125,7 @@ def erbspacebw(
     device: "torch.device | str | None" = None,
     dtype: "torch.dtype | None" = None,
 ) -> "Tensor":
-    """`erb_spaced` centers as a torch tensor, ascending, float32 unless `dtype` says otherwise."""
+    """`erb_spaced` as a torch tensor, float32 by default."""
     import torch
 
     fc = erb_spaced(flow, fhigh, bwmul, basef)
@@ -133,7 +133,7 @@ def erbspacebw(
 
 
 def gaindb(signal: Quantity, db: "Quantity | float") -> Quantity:
-    """`signal` with a gain of `db` decibels."""
+    """`signal` amplified by `db` decibels."""
     return signal * 10 ** (db / 20)
 
 
@@ -149,7 +149,7 @@ def db_spl_to_pa(level_db: Quantity) -> Quantity:
 
 
 def pascal_per_unit(full_scale_db_spl: float) -> float:
-    """Pascal per sample unit when a full-scale sine (peak 1.0) has this RMS level in dB SPL."""
+    """Pascal per sample unit if a full-scale sine (peak 1.0) has this RMS level in dB SPL."""
     return math.sqrt(2) * P0 * 10 ** (full_scale_db_spl / 20)
 
 
@@ -172,9 +172,9 @@ def _sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
 def sone_to_phon(n: Quantity, edition: str = "iso532-3") -> Quantity:
     """Loudness level in phon of a loudness in sone, from 0 to 120 phon.
 
-    Phon is linear in log10(sone) between the rows of the standard's table (Table 5 of ISO
-    532-3:2023 or ISO 532-2:2017, Table 7 of ANSI S3.4-2007, "ansi-s3.4") and clamped at its ends;
-    NaN stays NaN. The table, because 40 + 10 log2(n) is more than 8 phon off at 20 phon.
+    log10(sone) is interpolated linearly in the standard's table (Table 5 of ISO 532-3:2023 or ISO
+    532-2:2017; Table 7 of ANSI S3.4-2007 for "ansi-s3.4") and clamped at its ends; NaN stays NaN.
+    The formula 40 + 10 log2(n) is more than 8 phon off at 20 phon.
     """
     phon, log_sone = _sone_table(edition)
     sone = _array(n)
@@ -183,15 +183,15 @@ def sone_to_phon(n: Quantity, edition: str = "iso532-3") -> Quantity:
 
 
 def phon_to_sone(level: Quantity, edition: str = "iso532-3") -> Quantity:
-    """Loudness in sone of a loudness level in phon: `sone_to_phon` reversed, 0 to 120 phon."""
+    """Loudness in sone of a level in phon, 0 to 120 phon: the inverse of `sone_to_phon`."""
     phon, log_sone = _sone_table(edition)
     return _as_given(level, 10 ** np.interp(_array(level), phon, log_sone))
 
 
 def zwicker_phon(n: Quantity) -> Quantity:
-    """Loudness level in phon of `n` sone by Zwicker's method, by its own rule (ISO 532-1:2017).
+    """Loudness level in phon of `n` sone after Zwicker (ISO 532-1:2017).
 
-    40 + 10 log2(n) from 1 sone up, 40 (n + 0.0005)^0.35 below, but not less than 3 phon.
+    40 + 10 log2(n) for 1 sone and more, else 40 (n + 0.0005)^0.35, at least 3 phon.
     """
     sone = _array(n)
     loud = 40 + 10 * np.log2(np.maximum(sone, 1.0))
