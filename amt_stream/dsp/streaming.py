@@ -1,4 +1,4 @@
-"""The streaming contract: a `Stage` is pure signal processing, a `Stream` is a running one."""
+"""The streaming contract: a `Stage` is pure signal processing, a `Stream` is its running state."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,18 +17,18 @@ from amt_stream.dsp.functional.threads import one_thread
 from amt_stream.dsp.hooks import hooked, with_hooks
 
 State = dict[str, Tensor]
-"""State of a stage between two blocks; keys, shapes and dtypes never change."""
+"""The state of a stage between two blocks; keys, shapes and dtypes never change."""
 
 Shape = tuple[int, ...]
 
 Outputs: TypeAlias = Any
-"""What a stage gives: a tensor, or a NamedTuple of tensors, which only the stage knows."""
+"""The output of a stage: a tensor or a NamedTuple of tensors, typed by each stage."""
 
 Shapes: TypeAlias = Any
-"""Shapes of `Outputs`: one, or a NamedTuple of them."""
+"""Shapes of `Outputs`: one shape or a NamedTuple of shapes."""
 
 Sizes = int | tuple[int, ...] | range | None
-"""Lengths that an axis may have: one, some, a range without end, or None for any."""
+"""Allowed lengths of an axis: one, several, a range without end, or None for any."""
 
 
 Kind = TypeVar("Kind", bound=type)
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 else:
     Y_co = TypeVar("Y_co", covariant=True)
 
-# Whether for any device: asked once a block, and sooner told than for one.
+# Checks autocast on all devices at once: called per block, and faster than asking for one device.
 _autocast = torch._C._is_any_autocast_enabled
 
 
 def output(kind: Kind, name: str = "") -> Kind:
-    """Decorator of a NamedTuple that a stage gives: `torch.export.save` then knows it by name."""
+    """Decorator of a stage's NamedTuple output: registers its name for `torch.export.save`."""
     _register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
     return kind
 
 
 def fields(y: Outputs) -> tuple[Tensor, ...]:
-    """The tensors of an output: itself, or the fields of a NamedTuple that are not None."""
+    """The tensors of an output: the tensor itself, or the fields that are not None."""
     return (y,) if isinstance(y, Tensor) else tuple(v for v in y if v is not None)
 
 
 def map_fields(f: Callable[..., Tensor], y: Outputs, *others: Any) -> Outputs:
-    """`f` of a tensor, or of each field of NamedTuples that is not None, field by field."""
+    """Apply `f` to a tensor, or to each field of NamedTuples that is not None."""
     if not isinstance(y, tuple):
         return f(y, *others)
     mapped: list[Any] = [
@@ -66,24 +66,24 @@ def map_fields(f: Callable[..., Tensor], y: Outputs, *others: Any) -> Outputs:
 
 
 def joined(first: object, *others: object, dims: object) -> Outputs:
-    """Outputs one after another, each field along its own axis of time."""
+    """Concatenate outputs, each field along its time axis."""
     return map_fields(lambda v, dim, *more: torch.cat((v, *more), dim), first, dims, *others)
 
 
 def without(shape: Sequence[int], dim: int) -> Shape:
-    """`shape` less its axis `dim`."""
+    """`shape` without its axis `dim`."""
     at = dim % len(shape)
     return (*shape[:at], *shape[at + 1 :])
 
 
 def with_time(shape: Sequence[int], dim: int, length: int) -> Shape:
-    """`shape` with an axis of `length` put in, as axis `dim` (negative) of the result."""
+    """`shape` with an axis of `length` inserted, as axis `dim` (negative) of the result."""
     at = len(shape) + 1 + dim
     return (*shape[:at], length, *shape[at:])
 
 
 def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
-    """`x` with `amount` of zeros after its end."""
+    """`x` followed by `amount` zeros."""
     if not amount:
         return x
     zeros = x.new_zeros(with_time(without(x.shape, dim), dim, amount))
@@ -91,32 +91,31 @@ def pad_end(x: Tensor, dim: int, amount: int) -> Tensor:
 
 
 def _whole_blocks(x: Tensor, dim: int, size: int) -> Tensor:
-    """`x` with zeros after its end, up to a whole number of blocks of `size`."""
+    """`x` zero-padded at the end to a whole number of blocks of `size`."""
     length = x.shape[dim]
     if not torch.compiler.is_compiling():
         return pad_end(x, dim, -length % size)
-    # One graph for all lengths: of zeros whose number depends on the length it would ask how many.
+    # One graph for all lengths: a data-dependent number of zeros would add a guard on the length.
     return x if size == 1 else pad_end(x, dim, size).narrow(dim, 0, length + -length % size)
 
 
 def outputs_of(length: int, ratio: Fraction) -> int:
-    """ceil(length * ratio), in whole numbers: torch.compile and torch.export follow no fraction."""
+    """ceil(length * ratio), in integers because torch.compile and torch.export lack fractions."""
     return -(-length * ratio.numerator // ratio.denominator)
 
 
 def _first_of(y: Tensor, dim: int, count: int) -> Tensor:
-    """The first `count` of `y` along an axis."""
-    # A graph copies: of a view it would ask whether it is all of `y`, which only some lengths are.
+    """The first `count` values of `y` along an axis."""
+    # In a graph, copy: a view would add a guard on whether it covers all of `y`.
     return (torch.narrow_copy if torch.compiler.is_compiling() else torch.narrow)(y, dim, 0, count)
 
 
 def at_least(size: int) -> range:
-    """`Sizes` of `size` and more."""
+    """`Sizes` of `size` or more."""
     return range(size, sys.maxsize)
 
 
-def _told(sizes: Sizes) -> str:
-    """`sizes` in words."""
+def _size_words(sizes: Sizes) -> str:
     if isinstance(sizes, range):
         return f"{sizes.start} or more"
     if isinstance(sizes, tuple):
@@ -125,50 +124,50 @@ def _told(sizes: Sizes) -> str:
 
 
 def as_given(y: Tensor, x: Tensor) -> Tensor:
-    """`y` in the dtype of `x`; as it is where `x` holds integers, which have no fractions."""
+    """`y` in the dtype of `x`, unless `x` holds integers."""
     return y.to(x.dtype) if x.is_floating_point() else y
 
 
 class Stage(Checkpointed):
-    """A piece of signal processing that can be cut into blocks.
+    """A piece of signal processing that can run block by block.
 
-    A subclass writes `initial_state` and `step` and says what it is by these attributes:
+    A subclass defines `initial_state` and `step` and declares these attributes:
 
     block_size: `step` takes multiples of this many input samples or frames
     ratio: output length / input length
     latency: in input samples; output n stands for input position n / ratio - latency
-    time_dim, out_time_dim: axis of time in input and output, negative; for a NamedTuple output the
+    time_dim, out_time_dim: time axis of input and output, negative; for a NamedTuple output the
         same NamedTuple holding ints
-    in_quantity, out_quantity: what the numbers stand for, such as "power" or "dB", where a chain
-        could mistake one for another; None for whatever it is
-    keeps_double: names of the buffers and state entries that stay float64 in a float32 module
-    fixed_axes: `Sizes` of the input's axes besides time that the stage cannot do without, by
-        negative axis with time counted in: {-1: 150, -3: (1, 2)}; None for an axis of any length
-        that must be there. `check_shape` refuses every other input
-    shape_remedy: what to do about a refused one; by default the layout that would do
+    in_quantity, out_quantity: what the numbers stand for, such as "power" or "dB", if a chain could
+        confuse two quantities; None for any
+    keeps_double: names of buffers and state entries that stay float64 in a float32 module
+    fixed_axes: required `Sizes` of input axes other than time, by negative axis, time included:
+        {-1: 150, -3: (1, 2)}; None for an axis of any length that must exist. `check_shape` refuses
+        every other input
+    shape_remedy: advice for a refused shape; by default the required layout
 
-    Whoever runs it as a model, such as an `Engine`, reads these besides. Each has a default that is
-    right for a stage of which nothing of the kind is known:
+    A caller that runs the stage as a model, such as `Engine`, also reads these. The defaults are
+    safe for an unknown stage:
 
-    fs: sampling rate in Hz of the sound that it was built for; None: any
-    input_unit: of the sound, "pascal" or "full scale" (a fraction of it); None: it does not matter,
-        and a source's sound comes in pascal
-    channels: how many channels of sound (axis -2 of the input) it was built for; None: any
-    per_channel: takes as many channels as the sound has; otherwise they are the two ears of one
-        listener, and a sound of one channel goes to both
+    fs: sampling rate in Hz of the audio that it was built for; None: any
+    input_unit: of the audio, "pascal" or "full scale" (a fraction of it); None: irrelevant, and
+        audio from a source comes in pascal
+    channels: number of audio channels (axis -2 of the input) that it was built for; None: any
+    per_channel: takes any number of channels, each on its own; otherwise the channels are the two
+        ears of one listener, and a mono sound goes to both
     settle_s: seconds until the start from silence no longer matters
-    forget_s: seconds until what was heard before a fault moves what comes after it by no more than
-        0.05 dB or phon, also where it was 50 dB louder; `settle_s` where that is longer
-    tail_s: seconds after the end of a sound from which on no output rises any more: filters ring,
-        windows pass over the end, a slow average still takes up what a quick one holds
-    frames_stand_for_end: a frame stands for the end of the sound that it takes in, not its begin
+    forget_s: seconds after a fault until earlier sound, even if 50 dB louder, changes the output by
+        at most 0.05 dB or phon; `settle_s` if that is longer
+    tail_s: seconds after the end of a sound from which no output rises any more; until then filters
+        ring, windows pass the end, and slow averages still follow fast ones
+    frames_stand_for_end: a frame stands for the end of its analysis window, not its start
 
-    Raises AttributeError, when a class is made or an attribute set, for a name that is a slip of
-    one of these, and ValueError for a value that has no meaning.
+    Raises AttributeError, when a class is defined or an attribute set, for a misspelled name of
+    these, and ValueError for an invalid value.
 
-    Integers count as their values; what comes out is floating. NaN is no business of a stage: it
-    passes on, so that every output that would hear the sample is NaN, until the state is reset
-    where the state heard it. The engine replaces NaN and infinity before they come here.
+    Integers are taken at face value; the output is floating point. NaN propagates to every output
+    that depends on the sample, until the state is reset if the state depends on it too. The engine
+    replaces NaN and infinity before a stage gets them.
     """
 
     block_size: int = 1
@@ -198,46 +197,46 @@ class Stage(Checkpointed):
         refuse_class(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A member may have any name that the stage itself does not need, and a buffer has its name.
+        # A submodule may have any unused name; assigning a buffer keeps its name.
         if not isinstance(value, nn.Module) and name not in vars(self).get("_buffers", ()):
             refuse(type(self).__name__, name, value)
         super().__setattr__(name, value)
 
     def __init__(self) -> None:
         super().__init__()
-        # Empty: it gives every stage, one without tables too, a dtype and a device.
+        # An empty buffer, so that a stage without tables also has a dtype and a device.
         self.register_buffer("_probe", torch.empty(0), persistent=False)
         self._designs: dict[str, np.ndarray] = {}
 
     @property
     def dtype(self) -> torch.dtype:
-        """Floating-point type in which the stage works."""
-        # Not as an attribute: see `registered`.
+        """Floating-point type of the stage."""
+        # Directly from _buffers: see `registered`.
         return self._buffers["_probe"].dtype  # type: ignore[union-attr]
 
     @property
     def device(self) -> torch.device:
-        """Device on which the stage works."""
+        """Device of the stage."""
         return self._buffers["_probe"].device  # type: ignore[union-attr]
 
     def initial_state(self, shape: Shape) -> State:
-        """State of silence for inputs of `shape` (without the time axis)."""
+        """The state of silence for inputs of `shape` (without time)."""
         raise NotImplementedError(f"{type(self).__name__} must define initial_state(shape)")
 
     def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
-        """Output of one or more whole blocks, and the state after them. Changes no argument."""
+        """The output of one or more whole blocks, and the next state. Changes no argument."""
         raise NotImplementedError(f"{type(self).__name__} must define step(x, state)")
 
     def out_shape(self, shape: Shape) -> Shapes:
-        """Shape of the output without time for inputs of `shape`; by default the same."""
+        """Shape of the output (without time) for inputs of `shape`; by default the same."""
         return shape
 
     def hooked_step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
-        """`step` with this stage's hooks around it: what a container or `Stream` calls.
+        """`step` with this stage's hooks; containers and `Stream` call it.
 
-        Torch runs hooks where a module is called, and a stage inside another is stepped. Here they
-        see each block, `hook(stage, (x,), y)`, and may return another x or y, as in torch; so do
-        backward hooks and those of all modules.
+        Torch runs hooks only when a module is called, but the stages of a container are stepped.
+        Forward hooks see each block, `hook(stage, (x,), y)`, and may replace x or y, as in torch;
+        backward and global hooks work too.
         """
         if not hooked(self):
             return self.step(x, state)
@@ -251,9 +250,9 @@ class Stage(Checkpointed):
         return with_hooks(self, step, x), after
 
     def advance(self, x: Tensor, state: State) -> Outputs:
-        """Output as `hooked_step` gives it; `state` itself is what it is after the block.
+        """The output of `hooked_step`; updates `state` in place.
 
-        What a `Stream` calls without gradients. A stage may write there at once what others copy.
+        `Stream` calls it without gradients. A stage may override it to save the copy.
         """
         with one_thread(x):
             y, after = self.hooked_step(x, state)
@@ -262,15 +261,15 @@ class Stage(Checkpointed):
         return y
 
     def whole(self, x: Tensor) -> Outputs:
-        """Output for a whole signal that begins in silence: ceil(length * ratio) long, stateless.
+        """The output for a whole signal from silence: ceil(length * ratio) long, stateless.
 
-        The last block is filled with zeros. Differentiable; longer signals than memory holds go
-        through `Stream` and `Rebuffer`.
+        The last block is zero-padded. Differentiable; for signals that exceed memory use `Stream`
+        and `Rebuffer`.
         """
         return self.whole_by(self.step, x)
 
     def whole_by(self, step: Callable[[Tensor, State], tuple[object, State]], x: Tensor) -> Outputs:
-        """`whole` by the given `step`: its own, or `hooked_step` where a container asks."""
+        """`whole` by the given step function, such as `hooked_step`."""
         x = self.sounding(x)
         length = x.shape[self.time_dim]
         with one_thread(x):
@@ -286,8 +285,8 @@ class Stage(Checkpointed):
     def checked(self, x: Tensor) -> Tensor:
         """`x` in the stage's dtype.
 
-        Raises TypeError for what is no tensor of real numbers, ValueError for a shape by
-        `check_shape`.
+        Raises TypeError unless `x` is a real tensor, ValueError for a shape that `check_shape`
+        refuses.
         """
         x = self.converted(x)
         if x.dim() < -self.time_dim:
@@ -301,9 +300,9 @@ class Stage(Checkpointed):
     def converted(self, x: Tensor) -> Tensor:
         """`x`, of any shape, in the stage's dtype; raises TypeError as `checked` does.
 
-        So under autocast too, which would take half precision inside without a word.
+        Also refuses autocast, which would silently compute in half precision.
         """
-        # What nearly always comes, sooner told than all that may be wrong.
+        # The usual case, checked first because it is fast.
         dtype = self.dtype
         if type(x) is Tensor and x.dtype is dtype and not _autocast():
             return x
@@ -312,7 +311,7 @@ class Stage(Checkpointed):
             maker = {"ndarray": "torch.from_numpy(x)", "list": "torch.tensor(x)"}.get(kind)
             remedy = f": give {maker}" if maker else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
-        # The device meta has no autocast to ask for.
+        # The meta device has no autocast state.
         if _autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):
             raise TypeError(
                 f"{type(self).__name__} does not run under autocast, which would take half "
@@ -321,7 +320,7 @@ class Stage(Checkpointed):
         return x if x.dtype == dtype else x.to(dtype)
 
     def sounding(self, x: Tensor) -> Tensor:
-        """`x` as `checked` gives it; raises ValueError where it has no sample either."""
+        """`checked(x)`; raises ValueError if it has no samples."""
         x = self.checked(x)
         if not x.shape[self.time_dim]:
             raise ValueError(
@@ -330,7 +329,7 @@ class Stage(Checkpointed):
         return x
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise ValueError where the stage takes no input of `shape`, which is without time."""
+        """Raise ValueError if the stage does not take input of `shape` (without time)."""
         if len(shape) + 1 < -self.time_dim:
             raise ValueError(
                 f"{type(self).__name__} takes time on axis {self.time_dim}, which an input of "
@@ -339,9 +338,9 @@ class Stage(Checkpointed):
         self.check_axes(with_time(shape, self.time_dim, 1), timed=True)
 
     def check_axes(self, shape: Sequence[int], timed: bool = False) -> None:
-        """Raise ValueError where an axis of `shape` is empty, or not as `fixed_axes` has it.
+        """Raise ValueError if an axis of `shape` is empty or violates `fixed_axes`.
 
-        timed: whether `shape` has an axis of time, for the words of the refusal
+        timed: whether `shape` has a time axis, for the message
         """
         for axis, sizes in self.fixed_axes.items():
             size = shape[axis] if -axis <= len(shape) else None
@@ -349,40 +348,40 @@ class Stage(Checkpointed):
                 sizes is None or (size == sizes if isinstance(sizes, int) else size in sizes)
             ):
                 given = "none" if size is None else size
-                remedy = self.shape_remedy or f"give {self._told_layout()}"
+                remedy = self.shape_remedy or f"give {self._layout_words()}"
                 raise ValueError(
-                    f"{type(self).__name__} takes {_told(sizes)} on axis {axis}, given {given} in "
-                    f"shape {self._told_shape(shape, timed)}: {remedy}"
+                    f"{type(self).__name__} takes {_size_words(sizes)} on axis {axis}, given "
+                    f"{given} in shape {self._shape_words(shape, timed)}: {remedy}"
                 )
         if any(size < 1 for size in shape):
             raise ValueError(
                 f"{type(self).__name__} takes no empty axis, given shape "
-                f"{self._told_shape(shape, timed)}: give 1 or more on each"
+                f"{self._shape_words(shape, timed)}: give 1 or more on each"
             )
 
-    def _told_shape(self, shape: Sequence[int], timed: bool) -> str:
+    def _shape_words(self, shape: Sequence[int], timed: bool) -> str:
         sizes = [str(size) for size in shape]
         if timed:
             sizes[self.time_dim] = "time"
         return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
-    def _told_layout(self) -> str:
-        """The shapes that the stage takes."""
+    def _layout_words(self) -> str:
+        """The shapes that the stage takes, in words."""
         first = min(self.time_dim, *self.fixed_axes)
-        sizes = {axis: _told(sizes) for axis, sizes in self.fixed_axes.items()}
+        sizes = {axis: _size_words(sizes) for axis, sizes in self.fixed_axes.items()}
         axes = ["time" if k == self.time_dim else sizes.get(k, "any") for k in range(first, 0)]
         return f"(..., {', '.join(axes)})"
 
     def register_table(self, name: str, values: np.ndarray) -> None:
-        """Keep a design table as a buffer: not in the state_dict, and exact in any dtype.
+        """Register a design table as a buffer that the state_dict omits.
 
-        `values` in float64 stay at hand, so that `.double()` does not widen rounded numbers.
+        The float64 `values` are kept, so that `.double()` restores them exactly.
         """
         self._designs[name] = values
         self.register_buffer(name, self._table(name), persistent=False)
 
     def register_constant(self, name: str, values: np.ndarray, learnable: bool) -> None:
-        """Keep `values` as a parameter where they are learned, as a table where they are not."""
+        """Register `values` as a parameter if `learnable`, else as a table."""
         if learnable:
             fixed = torch.float64 if name in self.keeps_double else self.dtype
             fresh = torch.tensor(values, dtype=fixed, device=self.device)
@@ -391,11 +390,11 @@ class Stage(Checkpointed):
             self.register_table(name, values)
 
     def design(self, name: str) -> np.ndarray:
-        """The values that a table was registered with: exact, and there on the meta device too."""
+        """The exact values of a registered table, also on the meta device."""
         return self._designs[name]
 
     def registered(self, *names: str) -> Any:
-        """The tables of these `names`, a list; torch takes ten times as long for an attribute."""
+        """The tables of these names, in a list; torch takes ten times as long for attributes."""
         buffers = self._buffers
         return [buffers[name] for name in names]
 
@@ -409,14 +408,14 @@ class Stage(Checkpointed):
         return buffer is None or buffer.is_meta or torch.equal(buffer, self._table(name))
 
     def state_like(self, key: str, shape: Shape, fill: float = 0.0) -> Tensor:
-        """A new state tensor of `fill` in the dtype that `key` has in this stage."""
+        """A new state tensor filled with `fill`, in the dtype of state entry `key`."""
         dtype = torch.float64 if key in self.keeps_double else self.dtype
         return torch.full(shape, fill, dtype=dtype, device=self.device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stage":
         refuse_dtype(self, fn(self._probe).dtype)
         kept = {name: self._buffers[name] for name in self.keeps_double if name in self._buffers}
-        # A table that somebody has changed is no longer what was designed.
+        # A table that the user changed must not be restored from its design.
         another = fn(self._probe).dtype != self.dtype
         changed = {name for name in self._designs if another and not self._as_designed(name)}
         was = self._probe
@@ -431,13 +430,13 @@ class Stage(Checkpointed):
 
 
 class Pointwise(Stage):
-    """A stage without memory that sees one instant at a time; a subclass writes `transform`.
+    """A memoryless stage that treats each instant alone; a subclass defines `transform`.
 
-    Called directly it takes an input of any length, also one without an axis of time.
+    Called directly it takes an input of any length, also one without a time axis.
     """
 
     def transform(self, x: Tensor) -> Tensor:
-        """The output for `x`, in the stage's dtype, of the same length along time."""
+        """The output for `x` in the stage's dtype, of the same length."""
         raise NotImplementedError(f"{type(self).__name__} must define transform(x)")
 
     def initial_state(self, shape: Shape) -> State:
@@ -447,20 +446,20 @@ class Pointwise(Stage):
         return self.transform(x), state
 
     def forward(self, x: Tensor) -> Outputs:
-        """`transform` of `x`, in its dtype where that is a floating one."""
+        """`transform(x)`, in the dtype of `x` if that is floating point."""
         given = self.converted(x)
         self.check_axes(given.shape)
         return as_given(self.transform(given), x)
 
 
 def carried(buffer: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
-    """`buffer` on the device to which `fn` brings it, in its own dtype."""
+    """`buffer` moved to the device of `fn`, in its own dtype."""
     there = fn(buffer)
     return there.to(buffer.dtype) if buffer.is_meta else buffer.to(there.device)
 
 
 def refuse_dtype(module: nn.Module, dtype: torch.dtype) -> None:
-    """Raise TypeError for a `dtype` that is not of real numbers in single or double precision."""
+    """Raise TypeError unless `dtype` is float32 or float64."""
     if dtype not in (torch.float32, torch.float64):
         raise TypeError(
             f"{type(module).__name__} does not run in {dtype}: recursions and levels need "
@@ -469,7 +468,7 @@ def refuse_dtype(module: nn.Module, dtype: torch.dtype) -> None:
 
 
 def refuse_no_stage(taker: str, given: object) -> None:
-    """Raise TypeError for what `taker` cannot run as a stage, with what to give instead."""
+    """Raise TypeError, with a remedy, unless `given` is a Stage."""
     if isinstance(given, Stage):
         return
     remedy = "give a Stage, such as Moore2016(fs=48000)"
@@ -481,13 +480,13 @@ def refuse_no_stage(taker: str, given: object) -> None:
 
 
 class Step(Protocol[Y_co]):
-    """Type of `step` where outputs are of one type: `step: Step[T]` in a class that inherits it."""
+    """Type of `step` for a stage with one output type: `step: Step[T]` in the class body."""
 
     def __call__(self, x: Tensor, state: State) -> tuple[Y_co, State]: ...
 
 
 class Gives(Protocol[Y_co]):
-    """A stage whose outputs are of one type, as a type checker knows it."""
+    """A stage with one output type, for type checkers."""
 
     def step(self, x: Tensor, state: State, /) -> tuple[Y_co, State]: ...
 
@@ -495,21 +494,20 @@ class Gives(Protocol[Y_co]):
 class Stream(Checkpointed, Generic[Y_co]):
     """A running stage: `live = Stream(stage, shape); y = live(block)`.
 
-    `shape` is the input's shape without time. The stream alone owns the state, in buffers, so that
-    `.to()`, `.double()` and `state_dict()` carry it: a saved stream goes on mid-sound in a fresh
-    process. Their memory stays where it is, call after call. With gradients on, they end at the
-    block's edge (truncated backpropagation through time). Hooks of the stage, and of the stages in
-    it, see each block.
+    `shape` is the input's shape without time. Only the stream holds state, in buffers, so that
+    `.to()`, `.double()` and `state_dict()` include it: a saved stream resumes mid-sound in a new
+    process. The buffers stay at fixed addresses. Gradients end at the block's edge (truncated
+    backpropagation through time). Hooks of the stage and its members see each block.
     """
 
-    _PREFIX = "state/"  # torch refuses dots; the prefix keeps state clear of a module's attributes
+    _PREFIX = "state/"  # torch forbids dots; the prefix avoids clashes with module attributes
 
     stage: Stage
 
     _fits: Shape | None = None
-    """The last shape of a block that was found to fit."""
+    """The last block shape that was accepted."""
 
-    if TYPE_CHECKING:  # what torch's own `__call__` gives, it does not say
+    if TYPE_CHECKING:  # torch does not type the result of `__call__`
 
         def __call__(self, block: Tensor) -> Y_co: ...
 
@@ -524,7 +522,7 @@ class Stream(Checkpointed, Generic[Y_co]):
         self.stage = stage = cast(Stage, stage)
         self.shape = tuple(shape)
         stage.check_shape(self.shape)
-        # A tensor made in inference mode could never be saved for backward or updated outside it.
+        # A tensor made in inference mode can never be updated or saved for backward outside it.
         with torch.inference_mode(False), torch.no_grad():
             initial = stage.initial_state(self.shape)
             self._names = {key: self._PREFIX + key for key in initial}
@@ -533,19 +531,19 @@ class Stream(Checkpointed, Generic[Y_co]):
 
     @property
     def state(self) -> State:
-        """The state as it is now: the buffers themselves, not copies."""
+        """The current state: the buffers, not copies."""
         buffers: Any = self._buffers
         return {key: buffers[name] for key, name in self._names.items()}
 
     @property
     def heard_on(self) -> torch.device:
-        """Device of the blocks that it takes and the outputs that it gives."""
+        """Device of input and output blocks."""
         return self.stage.device
 
     def forward(self, block: Tensor) -> Outputs:
-        """Output for the next block, of any whole number of the stage's blocks.
+        """The output for the next block, of any multiple of the stage's block size.
 
-        Raises ValueError for another shape than the stream was made for, or a broken block.
+        Raises ValueError for a wrong shape or a fraction of a block.
         """
         stage: Any = self._modules["stage"]
         x = self.whole_block(block)
@@ -578,11 +576,11 @@ class Stream(Checkpointed, Generic[Y_co]):
         return x
 
     def check_block(self, x: Tensor) -> None:
-        """Raise ValueError where `x` has another shape than the stream was made for."""
+        """Raise ValueError if `x` does not have the stream's shape."""
         stage: Any = self._modules["stage"]
         dim = stage.time_dim
         given = without(x.shape, dim) if x.dim() >= -dim else None
-        # That the stage takes this shape was checked when the stream was made.
+        # The constructor checked that the stage takes this shape.
         if given != self.shape:
             stage.checked(x)
             raise ValueError(
@@ -592,7 +590,7 @@ class Stream(Checkpointed, Generic[Y_co]):
 
     @torch.no_grad()
     def reset(self, mask: Tensor | None = None) -> None:
-        """Back to silence: all rows, or those (first axis) where the boolean `mask` is true."""
+        """Reset to silence: all rows, or those (first axis) where the boolean `mask` is true."""
         mask = None if mask is None else torch.as_tensor(mask)
         for (key, buffer), fresh in zip(
             self.state.items(), self.stage.initial_state(self.shape).values(), strict=True
@@ -620,7 +618,7 @@ class Stream(Checkpointed, Generic[Y_co]):
         for key, buffer in kept.items():
             self._buffers[self._PREFIX + key] = carried(buffer, fn)
         if rests and self.stage.device.type != "meta":
-            # What still is as it began is the design's number, not a rounded one made wider.
+            # State that still equals silence takes the exact value in the new dtype.
             silence = self.stage.initial_state(self.shape)
             for key, buffer in self.state.items():
                 buffer.copy_(torch.where(rests[key].to(buffer.device), silence[key], buffer))

@@ -1,4 +1,4 @@
-"""`check_stage`: proof that a stage, ours or an embedder's, keeps the streaming contract."""
+"""`check_stage`: tests that a stage, built in or your own, keeps the streaming contract."""
 
 import io
 from collections.abc import Callable, Iterable
@@ -31,16 +31,15 @@ def check_stage(
     linear_phase: bool = False,
     tolerance: float = 1e-10,
 ) -> None:
-    """Raise AssertionError, naming the rule, where the stage from `make()` breaks the contract.
+    """Raise AssertionError, naming the rule, if a stage breaks the streaming contract.
 
-    make: gives an equal, new stage at each call; it is checked in float64
-    x: an input of two rows or more on its first axis and eight blocks or more
-    reference: what `aligned(stage, x)` must give, computed from the whole signal at once
-    linear_phase: the stage keeps the shape of a smooth pulse; check that its center stands where
-        `latency` says
-    tolerance: largest difference, relative to the peak of the output, that rounding may make
+    make: returns a new, identical stage at each call; it is tested in float64
+    x: an input with two rows or more on its first axis and eight blocks or more
+    reference: computes the expected `aligned(stage, x)` from the whole signal
+    linear_phase: the stage preserves the shape of a smooth pulse; check that `latency` is its delay
+    tolerance: largest rounding difference, relative to the peak of the output
 
-    Raises TypeError where `make` is a stage, or gives none.
+    Raises TypeError if `make` is a stage or does not return one.
     """
     if isinstance(make, nn.Module):
         raise TypeError(
@@ -68,8 +67,8 @@ def check_stage(
 
 
 _FORMS = 1e-7
-"""By how much of the peak a compiled form may differ from the plain one: poles next to 1, as of
-25 Hz at 48 kHz, make much of rounding."""
+"""Largest difference between compiled and plain forms, relative to the peak. Poles near 1, such as
+25 Hz at 48 kHz, amplify rounding errors."""
 
 
 class _Check:
@@ -105,7 +104,7 @@ class _Check:
             self.fail_unless(off <= self.tolerance, f"{rule}: by {off:.2g} of the peak")
 
     def outputs(self, y: object, start: int, stop: int | None = None) -> Outputs:
-        """Outputs from `start` to `stop`."""
+        """The outputs from `start` to `stop`."""
         return map_fields(
             lambda v, d: v.narrow(d, start, (v.shape[d] if stop is None else stop) - start),
             y,
@@ -116,7 +115,7 @@ class _Check:
         return joined(*(y for y in pieces if y is not None), dims=self.stage.out_time_dim)
 
     def cut(self, x: Tensor, sizes: list[int]) -> list[Tensor]:
-        """`x` in pieces of `sizes`, over and over; the last may be shorter."""
+        """`x` cut into pieces of `sizes`, repeated; the last may be shorter."""
         pieces: list[Tensor] = []
         at = 0
         while at < x.shape[self.dim]:
@@ -129,7 +128,7 @@ class _Check:
         return self.x.narrow(self.dim, 0, position)
 
     def contract(self) -> None:
-        """What it says of itself as a model has a meaning, and holds for the channels it takes."""
+        """The declared model attributes are valid, and true of the channels it takes."""
         stage = self.stage
         try:
             check_contract(stage)
@@ -152,7 +151,7 @@ class _Check:
                 ) from refusal
 
     def declarations(self) -> None:
-        """Ratio, shapes and state are what the stage says."""
+        """Ratio, shapes and state agree with the declaration."""
         stage, ratio = self.stage, self.stage.ratio
         outputs = self.block * ratio
         self.fail_unless(
@@ -251,7 +250,7 @@ class _Check:
         other = self.x.clone()
         other[1:] = other[1:].flip(self.dim) * 2 + 0.1
         got = map_fields(lambda v: v[:1], self.run(self.stage.whole, other))
-        self.same(got, map_fields(lambda v: v[:1], self.expected), "a row hears another row")
+        self.same(got, map_fields(lambda v: v[:1], self.expected), "a row affects another row")
 
     def rows_reset(self) -> None:
         half = self.blocks // 2 * self.block
@@ -279,7 +278,7 @@ class _Check:
             self.same(
                 self.outputs(self.run(self.stage.whole, changed), 0, count),
                 self.outputs(self.expected, 0, count),
-                f"outputs due before input {position} hear what comes after it",
+                f"outputs due before input {position} depend on later input",
             )
 
     def gradients(self) -> None:
@@ -287,7 +286,7 @@ class _Check:
         weights = [p for p in self.stage.parameters() if p.requires_grad]
 
         def gradient(y: object) -> list[Tensor]:
-            # Weights that differ from output to output, so that no error cancels.
+            # Different weights per output, so that errors do not cancel.
             terms = [
                 (v * torch.linspace(1, 2, v.numel(), dtype=v.dtype).view_as(v)).sum()
                 for v in fields(y)
@@ -312,12 +311,12 @@ class _Check:
             self.same(a, b, "gradients of blocks and of the whole differ", top)
 
     def forms(self, x: Tensor) -> tuple[Outputs, Outputs]:
-        """Output for all of `x` as it runs live, and in the form that a gradient needs."""
+        """Outputs for all of `x`: the compiled form, and the plain one that gradients need."""
         wanting = x.clone().requires_grad_()
         return self.run(self.stage.whole, x), map_fields(Tensor.detach, self.stage.whole(wanting))
 
     def shapes(self) -> None:
-        """What `fixed_axes` says is refused before anything runs, and all else works."""
+        """Shapes that `fixed_axes` forbids are refused early; all others work."""
         few = self.until(self.block * -(-2 // self.block))
         self.takes_or_refuses(few[0], "without its first axis")
         for axis in range(-few.dim(), 0):
@@ -341,11 +340,11 @@ class _Check:
             return
         try:
             compiled, plain = self.forms(x)
-        except Exception as refusal:
-            told = f"{type(refusal).__name__}: {refusal}"
+        except Exception as error:
             raise AssertionError(
-                f"{type(stage).__name__}: {what}: fixed_axes allows it, and it fails with {told}"
-            ) from refusal
+                f"{type(stage).__name__}: {what}: fixed_axes allows it, and it fails with "
+                f"{type(error).__name__}: {error}"
+            ) from error
         outputs = ceil(x.shape[self.dim] * stage.ratio)
         self.shaped(compiled, stage.out_shape(shape), outputs)
         self.agree(compiled, plain, what)
@@ -359,14 +358,14 @@ class _Check:
         self.fail_unless(False, f"{what}, and it is taken")
 
     def agree(self, compiled: object, plain: object, what: str) -> None:
-        """Both forms give the same, numbers and what is none."""
+        """Both forms give the same values and the same NaN."""
         for a, b in zip(fields(compiled), fields(plain), strict=True):
             top = b.nan_to_num(0).abs().amax().clamp(min=1e-300)
             same = a.shape == b.shape and bool(((a - b).abs() <= _FORMS * top).all())
             self.fail_unless(same, f"{what}: with and without gradients differ")
 
     def not_a_number(self) -> None:
-        """NaN reaches every output that hears the sample, and no other row."""
+        """NaN reaches every output that depends on the sample, and no other row."""
         at = [0, *(n // 2 for n in self.x.shape[1:])]
         at[self.dim] = self.length // 3
         place = tuple(at)
@@ -384,7 +383,7 @@ class _Check:
         self.is_passed_on(in_blocks, heard, " in a later block")
 
     def is_passed_on(self, y: object, heard: object, where: str) -> None:
-        """Whether `y`, of a sample that is NaN, is NaN where `heard`, of it moved, differs."""
+        """`y`, with a NaN sample, is NaN wherever `heard`, with that sample changed, differs."""
         lengths = map_fields(lambda v, d: torch.tensor(v.shape[d]), y, self.stage.out_time_dim)
         count = int(fields(lengths)[0])
         short = (fields(self.outputs(v, 0, count)) for v in (y, heard, self.expected))
@@ -392,7 +391,7 @@ class _Check:
             lost = ((b - clean).abs() > _FORMS * top) & ~a.isnan()
             self.fail_unless(
                 not bool(lost.any()),
-                f"NaN is swallowed: an output that hears the sample is a number{where}",
+                f"NaN is swallowed: an output that depends on the sample is a number{where}",
             )
             self.fail_unless(
                 not bool(a[1:].isnan().any()), f"NaN in a row reaches another row{where}"

@@ -1,7 +1,7 @@
-"""Models: chains of stages under one name.
+"""Models: named chains of stages.
 
-The public names stand in `__init__.pyi`. A name is imported when it is first used, so that a model
-brings its own kernels only.
+`__init__.pyi` lists the public names. Each is imported on first use, so that only the kernels of
+that model load.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""What the chains from sound to modulation filters have in common."""
+"""Base classes of the models from sound to modulation filters."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
@@ -11,28 +11,28 @@ from amt_stream.dsp.stages.modulation import ModulationFilterbank
 from amt_stream.dsp.streaming import Outputs, Stage, Step
 
 Arguments = Mapping[str, Any] | None
-"""Arguments of a stage that replace those which a model gives it."""
+"""Arguments that override a model's arguments for one of its stages."""
 
-Made = TypeVar("Made", bound=Stage)
+Built = TypeVar("Built", bound=Stage)
 
 
-def made(kind: Callable[..., Made], own: Arguments, **usual: Any) -> Made:
-    """A stage with the `usual` arguments, and with `own` in place of these."""
-    return kind(**{**usual, **(own or {})})
+def build(kind: Callable[..., Built], overrides: Arguments, **defaults: Any) -> Built:
+    """A stage made with `defaults`, some replaced by `overrides`."""
+    return kind(**{**defaults, **(overrides or {})})
 
 
 class AuditoryModel(Chain):
     """Named stages from sound (..., time) to modulation filters.
 
-    Streamed, it gives one tensor (..., band, modulation, time); called directly, what its reference
-    documents, and with `return_stages` also a dict of what the stages on the way gave. A stream
-    gives no such dict: `register_forward_hook` on a stage shows each of its blocks.
+    A stream gives one tensor (..., band, modulation, time). Called directly, the model gives its
+    documented output, and with `return_stages` also a dict of intermediate outputs. In a stream,
+    use `register_forward_hook` on a stage to see its blocks.
     """
 
     step: Step[Tensor]
 
     _shown: ClassVar[dict[str, str]]
-    """Key in that dict of each stage that is in it."""
+    """Stages in that dict, with their keys."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class AuditoryModel(Chain):
 
     @property
     def num_channels(self) -> int:
-        """How many auditory bands there are."""
+        """Number of auditory bands."""
         return len(self.fc)
 
     @property
     def fc(self) -> Tensor:
-        """Centers of the auditory bands in Hz (band,)."""
+        """Center frequencies of the auditory bands in Hz (band,)."""
         raise NotImplementedError(f"{type(self).__name__} must define fc")
 
     def documented(self, y: Tensor) -> Outputs:
-        """The streamed output of a whole sound in the form that the reference documents."""
+        """Convert the streamed output of a whole sound to the documented form."""
         raise NotImplementedError(f"{type(self).__name__} must define documented(y)")
 
     def forward(self, x: Tensor) -> Outputs:
@@ -74,11 +74,11 @@ class AuditoryModel(Chain):
 
 
 class ModulationModel(AuditoryModel):
-    """A chain that ends in a `ModulationFilterbank`, after a stage of bands `fc`.
+    """A chain that ends in a `ModulationFilterbank` for bands `fc`.
 
-    Called directly it gives a list, one tensor (..., modulation, time) per band. Streamed, all
-    bands have as many modulation filters; `mask` (band, modulation) says which there are, the
-    others give 0.
+    Called directly it gives a list with a tensor (..., modulation, time) per band. In a stream, all
+    bands have the same number of modulation filters; those missing in `mask` (band, modulation)
+    give 0.
     """
 
     modulation: ModulationFilterbank
@@ -94,11 +94,11 @@ class ModulationModel(AuditoryModel):
 
     @property
     def mfc(self) -> list[Tensor]:
-        """Centers of the modulation filters of each band in Hz."""
+        """Center frequencies of the modulation filters of each band in Hz."""
         return self.modulation.mfc
 
     def documented(self, y: Tensor) -> list[Tensor]:
         return self.modulation.split(y)
 
     def distribute_gradients(self) -> None:
-        """Nothing: modulation filters of equal centers share their weights as it is."""
+        """Does nothing: equal modulation filters share their weights."""

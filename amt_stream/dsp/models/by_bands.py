@@ -1,4 +1,4 @@
-"""Loudness after Zwicker in one go."""
+"""Zwicker loudness as one compiled call."""
 
 from math import prod
 
@@ -13,7 +13,7 @@ from amt_stream.dsp.streaming import Outputs, Shape, State
 
 
 class ByBands(Fused):
-    """`ThirdOctaveLevels`, `CoreLoudness` and `ZwickerLoudness`, with a resampler before them."""
+    """`ThirdOctaveLevels`, `CoreLoudness` and `ZwickerLoudness`, after an optional resampler."""
 
     home = zwicker_loudness.__name__
     kernels = ("to_loudness",)

@@ -1,4 +1,4 @@
-"""Loudness by spectral components in one go."""
+"""Loudness from spectral components in one or two compiled calls."""
 
 from math import prod
 
@@ -20,11 +20,11 @@ PASTS = {
     "ear/spectra": "before_lines",
     "spectrum/past": "before_spectrum",
 }
-"""State of the filters, by its row in a plan."""
+"""State of the filters, and its rows in the plan."""
 
 
 class ByComponents(Fused):
-    """`front_end`, `Excitation` and its loudness."""
+    """`front_end`, `Excitation` and a loudness stage."""
 
     home = component_loudness.__name__
     kernels = ("to_density", "to_loudness")
@@ -38,7 +38,7 @@ class ByComponents(Fused):
         uncertainty = self.excitation.uncertainty_db
         self.shifts = (0.0,) if uncertainty is None else (-uncertainty, 0.0, uncertainty)
         by_groups = self.excitation.by_groups
-        # First, as they are compiled in this order: no other takes as long.
+        # First, because kernels are compiled in this order and this one takes longest.
         self.call(made, CALLS, "by_groups" if by_groups else "one_by_one")
         self.resample(made, CALLS)
         self.call(made, CALLS, "through_ear")
@@ -81,7 +81,7 @@ class ByComponents(Fused):
         make("lines", rows, past["ear/spectra"] + frames * self.ear.partitions.shape[1])
         make("heard", rows, time)
         make("to_transform", rows, past["spectrum/past"] + time)
-        # Components are compared with those of which ears: of both, or of the same.
+        # Components are compared across both ears or within each.
         seen = ears if self.excitation.selection == "binaural" else 1
         compared = (rows // seen, seen, frames, components)
         workspace.put("seen", make("power", rows, frames, components), *compared)
@@ -98,7 +98,7 @@ class ByComponents(Fused):
         workspace.put("excitation", low, listeners, ears, frames, channels)
         if self.binaural:
             make("specific", listeners, ears, frames, channels)
-        # A coefficient for each channel and ear and then one for each ear, or one for each ear.
+        # Smoothing per channel and ear and then per ear, or per ear only.
         short, long = (2 * listeners, channels), (2 * listeners, 1)
         if not self.binaural:
             short = long = (listeners, 2)
@@ -115,21 +115,21 @@ class ByComponents(Fused):
         wanted = self._wanted(workspace, y[2].shape) if self.binaural else ()
         fits = to_density(workspace.plan, self.like)
         if fits and not self.excitation.by_groups:
-            self._told(workspace)
+            self._to_levels(workspace)
         if not (fits and to_loudness(workspace.plan, self.like)):
             return None
         return self.loudness.given(*wanted, *y) if self.binaural else Glasberg2002Output(*y)
 
-    def _told(self, workspace: Workspace) -> None:
-        """Levels per ERB in dB of what is taken component by component."""
+    def _to_levels(self, workspace: Workspace) -> None:
+        """Compute levels per ERB in dB for the lower skirts, which are computed per component."""
         density, level = workspace.arrays["density"], workspace.arrays["level"].numpy()
-        told = torch.log10(density.clamp(min=SILENCE)).mul_(10)
-        apart = level.reshape(-1, len(self.shifts), *density.shape[1:])
+        level_db = torch.log10(density.clamp(min=SILENCE)).mul_(10)
+        shifted = level.reshape(-1, len(self.shifts), *density.shape[1:])
         for k, db in enumerate(self.shifts):
-            apart[:, k] = (told + db if db else told).numpy()
+            shifted[:, k] = (level_db + db if db else level_db).numpy()
 
     def _wanted(self, workspace: Workspace, of_ears: Shape) -> tuple[Tensor | None, Tensor | None]:
-        """New memory for the excitation and for specific loudness, where they are given."""
+        """New memory for excitation and specific loudness, if the output includes them."""
         excitation = specific = None
         full = (*of_ears, self.excitation.fc.shape[0])
         if self.loudness.gives_excitation_db:

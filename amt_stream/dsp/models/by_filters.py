@@ -1,4 +1,4 @@
-"""Sound to modulation filters in one go."""
+"""Sound to modulation filters as one compiled call."""
 
 from math import prod
 
@@ -12,9 +12,9 @@ from amt_stream.dsp.streaming import Outputs, Shape, State
 
 
 class ByFilters(Fused):
-    """`GammatoneFilterbank`, `IHCEnvelope`, `AdaptLoop` and a `ModulationFilterbank` of one-poles.
+    """`GammatoneFilterbank`, `IHCEnvelope`, `AdaptLoop` and a one-pole `ModulationFilterbank`.
 
-    None of them learns, the first is of order 4, and no low-pass stands before the last.
+    Not learnable, with gammatone order 4 and no low-pass before the modulation filterbank.
     """
 
     home = sound_to_modulation.__name__

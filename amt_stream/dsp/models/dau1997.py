@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, made
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
 from amt_stream.dsp.models.by_filters import ByFilters
 from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.stages.adaptation import AdaptLoop
@@ -21,11 +21,11 @@ class Dau1997(ModulationModel, FusedChain):
     up to 150 Hz (Dau, Puschel & Kohlrausch 1996; Dau, Kollmeier & Kohlrausch 1997).
 
     fs: sampling rate in Hz
-    flow, fhigh: lowest and highest center in Hz; bands about 1 ERB apart
-    filterbank_kwargs, ...: arguments of the stages that replace those above
+    flow, fhigh: lowest and highest center frequency in Hz; bands about 1 ERB apart
+    filterbank_kwargs, ...: arguments of the stages, overriding those above
 
-    Causal, of latency 0; the group delay of its filters is part of the model. Raises ValueError for
-    what a stage refuses.
+    Causal, with latency 0; its filters' group delay is part of the model. Raises ValueError if a
+    stage refuses its arguments.
     """
 
     fused = ByFilters
@@ -48,12 +48,12 @@ class Dau1997(ModulationModel, FusedChain):
         modulation_kwargs: Arguments = None,
     ) -> None:
         common: dict[str, Any] = {"fs": fs, "learnable": learnable, "dtype": dtype}
-        bands = made(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
+        bands = build(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
         filters = {"fc": bands.design("centers"), "preset": "dau1997", **common}
         stages: dict[str, Stage] = {
             "filterbank": bands,
-            "ihc": made(IHCEnvelope, ihc_kwargs, method="dau1996", **common),
-            "adaptation": made(AdaptLoop, adaptation_kwargs, preset="dau1997", **common),
-            "modulation": made(ModulationFilterbank, modulation_kwargs, **filters),
+            "ihc": build(IHCEnvelope, ihc_kwargs, method="dau1996", **common),
+            "adaptation": build(AdaptLoop, adaptation_kwargs, preset="dau1997", **common),
+            "modulation": build(ModulationFilterbank, modulation_kwargs, **filters),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

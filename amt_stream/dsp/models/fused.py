@@ -1,4 +1,4 @@
-"""Chains in one go: the kernels of the stages, without what stands between them."""
+"""Chains that run as one or two compiled calls, without torch between the kernels."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,35 +22,35 @@ from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 
 class FusedChain(Chain):
-    """A chain that is quick at one frame a block too.
+    """A chain that is also fast with one frame per block.
 
-    Between short kernels torch takes longer than they do. Where no gradient is wanted, nothing is
-    traced and no stage has a hook, one or two compiled calls do all of it, by the same kernels in
-    the same order: the numbers are those of the stages one by one, bit for bit.
+    Torch's overhead between short kernels exceeds their run time. If no gradient is needed, nothing
+    is traced and no stage has a hook, one or two compiled calls run the same kernels in the same
+    order; the results are bit-identical to those of the separate stages.
 
-    fused: what runs it so
+    fused: the class that runs it
     """
 
     fused: ClassVar[type["Fused"]]
 
     _fused: "Fused | None" = None
     _begun: "Fused | None" = None
-    """What a second process compiles kernels for, until the first block."""
+    """The instance whose kernels a second process compiles, until the first block."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy has its tables elsewhere.
+        # A copy has its own tables.
         return {**vars(self), "_fused": None, "_begun": None}
 
     def _as_made(self) -> "Fused | None":
-        """What runs the chain, if it was made for the tables that the stages have now."""
+        """The instance that runs the chain, if the stages still have the tables it was made for."""
         fused = self._fused
-        # A replica of torch's shares the attributes, not the stages.
+        # Torch's replicas share the attributes but not the stages.
         return (
             fused if fused is not None and fused.of is self._modules and fused.as_made() else None
         )
 
     def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
-        # Asked before all else: what is traced or transformed has no memory to look at.
+        # First, because a traced or transformed tensor has no memory to read.
         if not compiled(x):
             return super().step(x, state)
         fused = self._as_made()
@@ -59,7 +59,7 @@ class FusedChain(Chain):
             if new is None or new.of is not self._modules or not new.as_made():
                 new = self.fused(self)
             new.compile()
-            # This block by the stages, which refuse tables that do not fit.
+            # The stages process this block, and raise if their tables do not fit.
             y = super().step(x, state)
             self._fused = new
             return y
@@ -74,9 +74,9 @@ class FusedChain(Chain):
         return super().step(x, state)
 
     def begin_to_compile(self, *also: str) -> None:
-        """Have a second process compile the kernels from now on, for the first block to find.
+        """Start a second process that compiles the kernels before the first block.
 
-        also: what it calls before, as of `Ahead`
+        also: functions that it calls first, see `Ahead`
         """
         self._begun = self.fused(self)
         self._begun.begin_to_compile(*also)
@@ -92,12 +92,12 @@ class FusedChain(Chain):
 
 
 class Workspace:
-    """Memory for a block of one shape, and the plan of what lies where.
+    """Memory for blocks of one shape, and the plan with the address and shape of each array.
 
-    rows: those of the plan, by their names
-    arrays: what was made for it
-    memory: state by its name in the chain: its row, and its shape there
-    outputs: shapes of what comes out
+    rows: of the plan, by name
+    arrays: allocated for it
+    memory: state by its name in the chain: its row and its shape there
+    outputs: shapes of the outputs
     """
 
     def __init__(self, rows: Any, shape: Shape) -> None:
@@ -111,30 +111,30 @@ class Workspace:
         self.places: list[int] = []
 
     def put(self, name: str, x: Tensor, *shape: int) -> None:
-        """Write in the plan where `x`, contiguous, lies, as an array of that shape or its own."""
+        """Write into the plan the address of contiguous `x`, with this shape or its own."""
         sizes = shape or x.shape
         self.plan[getattr(self.rows, name), : 1 + len(sizes)] = x.data_ptr(), *sizes
 
     def expect(self, name: str, *shape: int) -> None:
-        """Write in the plan the shape of what will be put there."""
+        """Write into the plan the shape of an array whose address follows later."""
         self.plan[getattr(self.rows, name), : 1 + len(shape)] = 0, *shape
 
     def make(self, name: str, dtype: torch.dtype, *shape: int) -> Tensor:
-        """A new array in the plan."""
-        with torch.inference_mode(False):  # whose tensors may be written to in it only
+        """Allocate an array and put it into the plan."""
+        with torch.inference_mode(False):  # an inference tensor is writable only in that mode
             x = self.arrays[name] = torch.empty(shape, dtype=dtype)
         self.put(name, x)
         return x
 
     def holds(self, state: State) -> bool:
-        """Whether the plan has this state where it is."""
+        """Whether the plan has the present addresses of this state."""
         values = list(state.values())
         return list(map(Tensor.data_ptr, values)) == self.places and all(
             map(is_, values, self.state)
         )
 
     def remember(self, state: State) -> None:
-        """Have the state of the block where `state` keeps it."""
+        """Write the addresses of `state` into the plan."""
         for key, (name, shape) in self.memory.items():
             self.put(name, state[key], *shape)
         self.state = list(state.values())
@@ -142,12 +142,12 @@ class Workspace:
 
 
 class Fused:
-    """What a `FusedChain` runs, on the tables that its stages have now.
+    """Runs a `FusedChain` on the present tables of its stages.
 
     home: the module of its kernels
-    kernels: those that take the plan, by their names there
-    rows: of the plan, by their names
-    axes: of the input at least
+    kernels: names of the kernels that take the plan
+    rows: of the plan, by name
+    axes: least number of axes of the input
     """
 
     home: ClassVar[str]
@@ -161,51 +161,51 @@ class Fused:
         stages = list(self.named.values())
         self.block_size, self.dtype = chain.block_size, stages[-1].dtype
         self.buffers = [stage._buffers for stage in stages]
-        # Whose hooks see what is not made here: all of the stages, and those of the chain itself,
-        # which runs them around a step.
+        # Hooks that would see intermediate results, and the hooks of the chain itself, which run
+        # around a step.
         self.hooks = [h for one in stages for h in (one._forward_hooks, one._forward_pre_hooks)]
         self.hooks += EVERYWHERE
         self.watchers = [*self.hooks, chain._forward_hooks, chain._forward_pre_hooks]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}
-        # Of other layouts the arrays would be copies, which do not change with the tables.
+        # In another layout the arrays would be copies, which miss changes of the tables.
         flat = all(table.is_contiguous() for table in self.tables)
         self.serves = flat and compilable(*self.floats)
         if self.serves:
             self.places = list(map(Tensor.data_ptr, self.tables))
             self.like = torch.empty(0, dtype=self.dtype).numpy()
-            # Taken and given back: a model may run in several threads.
+            # A pool, because a model may run in several threads.
             self.workspaces: list[Workspace] = []
-            # The part of a plan that does not change.
+            # The constant part of a plan.
             self.made = Workspace(self.rows, ())
             self.called: dict[str, KernelCall] = {}
             self.make(self.made)
             self.ahead: Ahead | None = None
 
     def make(self, made: Workspace) -> None:
-        """Put kernels, tables and numbers."""
+        """Put kernels, tables and constants into the plan."""
         raise NotImplementedError
 
     def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
-        """Make what a block of shape (*lead, time) needs."""
+        """Allocate the arrays for a block of shape (*lead, time)."""
         raise NotImplementedError
 
     def run(self, workspace: Workspace) -> Outputs:
-        """The output for the sound that is put; None, and no state written, if a table is unfit."""
+        """The output for the planned input; None, with no state written, if a table is unfit."""
         raise NotImplementedError
 
     def suits(self, lead: Shape) -> bool:
-        """Whether the kernels take inputs of this shape, which is without time."""
+        """Whether the kernels take inputs of this shape (without time)."""
         return True
 
     def _tables(self) -> list[Any]:
         return list(chain.from_iterable(map(dict.values, self.buffers)))
 
     def as_made(self) -> bool:
-        """Whether the stages still have the tables that they had, where they had them.
+        """Whether the stages still have the same tables at the same addresses.
 
-        Tables that are shared with another process move.
+        Sharing tables with another process moves them.
         """
         now = self._tables()
         if len(now) != len(self.tables) or not all(map(is_, now, self.tables)):
@@ -213,7 +213,7 @@ class Fused:
         return not self.serves or list(map(Tensor.data_ptr, now)) == self.places
 
     def takes(self, x: Tensor, state: State) -> bool:
-        """Whether the kernels can take `x` and `state`, and nobody looks in between."""
+        """Whether the kernels can take `x` and `state`, and no hook or gradient interferes."""
         if not self.serves or x.dtype is not self.dtype or x.dim() < self.axes or not x.numel():
             return False
         if any(self.hooks) or x.shape[-1] % self.block_size:
@@ -234,7 +234,7 @@ class Fused:
         return compiled(*[state[key] for key, (_, of) in kept.items() if of.is_floating_point])
 
     def _state_of(self, lead: Shape) -> dict[str, tuple[Shape, torch.dtype]]:
-        """Shape and dtype of what the chain keeps for inputs of shape `lead` without time."""
+        """Shape and dtype of the chain's state for inputs of shape `lead` (without time)."""
         found = {}
         for name, stage in self.named.items():
             for key, value in stage.initial_state(lead).items():
@@ -243,10 +243,10 @@ class Fused:
         return found
 
     def process(self, x: Tensor, state: State) -> Any:
-        """Output of the chain; `state` itself is what it is after the block.
+        """The output of the chain; updates `state` in place.
 
-        None, and nothing is written, where the kernels do not serve, for tables that were changed
-        in place to what they do not take, too. Hooks and gradients are the caller's business.
+        Returns None, and writes nothing, if the kernels do not apply, for example if a table was
+        changed in place to unfit values. The caller handles hooks and gradients.
         """
         workspace = self._workspace(x, state)
         if workspace is None:
@@ -259,10 +259,10 @@ class Fused:
         return y
 
     def _workspace(self, x: Tensor, state: State) -> Workspace | None:
-        """The last one or a new one, for such a block and this state; None where none serves."""
+        """A pooled or new workspace for this block and state; None if the kernels do not apply."""
         found = None
         if self.serves:
-            with suppress(IndexError):  # another thread may have taken it meanwhile
+            with suppress(IndexError):  # another thread may have taken it
                 found = self.workspaces.pop()
         known = found is not None and found.shape == x.shape and x.dtype is self.dtype
         if not known and not self.takes(x, state):
@@ -280,7 +280,7 @@ class Fused:
         return found
 
     def outputs(self, workspace: Workspace, *rows: int) -> list[Tensor]:
-        """New tensors for what comes out, put in these rows of the plan."""
+        """New output tensors, with their addresses in these rows of the plan."""
         y, plan = [], workspace.plan
         for row, shape in zip(rows, workspace.outputs, strict=False):
             new = torch.from_numpy(np.empty(shape, self.like.dtype))
@@ -289,7 +289,7 @@ class Fused:
         return y
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
-        """Have the kernels of these names put, compiled."""
+        """Add these kernels; `compile` puts their addresses into the plan."""
         self.called |= {name: called[name] for name in names}
 
     @property
@@ -297,14 +297,14 @@ class Fused:
         return [*self.called, *(f".{name}" for name in self.kernels)]
 
     def begin_to_compile(self, *also: str) -> None:
-        """Have a second process compile the kernels; `compile` ends it."""
+        """Start a second process that compiles the kernels; `compile` ends it."""
         if self.serves and self.ahead is None:
             self.ahead = Ahead(self.home, self._names, self.like.dtype, also)
-            # A model that never hears a block leaves it to the end of its work.
+            # If the model never gets a block, the process runs to its end.
             finalize(self, self.ahead.end)
 
     def compile(self) -> None:
-        """Compile the kernels, or find them compiled, before any block."""
+        """Compile the kernels, or load them from the cache."""
         self.begin_to_compile()
         if self.ahead is None:
             return
@@ -318,12 +318,12 @@ class Fused:
             self.made.plan[getattr(self.rows, name), 0] = one.address(dtype)
 
     def put_tables(self, made: Workspace, stage: Stage, *names: str) -> None:
-        """Put tables of a stage in the rows of their names."""
+        """Put tables of a stage into the rows of the same names."""
         for name, table in zip(names, stage.registered(*names), strict=True):
             made.put(name, table)
 
     def resample(self, made: Workspace, called: Mapping[str, KernelCall]) -> None:
-        """Put the resampler, where there is one."""
+        """Put the resampler into the plan, if there is one."""
         if "resample" in self.named:
             stage = self.named["resample"]
             self.call(made, called, "to_rate")
@@ -332,7 +332,7 @@ class Fused:
             made.plan[self.rows.taken, 0] = stage.length
 
     def resampled(self, workspace: Workspace, rows: int, time: int) -> int:
-        """Make what the resampler needs, where there is one; samples that come after it."""
+        """Allocate for the resampler, if there is one; returns the number of resampled samples."""
         if "resample" not in self.named:
             return time
         stage = self.named["resample"]

@@ -20,7 +20,7 @@ from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
 from amt_stream.dsp.streaming import Step
 
 CALIBRATION_DB = 3.41
-"""With it 1 kHz at 40 dB in the free field reads 0.997 sone, as in ANSI S3.4-2007, Table 7."""
+"""Makes 1 kHz at 40 dB in the free field read 0.997 sone, as in ANSI S3.4-2007, Table 7."""
 
 ONE_CHANNEL = "one channel stands for two ears that hear the same"
 
@@ -28,21 +28,21 @@ ONE_CHANNEL = "one channel stands for two ears that hear the same"
 class Glasberg2002(FusedChain):
     """Sound pressure (batch, 1 or 2, time) in pascal at `fs` to `Glasberg2002Output`, a frame a ms.
 
-    The method of Glasberg & Moore (2002) with the loudness of ANSI S3.4-2007. Each ear is on its
-    own, and the loudness of both is their sum; one channel is the sound at both ears, at two thirds
-    of the cost. Phon are `sone_to_phon(n, Glasberg2002.edition)`. Frames lag the sound as those of
-    `Moore2016` do.
+    The method of Glasberg & Moore (2002) with the loudness of ANSI S3.4-2007. The ears do not
+    interact; the loudness of both is their sum. One channel counts for both ears, at two thirds of
+    the cost. Convert to phon by `sone_to_phon(n, Glasberg2002.edition)`. Frames lag the sound as in
+    `Moore2016`.
 
-    fs: sampling rate in whole hertz; other rates than 32 kHz are resampled
+    fs: sampling rate in whole hertz; rates other than 32 kHz are resampled
     field: "free" or "diffuse" for a microphone where the listener's head would be, "eardrum" for
         headphones or a sound measured there
     ear_filter: "linear" phase is the reference, 64 ms late; "mixed" phase is 11 ms late, and the
         maxima of short bursts, from 40 to 80 dB, agree with the reference within 0.03 phon
-    accuracy: "exact" is within 0.001 phon of "reference", which takes each spectral component by
-        itself; "coarse" costs a little less still, within 0.011 phon
-    ltl_release: coefficient per ms with which long-term loudness falls: 2 s, with 0.005 0.2 s
+    accuracy: "exact" is within 0.001 phon of "reference", which computes each spectral component;
+        "coarse" is slightly faster, within 0.011 phon
+    ltl_release: release coefficient per ms of long-term loudness: 2 s; 0.005 gives 0.2 s
 
-    Raises ValueError for a value that is none of these.
+    Raises ValueError for any other value.
 
     >>> import torch
     >>> loudness = Glasberg2002(fs=48000)
@@ -57,8 +57,8 @@ class Glasberg2002(FusedChain):
     fused = ByComponents
     frame_rate = FRAME_RATE
     per_channel = True
-    edition = "ansi-s3.4"  # the table of its phon: of `sone_to_phon`
-    # As of Moore2016, with a short-term release of 50 ms: they meet after 69 ms at most.
+    edition = "ansi-s3.4"  # for `sone_to_phon`
+    # As in Moore2016, with a short-term release of 50 ms: they meet after 69 ms at most.
     tail_s = 0.12
 
     def __init__(
@@ -78,9 +78,9 @@ class Glasberg2002(FusedChain):
         self.fixed_axes = {-2: (1, 2)}
         self.shape_remedy = ONE_CHANNEL
         self.fs = fs
-        # Four time constants of the long-term release: 2 % of what was before remains.
+        # Four time constants of the long-term release leave 2 % of earlier loudness.
         self.settle_s = 4 / (FRAME_RATE * ltl_release)
-        # Nearly ten of them and of the short-term release: a fourteen-thousandth.
+        # Nearly ten of them, plus the short-term release, leave a fourteen-thousandth.
         self.forget_s = 9.6 / (FRAME_RATE * ltl_release) + 0.8
 
 
@@ -94,13 +94,13 @@ class Glasberg2002Steady(NamedTuple):
 def glasberg2002_from_lines(
     level_db: Tensor, frequency: ArrayLike, field: Field = "free"
 ) -> Glasberg2002Steady:
-    """Loudness of a steady sound of spectral lines, by ANSI S3.4-2007 without any windows.
+    """Loudness of a steady sound of spectral lines, by ANSI S3.4-2007, without any windows.
 
-    level_db: in dB SPL (..., 1 or 2, line); one ear stands for two that hear the same
+    level_db: in dB SPL (..., 1 or 2, line); one ear counts for two that hear the same
     frequency: (line,) in Hz, in any order; noise is lines 10 Hz apart or closer
-    field: in which the levels are: "free", "diffuse" or "eardrum"
+    field: sound field of the levels: "free", "diffuse" or "eardrum"
 
-    Computed in float64. Raises ValueError for levels and frequencies that do not fit together.
+    Computed in float64. Raises ValueError for levels and frequencies that do not match.
 
     >>> import torch
     >>> round(glasberg2002_from_lines(torch.tensor([[40.0]]), [1000.0]).phon.item())
@@ -125,7 +125,7 @@ def glasberg2002_from_lines(
     gain_db = torch.from_numpy(ear_gain_db(field, f)).to(level_db.device)
     level = level_db[..., torch.from_numpy(order)] + gain_db
     excitation = Excitation("reference", "monaural", f).to(level_db.device, torch.float64)
-    # One frame of time.
+    # A time axis of one frame.
     patterns, _ = excitation.step(10 ** (level / 10)[..., None, :], {})
     n = loudness.to(level_db.device).instantaneous(patterns).sum((-2, -1))
     return Glasberg2002Steady(n, sone_to_phon(n.detach(), Glasberg2002.edition))

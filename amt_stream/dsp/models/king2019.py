@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.models.auditory import Arguments, AuditoryModel, made
+from amt_stream.dsp.models.auditory import Arguments, AuditoryModel, build
 from amt_stream.dsp.scales import erb2fc, fc2erb
 from amt_stream.dsp.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.dsp.stages.filters import ButterworthFilter
@@ -23,21 +23,21 @@ class King2019(AuditoryModel):
     """Sound (..., time), RMS 1 at 100 dB SPL, to modulation filters (..., time, band, modulation).
 
     Gammatone filters, compression, hair cells, a high-pass in place of adaptation, and modulation
-    filters of constant Q (King, Varnet & Lorenzi 2019). Streamed, time comes last:
-    (..., band, modulation, time).
+    filters of constant Q (King, Varnet & Lorenzi 2019). A stream gives (..., band, modulation,
+    time).
 
     fs: sampling rate in Hz
-    flow, fhigh: lowest and highest center in Hz, bands about 1 ERB apart; with `basef`, five bands
-        1 ERB apart around it instead
-    compression_type: "brokenstick" or "power", of exponent `compression_n` from
-        `compression_knee_db` up, where RMS 1 is `dboffset` dB
-    adt_hp_fc, adt_hp_order: the high-pass, in Hz
+    flow, fhigh: lowest and highest center frequency in Hz, bands about 1 ERB apart
+    basef: center of five bands 1 ERB apart, which replace those
+    compression_type: "brokenstick" or "power", with exponent `compression_n` and knee
+        `compression_knee_db`, where RMS 1 is `dboffset` dB
+    adt_hp_fc, adt_hp_order: of the high-pass, in Hz
     mflow, mfhigh, modbank_nmod, modbank_qfactor: of `King2019ModulationFilterbank`
-    lp_150hz: whether a first-order low-pass at 150 Hz stands before the modulation filters
-    subfs: rate in Hz to which the output is brought, by a causal filter whose delay is in `latency`
-    filterbank_kwargs, ...: arguments of the stages that replace those above
+    lp_150hz: adds a first-order low-pass at 150 Hz before the modulation filters
+    subfs: output rate in Hz, by a causal filter whose delay is in `latency`
+    filterbank_kwargs, ...: arguments of the stages, overriding those above
 
-    Raises ValueError for what a stage refuses, and for an unknown compression_type.
+    Raises ValueError for an unknown compression_type and if a stage refuses its arguments.
     """
 
     _shown: ClassVar = {
@@ -88,37 +88,21 @@ class King2019(AuditoryModel):
         if basef is not None:
             fc = torch.tensor(erb2fc(fc2erb(basef) + np.arange(-2.0, 3.0)))
         common: dict[str, Any] = {"fs": fs, "learnable": learnable, "dtype": dtype}
+        knee = {"knee_db": compression_knee_db, "dboffset": dboffset, "channel_dim": -2}
+        compression = {**knee, "exponent": compression_n, "learnable": learnable}
+        high_pass = {"order": adt_hp_order, "cutoff": adt_hp_fc, "btype": "high", **common}
+        bank = {"mflow": mflow, "mfhigh": mfhigh, "qfactor": modbank_qfactor, "nmod": modbank_nmod}
+        compressor = COMPRESSIONS[compression_type]
         stages: dict[str, Stage] = {
-            "filterbank": made(GammatoneFilterbank, filterbank_kwargs, fc=fc, **common),
-            "compression": made(
-                COMPRESSIONS[compression_type],
-                compression_kwargs,
-                knee_db=compression_knee_db,
-                exponent=compression_n,
-                dboffset=dboffset,
-                learnable=learnable,
-                channel_dim=-2,
-            ),
-            "ihc": made(IHCEnvelope, ihc_kwargs, method="king2019", **common),
-            "adaptation_filter": made(
-                ButterworthFilter,
-                adaptation_kwargs,
-                order=adt_hp_order,
-                cutoff=adt_hp_fc,
-                btype="high",
-                **common,
-            ),
+            "filterbank": build(GammatoneFilterbank, filterbank_kwargs, fc=fc, **common),
+            "compression": build(compressor, compression_kwargs, **compression),
+            "ihc": build(IHCEnvelope, ihc_kwargs, method="king2019", **common),
+            "adaptation_filter": build(ButterworthFilter, adaptation_kwargs, **high_pass),
         }
         if lp_150hz:
             stages["lp150_filter"] = ButterworthFilter(order=1, cutoff=150.0, **common)
-        stages["modulation_filterbank"] = made(
-            King2019ModulationFilterbank,
-            modulation_kwargs,
-            mflow=mflow,
-            mfhigh=mfhigh,
-            qfactor=modbank_qfactor,
-            nmod=modbank_nmod,
-            **common,
+        stages["modulation_filterbank"] = build(
+            King2019ModulationFilterbank, modulation_kwargs, **bank, **common
         )
         if subfs is not None:
             stages["decimator"] = Resample(int(fs), subfs)
@@ -133,7 +117,7 @@ class King2019(AuditoryModel):
 
     @property
     def mfc(self) -> Tensor:
-        """Centers of the modulation filters in Hz (modulation,)."""
+        """Center frequencies of the modulation filters in Hz (modulation,)."""
         return self.modulation_filterbank.mfc
 
     def documented(self, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""How strongly sound is modulated, by auditory band and modulation frequency, while it runs."""
+"""Running modulation spectrum by auditory band and modulation frequency."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,15 +20,15 @@ from amt_stream.dsp.streaming import Step
 
 MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 
-# The models count RMS 1 as 100 dB SPL, which is 2 Pa (20 uPa * 10^5).
+# RMS 1 in the models is 100 dB SPL, which is 2 Pa (20 uPa * 10^5).
 PER_PASCAL = 0.5
 
 
 class ModulationSpectrum(Chain):
     """Sound pressure (..., time) in pascal to `ModulationSpectrumOutput`, 50 frames per second.
 
-    `rms` (..., frame, band, modulation) is the running rms at the output of each modulation filter
-    of a model, in its units: for "king2019" compressed amplitude (1 is the RMS of 100 dB SPL before
+    `rms` (..., frame, band, modulation) is the running RMS of each modulation filter's output, in
+    the model's units: for "king2019" compressed amplitude (1 is the RMS of 100 dB SPL before
     compression), for "dau1997" model units of the adaptation loops (a steady sound of 100 dB SPL
     tends to 100).
 
@@ -36,7 +36,7 @@ class ModulationSpectrum(Chain):
     model: "king2019" (King, Varnet & Lorenzi 2019) or "dau1997" (Dau, Kollmeier & Kohlrausch 1997)
     frame_ms, time_constant: of `ModulationRms`
 
-    Raises ValueError for an unknown model and for what its stages refuse.
+    Raises ValueError for an unknown model and if a stage refuses its arguments.
 
     >>> import torch
     >>> spectrum = ModulationSpectrum(fs=16000)
@@ -71,19 +71,19 @@ class ModulationSpectrum(Chain):
 
     @property
     def fc(self) -> Tensor:
-        """Centers of the auditory bands in Hz (band,)."""
+        """Center frequencies of the auditory bands in Hz (band,)."""
         return self.auditory.fc
 
     @property
     def mfc(self) -> Tensor:
-        """Centers of the modulation filters in Hz (modulation,); 0 is a low-pass."""
+        """Center frequencies of the modulation filters in Hz (modulation,); 0 is a low-pass."""
         centers: Any = self.auditory.mfc
-        # Bands that have fewer filters than others lack the fastest.
+        # Bands with fewer filters lack the fastest ones.
         return centers if isinstance(centers, Tensor) else max(centers, key=len)
 
     @property
     def mask(self) -> Tensor:
-        """Which modulation filters each band has, (band, modulation); those others read 0."""
+        """Which modulation filters each band has, (band, modulation); the others read 0."""
         if isinstance(self.auditory, Dau1997):
             return self.auditory.mask
         return torch.ones(len(self.fc), len(self.mfc), dtype=torch.bool, device=self.device)

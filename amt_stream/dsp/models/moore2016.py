@@ -17,25 +17,24 @@ from amt_stream.dsp.streaming import Step
 class Moore2016(FusedChain):
     """Sound pressure (batch, 2, time) in pascal at `fs` to `Moore2016Output`, one frame per ms.
 
-    Implements the method of Moore et al. (2016), with the release constants of Moore et al. (2018)
-    that ISO 532-3:2023 uses. Frames lag the sound by 44 ms from 44.1 kHz up (42 at 32 kHz, to 50 at
-    8 kHz; 53 more with the linear ear filter); those that stand for time before the first sample
-    read 0.
+    The method of Moore et al. (2016), with the release constants of Moore et al. (2018), as in ISO
+    532-3:2023. Frames lag the sound by 44 ms from 44.1 kHz up (42 at 32 kHz, up to 50 at 8 kHz; 53
+    more with the linear ear filter); frames from before the first sample read 0.
 
-    fs: sampling rate in whole hertz; other rates than 32 kHz are resampled
+    fs: sampling rate in whole hertz; rates other than 32 kHz are resampled
     field: "free" or "diffuse" for a microphone where the listener's head would be, "eardrum" for
         headphones or a sound measured there
     ear_filter: "linear" phase is the reference, 64 ms late; "mixed" phase is 11 ms late, and the
         maxima of short bursts, from 40 to 80 dB, agree with the reference within 0.03 phon
-    accuracy: "exact" is within 0.001 phon of "reference", which takes each spectral component by
-        itself; "coarse" costs a little less still, within 0.011 phon
+    accuracy: "exact" is within 0.001 phon of "reference", which computes each spectral component;
+        "coarse" is slightly faster, within 0.011 phon
     constants: "iso" of ISO 532-3:2023, or "author" of the program published by its authors
-    specific_loudness, excitation_db: whether to give these as well
-    uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`: the
-        loudness for that much less and that much more is then given too, as of runs of their own
+    specific_loudness, excitation_db: whether the output includes them
+    uncertainty_db: of the sound's level, 0 to 20 dB, such as `Calibration.uncertainty_db`; the
+        output then includes the loudness at the level minus and plus that, as from separate runs
         (within 1e-4 sone below 40 phon, 2e-5 of the loudness above)
 
-    Raises ValueError for a value that is none of these.
+    Raises ValueError for any other value.
 
     >>> import torch
     >>> loudness = Moore2016(fs=48000)
@@ -49,13 +48,13 @@ class Moore2016(FusedChain):
 
     fused = ByComponents
     frame_rate = FRAME_RATE
-    edition = "iso532-3"  # the table of its phon: of `sone_to_phon`
-    # Four time constants of the long-term release: 2 % of what was before remains.
+    edition = "iso532-3"  # for `sone_to_phon`
+    # Four time constants of the long-term release leave 2 % of earlier loudness.
     settle_s = 3.0
-    # Nearly ten of them and of the short-term release: a fourteen-thousandth.
+    # Nearly ten of them, plus the short-term release, leave a fourteen-thousandth.
     forget_s = 7.5
-    # The longest window reaches 32 ms past the end. After that short-term loudness falls with 30 ms
-    # and long-term loudness rises with 99.5 ms until they meet, which takes 51 ms at most.
+    # The longest window extends 32 ms past the end. Then short-term loudness falls with 30 ms and
+    # long-term loudness rises with 99.5 ms until they meet, after 51 ms at most.
     tail_s = 0.1
 
     def __init__(

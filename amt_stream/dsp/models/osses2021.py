@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, made
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.gammatone import GammatoneFilterbank
 from amt_stream.dsp.stages.hair_cell import IHCEnvelope
@@ -16,13 +16,13 @@ from amt_stream.dsp.streaming import Stage
 class Osses2021(ModulationModel):
     """Sound (..., time), RMS 1 at 100 dB SPL, to modulation filters, one list entry per band.
 
-    Headphones on the ear, the middle ear of Jepsen et al. (2008) at gain 1, gammatone filters, hair
-    cells after Breebaart et al. (2001), adaptation loops with overshoot limit 5, and modulation
-    filters after Jepsen et al. (2008) (Osses Vecchi & Kohlrausch 2021).
+    Headphone filter, middle ear of Jepsen et al. (2008) with gain 1, gammatone filters, hair cells
+    after Breebaart et al. (2001), adaptation loops with overshoot limit 5, and modulation filters
+    after Jepsen et al. (2008) (Osses Vecchi & Kohlrausch 2021).
 
-    Arguments as of `Dau1997`; phase_type: of the ear filters, "minimum", which delays nothing, or
-    "linear". `latency` holds their delay. Unlike `torch_amt` it is causal and gives as many samples
-    as it takes.
+    Arguments are those of `Dau1997`, and phase_type of the ear filters: "minimum" has no delay;
+    "linear" has a delay, which is in `latency`. Unlike `torch_amt` it is causal and gives as many
+    samples as it takes.
     """
 
     _shown: ClassVar = {
@@ -48,14 +48,14 @@ class Osses2021(ModulationModel):
     ) -> None:
         common: dict[str, Any] = {"fs": fs, "learnable": learnable, "dtype": dtype}
         ear = {"phase_type": phase_type, **common}
-        bands = made(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
+        bands = build(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
         filters = {"fc": bands.design("centers"), "preset": "jepsen2008", **common}
         stages: dict[str, Stage] = {
-            "headphone": made(HeadphoneFilter, headphone_kwargs, **ear),
-            "middleear": made(MiddleEarFilter, middleear_kwargs, filter_type="jepsen2008", **ear),
+            "headphone": build(HeadphoneFilter, headphone_kwargs, **ear),
+            "middleear": build(MiddleEarFilter, middleear_kwargs, filter_type="jepsen2008", **ear),
             "filterbank": bands,
-            "ihc": made(IHCEnvelope, ihc_kwargs, method="breebaart2001", **common),
-            "adaptation": made(AdaptLoop, adaptation_kwargs, preset="osses2021", **common),
-            "modulation": made(ModulationFilterbank, modulation_kwargs, **filters),
+            "ihc": build(IHCEnvelope, ihc_kwargs, method="breebaart2001", **common),
+            "adaptation": build(AdaptLoop, adaptation_kwargs, preset="osses2021", **common),
+            "modulation": build(ModulationFilterbank, modulation_kwargs, **filters),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

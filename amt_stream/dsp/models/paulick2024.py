@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 
 from amt_stream.dsp.contract import whole_hertz
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, made
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.drnl import DRNLFilterbank
 from amt_stream.dsp.stages.gain import Gain
@@ -22,18 +22,17 @@ VELOCITY_PER_PASCAL = 8.235e-9 / (2**0.5 * 20e-6)
 class Paulick2024(ModulationModel):
     """Sound pressure (..., time) in pascal to modulation filters at fs / 4, a list entry per band.
 
-    Outer and middle ear, dual-resonance filters, hair cells, adaptation loops with a minimum for
-    each of 50 bands, and modulation filters after Jepsen et al. (2008) (Paulick et al. 2024).
+    Outer and middle ear, DRNL filters, hair cells, adaptation loops with a minimum for each of 50
+    bands, and modulation filters after Jepsen et al. (2008) (Paulick et al. 2024).
 
     fs: sampling rate in whole hertz, a multiple of 4; the hair cells need 32 kHz or more
-    use_outerear: whether sound comes through the outer and middle ear; without, only the gain of
-        the stapes at 1 kHz remains
+    use_outerear: False replaces the outer and middle ear by the gain of the stapes at 1 kHz
     velocity_per_pascal: from pascal after that filter to stapes velocity in m/s. `torch_amt` takes
-        pascal for m/s, and bands from 125 Hz, though the 50 minima stand for 250 to 8000 Hz.
+        pascal for m/s, and bands from 125 Hz, though the 50 minima are for 250 to 8000 Hz
 
-    Each band starts from its own minimum. Causal; `latency` is that of the filter in front of the
-    lower rate, 120 dB and linear in phase, and what the ear filter adds. Raises ValueError for what
-    a stage refuses, and for another number of bands without minima of their own.
+    Each band starts from its own minimum. Causal; `latency` is that of the decimation filter, 120
+    dB and linear in phase, plus that of the ear filter. Raises ValueError if a stage refuses its
+    arguments, and if the minima do not match the number of bands.
     """
 
     _shown: ClassVar = {
@@ -67,9 +66,9 @@ class Paulick2024(ModulationModel):
             raise ValueError(f"Paulick2024: fs is {fs} Hz: give a multiple of 4, such as 44100")
         common: dict[str, Any] = {"learnable": learnable, "dtype": dtype}
         at_fs = {"fs": fs, **common}
-        drnl = made(DRNLFilterbank, drnl_kwargs, fc=(flow, fhigh), n_channels=n_channels, **at_fs)
+        drnl = build(DRNLFilterbank, drnl_kwargs, fc=(flow, fhigh), n_channels=n_channels, **at_fs)
         loops = {"preset": "paulick2024", "per_channel_init": True, **at_fs}
-        adaptation = made(AdaptLoop, adaptation_kwargs, **loops)
+        adaptation = build(AdaptLoop, adaptation_kwargs, **loops)
         minima = adaptation.minlvl_per_channel
         if minima is not None and len(drnl.fc) != len(minima):
             raise ValueError(
@@ -79,14 +78,14 @@ class Paulick2024(ModulationModel):
         slow = {"fs": fs // 4, "fc": drnl.design("fc"), "preset": "paulick2024", **common}
         stages: dict[str, Stage] = {}
         if use_outerear:
-            stages["outer_middle_ear"] = made(OuterMiddleEarFilter, outerear_kwargs, **at_fs)
+            stages["outer_middle_ear"] = build(OuterMiddleEarFilter, outerear_kwargs, **at_fs)
         stages |= {
             "stapes": Gain(velocity_per_pascal),
             "drnl": drnl,
-            "ihc": made(IHCPaulick2024, ihc_kwargs, **at_fs),
+            "ihc": build(IHCPaulick2024, ihc_kwargs, **at_fs),
             "adaptation": adaptation,
             "resampler": Resample(fs, fs // 4),
-            "modulation": made(
+            "modulation": build(
                 ModulationFilterbank, modulation_kwargs, filter_type=filter_type, **slow
             ),
         }

@@ -27,15 +27,15 @@ from amt_stream.dsp.streaming import Stage, Step
 class ZwickerTimeVarying(FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `ZwickerOutput`, one frame per 2 ms.
 
-    The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: two
-    channels are two meters, whose sones are not added. Time counts as in the standard, the delay of
-    its filters not made up for; where the sound is resampled, frames lag by 2 ms more (8 at 8 kHz).
+    The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: each
+    channel is measured on its own, and sones are not added. As in the standard, the filters' delay
+    is not compensated; with resampling, frames lag by 2 ms more (8 at 8 kHz).
 
-    fs: sampling rate in whole hertz; other rates than 48 kHz are resampled
+    fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
     field: "free" or "diffuse", of the sound at the microphone
-    specific_loudness: whether to give it as well
+    specific_loudness: whether the output includes it
 
-    Raises ValueError for a value that is none of these.
+    Raises ValueError for any other value.
 
     >>> import torch
     >>> loudness = ZwickerTimeVarying(fs=48000)
@@ -49,12 +49,12 @@ class ZwickerTimeVarying(FusedChain):
     fused = ByBands
     frame_rate = 500
     per_channel = True
-    # From silence the reading of a tone of 25 Hz is then within 1 %, of higher ones sooner.
+    # By then a 25 Hz tone reads within 1 % of its final value; higher tones settle sooner.
     settle_s = 0.5
-    # After a tone of 25 Hz, which is 50 dB louder, 1.2 s; of higher ones 0.7 s.
+    # 1.2 s after a 25 Hz tone 50 dB louder, 0.7 s after higher ones.
     forget_s = 1.5
-    # Loudness peaks within 0.1 s, when the slowest filter does; sharpness may rise as it fades, and
-    # from there on, of 150 sone too, less than 0.001 sone is left, which has none.
+    # Loudness peaks within 0.1 s, with the slowest filter. Sharpness may rise during the decay,
+    # until even of 150 sone less than 0.001 sone is left, which has no sharpness.
     tail_s = 1.0
 
     def __init__(
@@ -88,8 +88,8 @@ def zwicker_stationary(
 ) -> ZwickerStationary:
     """Loudness of a whole sound (..., time) in pascal, by ISO 532-1's method for stationary sounds.
 
-    Band levels are means from `skip_s` seconds on, in which the filters swing in, to the end, both
-    in whole steps of 0.5 ms. Computed in float64. Raises ValueError for a sound that is no longer.
+    Band levels are means from `skip_s` seconds, by which the filters have settled, to the end, in
+    whole steps of 0.5 ms. Computed in float64. Raises ValueError for a sound shorter than `skip_s`.
     """
     bank = ThirdOctaveLevels(smooth=False).double()
     x = bank.converted(x)
@@ -107,7 +107,7 @@ def zwicker_stationary(
 
 
 def zwicker_from_levels(level_db: Tensor, field: ZwickerField = "free") -> ZwickerStationary:
-    """Loudness of a stationary sound of third-octave levels (..., 28) in dB, 25 Hz to 12.5 kHz.
+    """Loudness of a stationary sound from third-octave levels (..., 28) in dB, 25 Hz to 12.5 kHz.
 
     Computed in float64.
     """
@@ -119,10 +119,10 @@ def zwicker_from_levels(level_db: Tensor, field: ZwickerField = "free") -> Zwick
 
 
 def exceeded(n: Tensor | np.ndarray, percent: float = 5.0) -> float | np.ndarray:
-    """Loudness that `n` (..., frame) exceeds for `percent` of the time, such as N5.
+    """The loudness that `n` (..., frame) exceeds for `percent` of the time, such as N5.
 
-    Interpolated linearly between the values on both sides, as `numpy.percentile` does; exact. It
-    depends on how much silence `n` holds before and after the sound.
+    A percentile with linear interpolation, as in `numpy.percentile`. It depends on how much silence
+    `n` has before and after the sound.
     """
     values = n.detach().cpu().numpy() if isinstance(n, torch.Tensor) else n
     return np.percentile(values, 100 - percent, axis=-1)

@@ -1,7 +1,7 @@
 """Stages, one file per place on the auditory path.
 
-The public names stand in `__init__.pyi`. A name is imported when it is first used, with the kernels
-of its stage alone. `from amt_stream.dsp.stages import *` imports all.
+`__init__.pyi` lists the public names. Each is imported on first use, so that only the kernels of
+that stage load. `from amt_stream.dsp.stages import *` imports all.
 """
 
 import lazy_loader

@@ -20,37 +20,37 @@ PAULICK_TAU = (0.007, 0.0318, 0.0878, 0.2143, 0.5)
 """Time constants in seconds (Paulick et al. 2024)."""
 
 PRESETS = {"dau1997": (TAU, 10.0), "osses2021": (TAU, 5.0), "paulick2024": (PAULICK_TAU, 10.0)}
-"""Time constants and limit."""
+"""Time constants in seconds, and limit."""
 
 
 class AdaptLoop(Stage):
-    """`x` (..., channel, time), 1.0 = 100 dB SPL, in model units: 0 for silence, 100 for 100 dB.
+    """`x` (..., channel, time), 1.0 = 100 dB SPL, to model units: 0 for silence, 100 for 100 dB.
 
-    Feedback loops in series, each dividing by its own smoothed output: what is steady is
-    compressed toward its logarithm, what changes comes through (Dau, Puschel & Kohlrausch 1996;
-    Dau, Kollmeier & Kohlrausch 1997).
+    Feedback loops in series, each dividing by its low-pass filtered output: steady sounds are
+    compressed almost logarithmically, fast changes pass (Dau, Puschel & Kohlrausch 1996; Dau,
+    Kollmeier & Kohlrausch 1997).
 
     fs: sampling rate in Hz
-    tau: time constants in seconds, one a loop; None for those of the preset, or 5 to 500 ms
-    limit: by how much an onset may pass the steady output, 10 by default; 1 or less for no limit
+    tau: time constants in seconds, one per loop; None for the preset's, by default 5 to 500 ms
+    limit: overshoot limit of onsets re the steady output, 10 by default; 1 or less for no limit
     minspl: level in dB SPL of the smallest input, a number (0 by default) or a tensor (channel,)
     minlvl_per_channel: (channel,) the same as amplitudes, in place of `minspl`
-    preset: "dau1997" limit 10, "osses2021" limit 5, "paulick2024" limit 10, its own time constants
-        and smallest inputs for exactly 50 channels from 250 to 8000 Hz. It sets what is not
-        given; a value given beside it stands
-    per_channel_init: where channels have their own smallest input, whether each begins at its own
-        (as published), or all as channel 0 (as documented), which in silence is not their rest
+    preset: "dau1997" limit 10; "osses2021" limit 5; "paulick2024" limit 10 with its own time
+        constants and smallest inputs for exactly 50 channels from 250 to 8000 Hz. Explicit
+        arguments override the preset
+    per_channel_init: whether each channel starts from its own smallest input (as published), or all
+        from that of channel 0 (as documented), which is not their resting state in silence
 
-    Learnable are the smallest inputs, time constants (and so `a1`, `b0`), limit, `corr` and `mult`,
-    in forms that keep them in their ranges. Raises ValueError for an unknown preset, values out of
-    range, and another number of channels than `minlvl_per_channel` has.
+    Learnable: the smallest inputs, time constants (and so `a1`, `b0`), limit, `corr` and `mult`,
+    parametrized so that they stay in range. Raises ValueError for an unknown preset, values out of
+    range, and a number of channels other than that of `minlvl_per_channel`.
     """
 
     binding = ("fs",)
     derived = tuple(
         f"{name}{end}" for name in ("factor", "expfac", "offset") for end in ("", "_init")
     )
-    # Each is 1 less the other, which float32 knows to 6e-8.
+    # Each is 1 minus the other, known to 6e-8 in float32.
     rounding: ClassVar = {"a1": 2e-7, "b0": 2e-7}
 
     fs: float
@@ -130,7 +130,7 @@ class AdaptLoop(Stage):
         self.to(self.device, dtype)
 
     def _rest(self, floor: Tensor) -> Tensor:
-        """State of the loops in silence, each the square root of what it is given."""
+        """The loops' state in silence; each loop gives the square root of its input."""
         if floor.dim() and not self.per_channel_init:
             floor = floor[0]
         halvings = torch.arange(1, self.num_loops + 1, dtype=floor.dtype, device=floor.device)
@@ -139,11 +139,11 @@ class AdaptLoop(Stage):
     def _table(self, name: str) -> Tensor:
         if name != "corr":
             return super()._table(name)
-        # Divided anew in each dtype, so that silence gives 0 in it and not a rounding.
+        # Recomputed in each dtype, so that silence gives exactly 0.
         return self._silent(super()._table("floor"), super()._table("rest"))
 
     def _silent(self, floor: Tensor, rest: Tensor) -> Tensor:
-        """What the last loop gives in silence, by the divisions that a sample goes through."""
+        """Output of the last loop in silence, by the same divisions as in `step`."""
         v = floor[0] if floor.dim() and not self.per_channel_init else floor
         for s in rest.unbind(-1):
             v = v / s
@@ -155,24 +155,24 @@ class AdaptLoop(Stage):
 
     @property
     def minlvl(self) -> Tensor:
-        """Smallest input as an amplitude, 0-dim; that of channel 0 where each has its own."""
+        """Smallest input as an amplitude, 0-dim; that of channel 0 if channels differ."""
         return self._floor[0] if self.use_freq_specific_minlvl else self._floor
 
     @property
     def minlvl_per_channel(self) -> Tensor | None:
-        """Smallest input (channel,), or None where all channels share it."""
+        """Smallest input (channel,), or None if all channels share one."""
         return self._floor if self.use_freq_specific_minlvl else None
 
     @property
     def b0(self) -> Tensor:
-        """Share of its way that each loop (loop,) goes in a sample."""
+        """Gain of each loop's low-pass (loop,), 1 - exp(-1 / (tau fs))."""
         if not self.learnable:
             return self.rates
         return -torch.expm1(-1 / (self.log_tau.exp() * self.fs))
 
     @property
     def a1(self) -> Tensor:
-        """What each loop (loop,) keeps from a sample to the next, exp(-1 / (tau fs))."""
+        """Feedback coefficient of each loop's low-pass (loop,), exp(-1 / (tau fs))."""
         return 1 - self.b0
 
     @property
@@ -182,7 +182,7 @@ class AdaptLoop(Stage):
 
     @property
     def limit(self) -> Tensor:
-        """By how much an onset may pass the steady output, 0-dim."""
+        """Overshoot limit of onsets relative to the steady output, 0-dim."""
         if not (self.learnable and self.limited):
             return self.fixed_limit
         return _least_limit(self.init_state) + self.log_room.exp()
@@ -205,14 +205,14 @@ class AdaptLoop(Stage):
         return y, {"loops": loops}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
         smallest = "minlvl_per_channel" if self.use_freq_specific_minlvl else "minlvl"
         if not self.learnable or not {smallest, "a1", "b0"} <= set(given):
             return {}
-        # What they began with there, and follow here from what was learned.
+        # Initial values in torch_amt, which here follow from the learned ones.
         for name in {"init_state", "minlvl"} - {smallest}:
             given.pop(name, None)
         floor, a1, b0 = (given[name].double() for name in (smallest, "a1", "b0"))
@@ -242,5 +242,5 @@ def _numbers(values: object) -> Tensor:
 
 
 def _least_limit(rest: Tensor) -> Tensor:
-    """The limit, 0-dim, at which the last loop could not pass 1 at all."""
+    """The limit, 0-dim, at which the last loop could not exceed 1."""
     return (1 / (1 - rest[..., -1] ** 2)).max()

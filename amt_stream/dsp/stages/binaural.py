@@ -1,4 +1,4 @@
-"""What one ear does to the loudness in the other."""
+"""Binaural inhibition: each ear reduces the loudness in the other."""
 
 from typing import NamedTuple
 
@@ -26,18 +26,18 @@ SIGMA = 0.08
 KERNEL_WIDTH = 18.0
 
 THETA = 1.5978
-"""Exponent of the inhibition: equal ears lose a quarter each, so two ears make 1.5 times one."""
+"""Exponent of the inhibition: with equal ears each loses a quarter, so two make 1.5 times one."""
 
 
 def smoothing_kernel(sigma: float = SIGMA, width: float = KERNEL_WIDTH) -> np.ndarray:
-    """Weights exp(-(sigma g)^2) for g = -width .. width Cam, sum 1."""
+    """Weights exp(-(sigma g)^2) for g = -width .. width Cam, normalized to sum 1."""
     g = CAM_STEP * np.arange(-round(width / CAM_STEP), round(width / CAM_STEP) + 1)
     weights = np.exp(-((sigma * g) ** 2))
     return weights / weights.sum()
 
 
 def smoothing_matrix(kernel: np.ndarray, channels: int = CAMS.size) -> np.ndarray:
-    """Convolution with `kernel` over channels, zeros beyond them (channel, channel)."""
+    """Convolution with `kernel` over channels, zero-padded, as a matrix (channel, channel)."""
     half = kernel.size // 2
     apart = np.arange(channels) - np.arange(channels)[:, None]
     return np.where(np.abs(apart) <= half, kernel[np.clip(apart + half, 0, 2 * half)], 0.0)
@@ -46,7 +46,7 @@ def smoothing_matrix(kernel: np.ndarray, channels: int = CAMS.size) -> np.ndarra
 def one_frame(stage: Stage, left: Tensor, right: Tensor) -> Tensor:
     """The ears (..., channel) as one frame (..., 2, 1, channel), in the dtype of `stage`.
 
-    Raises ValueError for ears of different shapes, or without an axis of channels.
+    Raises ValueError for ears of different shapes, or without a channel axis.
     """
     ears = stage.converted(left), stage.converted(right)
     if left.shape != right.shape or not left.dim():
@@ -60,13 +60,14 @@ def one_frame(stage: Stage, left: Tensor, right: Tensor) -> Tensor:
 class SpatialSmoothing(Pointwise):
     """Specific loudness (..., channel) smoothed over channels by a Gaussian, the same shape.
 
-    kernel_width: Cam to each side, a multiple of 0.25; sigma: exp(-(sigma g)^2)
-    learnable: both are parameters; the kernel keeps its number of weights, which a learned width
-        sets further apart or closer together
-    variant: beyond the channels "documented" reflects the pattern, "iso532-3" has zeros
+    kernel_width: Cam to each side, a multiple of 0.25
+    sigma: of the kernel exp(-(sigma g)^2)
+    learnable: both become parameters; the number of weights is fixed, and a learned width changes
+        their spacing
+    variant: "documented" extends the pattern by reflection, "iso532-3" by zeros
 
-    Attributes: `g` (145,) by default, distances in Cam of the kernel's weights, and
-    `gaussian_kernel`, these weights as they are now, sum 1; None when learnable.
+    Attributes: `g` (145,) by default, the weights' distances in Cam, and `gaussian_kernel`, the
+    present weights, sum 1; None when learnable.
     """
 
     time_dim = -2
@@ -96,9 +97,9 @@ class SpatialSmoothing(Pointwise):
             )
         self.learnable, self.variant = learnable, variant
         half = round(kernel_width / CAM_STEP)
-        # A pattern cannot be reflected further than it is long.
+        # Reflection cannot exceed the length of the pattern.
         self.fixed_axes = {-1: at_least(half + 1 if variant == "documented" else 1)}
-        # Of the weights, in kernel widths.
+        # Positions of the weights, in kernel widths.
         self.register_table("places", np.arange(-half, half + 1) / half)
         self.register_constant("sigma", np.array(sigma, np.float64), learnable)
         if learnable:
@@ -121,7 +122,7 @@ class SpatialSmoothing(Pointwise):
         return weights / weights.sum()
 
     def forward(self, specific_loudness: Tensor) -> Tensor:
-        """`transform` of `specific_loudness` (..., channel), in its dtype if a floating one."""
+        """`transform` of `specific_loudness` (..., channel), in its dtype if floating point."""
         return super().forward(specific_loudness)
 
     def transform(self, x: Tensor) -> Tensor:
@@ -151,14 +152,14 @@ class SpatialSmoothing(Pointwise):
 
 
 class BinauralInhibition(Pointwise):
-    """Factors by which each ear's specific loudness is divided, from both ears' smoothed patterns.
+    """Factors that divide each ear's specific loudness, from both ears' smoothed patterns.
 
-    2 / (1 + sech(r)^p), r the other ear's pattern over the own. variant="documented" takes the sech
-    of ln r, so that equal ears divide by 1 and a silent other ear by 2; "iso532-3" that of r: 4/3
-    and 1 (Moore & Glasberg 2007).
+    2 / (1 + sech(r)^p) with r the other ear's pattern over this ear's. variant="documented" uses
+    sech(ln r): equal ears divide by 1, a silent other ear by 2. "iso532-3" uses sech(r): 4/3 and 1
+    (Moore & Glasberg 2007).
 
-    `step` takes (..., 2, frame, channel) and gives the same shape; called, it takes the two ears of
-    any one shape and gives two tensors.
+    `step` takes (..., 2, frame, channel) and gives the same shape; called directly, it takes two
+    ears of any one shape and gives two tensors.
     """
 
     time_dim = -2
@@ -191,7 +192,7 @@ class BinauralInhibition(Pointwise):
         return 2 / (1 + (2 / (r + 1 / r)) ** self.p)
 
     def forward(self, left_smoothed: Tensor, right_smoothed: Tensor) -> Outputs:  # type: ignore[override]
-        """Factors of the left and of the right ear."""
+        """Factors of the left and the right ear."""
         y = super().forward(one_frame(self, left_smoothed, right_smoothed))
         return as_given(y, left_smoothed).squeeze(-2).unbind(-2)
 
@@ -210,10 +211,10 @@ class BinauralTotal(NamedTuple):
 
 
 class Moore2016BinauralLoudness(Pointwise):
-    """Documented, not in the meter: specific loudness of both ears, inhibited, to their loudness.
+    """Specific loudness of both ears to binaural loudness, as documented; no meter uses it.
 
-    `step` takes (..., 2, frame, 150) and gives `BinauralTotal`; called, it takes the two ears
-    (..., 150) and gives total, left and right.
+    `step` takes (..., 2, frame, 150) and gives `BinauralTotal`; called directly, it takes the two
+    ears (..., 150) and gives total, left and right.
     """
 
     in_quantity = "sone/Cam"
@@ -244,7 +245,7 @@ class Moore2016BinauralLoudness(Pointwise):
         return BinauralTotal(left + right, left, right)
 
     def forward(self, specific_loud_left: Tensor, specific_loud_right: Tensor) -> Outputs:  # type: ignore[override]
-        """Loudness of both ears, of the left, of the right, each without the channel axis."""
+        """Loudness of both ears, the left and the right, each without the channel axis."""
         both = one_frame(self, specific_loud_left, specific_loud_right)
         self.check_axes(both.shape)
         y = self.transform(both)
@@ -255,7 +256,7 @@ class Moore2016BinauralLoudness(Pointwise):
         return BinauralTotal(rows, rows, rows)  # type: ignore[arg-type]
 
     def get_parameters(self) -> dict[str, object]:
-        """Those of `spatial_smoothing` and of `inhibition`."""
+        """The parameters of `spatial_smoothing` and `inhibition`."""
         return {
             "spatial_smoothing": self.spatial_smoothing.get_parameters(),
             "inhibition": self.inhibition.get_parameters(),

@@ -1,4 +1,4 @@
-"""What programme loudness and true peak are made of (ITU-R BS.1770-5)."""
+"""Frame energies and true peaks for programme loudness (ITU-R BS.1770-5)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -31,7 +31,7 @@ LAYOUTS: dict[int, tuple[float, ...]] = {
 
 @output
 class BS1770Output(NamedTuple):
-    """What each 10 ms add to programme loudness.
+    """Energy and peaks of each 10 ms frame.
 
     energy: K-weighted mean square (..., frame), weighted and summed over channels
     true_peak, sample_peak: largest magnitude (..., channel, frame), as a fraction of full scale
@@ -45,18 +45,18 @@ class BS1770Output(NamedTuple):
 class BS1770(Stage):
     """Sound (..., channel, time) as fractions of full scale to `BS1770Output`, 100 frames a second.
 
-    The method of ITU-R BS.1770-5; `ProgrammeLoudness` makes readings of its frames. Never give it
-    pascal. Frame n takes in the sound from n / 100 s to (n + 1) / 100 s, true peaks, of four times
-    as many samples, 6 samples late.
+    The method of ITU-R BS.1770-5; `ProgrammeLoudness` computes readings from the frames. Never give
+    it pascal. Frame n covers n / 100 s to (n + 1) / 100 s; true peaks, from 4x oversampling, are 6
+    samples late.
 
-    fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
-        frames end at the samples next to each 10 ms, and a block holds several
+    fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
+        frames end at the samples nearest to each 10 ms, and a block holds several
     channels: 1 to 6: mono, L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs
-    weights: of the channels, where they stand for something else; then there may be more of them
-    dual_mono: one channel that will be played on two loudspeakers counts twice (+3.01 LU)
-    match_48k: as of `design.k_weighting`
+    weights: channel weights for other layouts, also of more channels
+    dual_mono: counts one channel twice (+3.01 LU), for playback on two loudspeakers
+    match_48k: see `design.k_weighting`
 
-    Raises ValueError for another rate, number of channels or weights.
+    Raises ValueError for an invalid rate, number of channels or weights.
 
     >>> import torch
     >>> meter = BS1770(fs=48000, channels=2)
@@ -69,9 +69,9 @@ class BS1770(Stage):
     input_unit = "full scale"
     frame_rate = FRAME_RATE
     frames_stand_for_end = True
-    # Of an offset the high-pass at 38 Hz leaves 1e-9 of the energy.
+    # By then the high-pass at 38 Hz has reduced an offset to 1e-9 of its energy.
     settle_s = 0.1
-    # The same of a sound that ends, and true peaks come 6 samples late.
+    # The decay after a sound's end takes as long; true peaks are 6 samples late.
     tail_s = 0.1
 
     sections: Tensor

@@ -1,4 +1,4 @@
-"""Compression of a waveform, sample by sample, as the cochlea does it."""
+"""Instantaneous compression of a waveform, as in the cochlea."""
 
 import numpy as np
 import torch
@@ -9,10 +9,10 @@ from amt_stream.dsp.streaming import Pointwise
 
 
 class _Compression(Pointwise):
-    """A knee in dB and an exponent, for all channels or for each of `num_channels`.
+    """A knee in dB and an exponent, shared by all channels or one for each of `num_channels`.
 
     exponent: a number, or a tensor (num_channels,)
-    channel_dim: axis of the channels when there is an exponent for each
+    channel_dim: axis of the channels if there is an exponent for each
     """
 
     binding = ("dboffset",)
@@ -64,7 +64,7 @@ class _Compression(Pointwise):
     @property
     def knee(self) -> Tensor:
         """Amplitude of the knee, 0-dim, where 1.0 is `dboffset` dB."""
-        # Not `as_tensor`: it would bring the number from the host in every step.
+        # Not `as_tensor`, which would copy from the host in every step.
         level = (
             self.knee_db_param
             if self.learnable
@@ -73,7 +73,7 @@ class _Compression(Pointwise):
         return 10 ** ((level - self.dboffset) / 20)
 
     def broadcast_exponent(self) -> Tensor:
-        """The exponent, shaped to go with an input."""
+        """The exponent, shaped to broadcast to an input."""
         n = self.exponent
         return n.view(-1, *[1] * (-self.channel_dim - 1)) if n.dim() else n
 
@@ -88,30 +88,30 @@ class _Compression(Pointwise):
 
 
 class BrokenStickCompression(_Compression):
-    """`x`, any shape with channels last, unchanged up to the knee, a power law above it.
+    """Broken-stick compression of `x`, any shape with channels last: linear below the knee.
 
-    sign(x) |x|^n knee^(1 - n) where |x| > knee, for each channel with its own n (King et al. 2019).
+    Above the knee sign(x) |x|^n knee^(1 - n), with an exponent n per channel (King et al. 2019).
 
-    Attributes: `knee_db`, as given or the parameter; `knee`, 0-dim, that as an amplitude;
-    `exponent`, 0-dim or (num_channels,); `knee_factor`, knee^(1 - n) of each exponent.
+    Attributes: `knee_db`, the level or the parameter; `knee`, 0-dim, its amplitude; `exponent`,
+    0-dim or (num_channels,); `knee_factor`, knee^(1 - n) of each exponent.
     """
 
     @property
     def knee_factor(self) -> Tensor:
-        """knee^(1 - n), by which the power law meets the straight part."""
+        """knee^(1 - n), which makes the power law continuous at the knee."""
         return self.knee ** (1 - self.exponent)
 
     def transform(self, x: Tensor) -> Tensor:
         n, knee, size = self.broadcast_exponent(), self.knee, x.abs()
-        # The floor keeps the part that is not used, and its gradient, finite.
+        # The clamp keeps the unused branch and its gradient finite.
         bent = x.sign() * size.clamp(min=knee) ** n * knee ** (1 - n)
         return torch.where(size <= knee, x, bent)
 
 
 class PowerCompression(_Compression):
-    """`x`, any shape with channels last, under a power law throughout: sign(x) |x / knee|^n knee.
+    """Power-law compression of `x`, any shape with channels last: sign(x) |x / knee|^n knee.
 
-    With n below 1 soft sounds are raised, those above the knee lowered.
+    With n below 1 it amplifies below the knee and attenuates above.
     """
 
     def transform(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The basilar membrane as a bank of dual-resonance nonlinear filters."""
+"""The basilar membrane as a dual-resonance nonlinear (DRNL) filterbank."""
 
 from math import sqrt
 from typing import Any, Literal, NamedTuple
@@ -26,22 +26,22 @@ VECTORS = (
 """The documented parameters, each with a value per channel."""
 
 SCALE = 1e8
-"""Inside, velocity is in units of 1e-8 m/s, or float32 would lose the softest sounds."""
+"""Internal velocities are in units of 1e-8 m/s, because float32 would lose the softest sounds."""
 
 SILENT = 1e-30
-"""A velocity, and a gain, that count as none where a logarithm or a power needs something."""
+"""Lower bound of a velocity or gain before a logarithm or a power."""
 
 
 def drnl_parameters(cf: np.ndarray, subject: Subject = "NH") -> dict[str, np.ndarray]:
     """The ten `VECTORS` at center frequencies `cf` (channel,) in Hz.
 
-    Human constants of Lopez-Poveda & Meddis (2001) as Jepsen et al. (2008) and Paulick et al.
-    (2024) take them. `subject="HIx"` has no outer hair cells: no nonlinear path.
+    Human parameters of Lopez-Poveda & Meddis (2001) as used by Jepsen et al. (2008) and Paulick et
+    al. (2024). `subject="HIx"` has no outer hair cells, hence no nonlinear path.
     """
     octave = np.log10(cf)
     cf_lin = 10 ** (-0.06762 + 1.01679 * octave)
     cf_nlin = 10 ** (-0.05252 + 1.01650 * octave)
-    # Published with a jump: above 1 kHz the compression is that at 1.5 kHz.
+    # Published with a jump: above 1 kHz the compression is that of 1.5 kHz.
     held = np.where(cf <= 1000, octave, np.log10(1500))
     impaired = subject == "HIx"
     return {
@@ -85,19 +85,20 @@ class _Filters(NamedTuple):
 
 
 class DRNLFilterbank(Stage):
-    """Velocity of the stapes in m/s (..., time) to that of the basilar membrane (..., band, time).
+    """Stapes velocity in m/s (..., time) to basilar-membrane velocity (..., band, time).
 
-    Each band is the sum of a linear path (gain, gammatone, low-passes) and a nonlinear one
-    (gammatone, broken stick sign(x) min(a |x|, b |x|^c), gammatone, low-passes) (Lopez-Poveda &
-    Meddis 2001). The filters are recursive and exact. The output is in the stage's dtype.
+    Each band sums a linear path (gain, gammatone, low-passes) and a nonlinear one (gammatone,
+    broken stick sign(x) min(a |x|, b |x|^c), gammatone, low-passes) (Lopez-Poveda & Meddis 2001).
+    The filters are recursive and exact. The output has the stage's dtype.
 
-    fc: (low, high) in Hz for `n_channels` centers, both ends included, equally spaced in ERB; or
-        the centers, as a list or a tensor
+    fc: (low, high) in Hz for `n_channels` centers equally spaced in ERB, both ends included; or the
+        centers, as a list or a tensor
     subject: "NH", normal hearing, or "HIx", impaired: without the nonlinear path
-    model: orders of the filters, `paulick2024` or `jepsen2008`
-    learnable: the ten vectors, as logarithms, so that no filter can blow up; an `a` of 0 starts at
-        1e-30
-    Raises ValueError for centers above fs / 2. Low-pass cutoffs stop short of it.
+    model: filter orders of `paulick2024` or `jepsen2008`
+    learnable: the ten vectors, as logarithms, which keeps every filter stable; an `a` of 0 starts
+        at 1e-30
+
+    Raises ValueError for centers above fs / 2. Low-pass cutoffs are limited to just below it.
     """
 
     may_learn: tuple[str, ...] = VECTORS
@@ -215,9 +216,9 @@ class DRNLFilterbank(Stage):
 
 
 class FastDRNLFilterbank(DRNLFilterbank):
-    """`DRNLFilterbank`, the same numbers: its recursive filters are faster than any cut response.
+    """`DRNLFilterbank` under the name of torch_amt's fast version; the recursive form is faster.
 
-    ir_length: accepted; no impulse response is cut
+    ir_length: accepted and ignored; no impulse response is truncated
     learnable: a, b and c only
     """
 
@@ -242,14 +243,14 @@ class FastDRNLFilterbank(DRNLFilterbank):
 
 
 def broken_stick(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """sign(x) min(a |x|, b |x|^c), with the slope a, not an infinite one, at 0."""
+    """sign(x) min(a |x|, b |x|^c), with slope a rather than infinity at 0."""
     size = x.abs()
     bent = b * size.clamp(min=SILENT) ** c
     return torch.where(a * size <= bent, a * x, x.sign() * bent)
 
 
 def low_passes(x: Tensor, g: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """Butterworth low-passes of order two in series; g: (channel, low-pass) tan(pi f / fs)."""
-    # Those of `svf.LOW`, made where `g` is.
+    """Second-order Butterworth low-passes in series; g: (channel, low-pass) tan(pi f / fs)."""
+    # The weights of `svf.LOW`, on the device of `g`.
     weights = nn.functional.pad(torch.ones_like(g)[..., None], (2, 0))
     return svf(x, g, torch.full_like(g, sqrt(2)), weights, zi)

@@ -1,4 +1,4 @@
-"""From the sound field, or the eardrum, to the cochlea."""
+"""Transfer from the sound field or the eardrum to the cochlea."""
 
 from fractions import Fraction
 from typing import Literal
@@ -17,10 +17,10 @@ Phase = Literal["mixed", "linear"]
 
 HOP = 32
 TAPS = 4097
-"""Of the reference, whose phase is linear."""
+"""Taps of the linear-phase reference."""
 
 LATE, MIXED_TAPS = 352, 3296
-"""Latency in samples, and taps, of the filter of mixed phase."""
+"""Latency in samples, and taps, of the mixed-phase filter."""
 
 
 def ear_gain_db(field: Field, f: np.ndarray) -> np.ndarray:
@@ -35,10 +35,10 @@ def ear_gain_db(field: Field, f: np.ndarray) -> np.ndarray:
 class EarFilter(Stage):
     """Sound pressure (..., time) in a field or at the eardrum, as it reaches the cochlea.
 
-    It acts on the waveform, ahead of the spectrum: short windows smear a tone over frequencies of
-    quite different gain. `phase="linear"` (4097 taps, 2048 samples late) is the reference; "mixed"
-    has its gain within 0.025 dB from 25 Hz to 15 kHz and delays by 352 samples. Its phase is linear
-    as far as that delay allows, so that short sounds are as loud as through the reference.
+    It filters the waveform before the spectrum, because short windows smear a tone over frequencies
+    of different gain. `phase="linear"` (4097 taps, 2048 samples late) is the reference. "mixed" is
+    352 samples late, matches its gain within 0.025 dB from 25 Hz to 15 kHz, and has phase as linear
+    as that delay allows, so that short sounds are as loud as with the reference.
     """
 
     partitions: Tensor
@@ -71,7 +71,7 @@ class EarFilter(Stage):
 
 
 def ear_taps(fs: int, field: Field, phase: Phase) -> np.ndarray:
-    """Taps of `EarFilter`, in float64."""
+    """Taps of `EarFilter` in float64."""
     gain = 10 ** (ear_gain_db(field, np.linspace(0, fs / 2, GRID // 2 + 1)) / 20)
     reference = linear_phase(gain, TAPS)
     if phase == "linear":

@@ -1,4 +1,4 @@
-"""Excitation pattern of the auditory filters, with the level-dependent spread of masking."""
+"""Excitation pattern of the auditory filters, with level-dependent spread of masking."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,10 +25,10 @@ CAMS = 1.75 + CAM_STEP * np.arange(150)
 """ERB numbers of the channels."""
 
 GROUP_CAM = {"exact": 0.125, "coarse": 0.25}
-"""Width of the groups in which components are taken for the lower skirts."""
+"""Width of the groups of components for the lower skirts."""
 
 NEGLIGIBLE = 30
-"""p |g| from which a weight is left out: it could move a level by 3e-6 dB."""
+"""p |g| beyond which a weight is omitted; this moves a level by at most 3e-6 dB."""
 
 
 PRODUCTS = ("levels", "levels_blocks", "upper", "upper_blocks")
@@ -45,19 +45,18 @@ def roex(f: np.ndarray, center: np.ndarray) -> np.ndarray:
 class Excitation(Stage):
     """Intensities (..., ear, frame, 960) to excitation (..., ear, frame, 150), ratios re 0 dB.
 
-    accuracy: "reference" takes each component by itself below the channels' centers; "exact" takes
-        groups of 0.125 Cam by their moments, loudness within 0.001 phon of that, "coarse" groups of
-        0.25 Cam, within 0.011 phon. Components of given frequency, and those for given channels,
-        are always taken one by one
-    selection: components 60 dB or more below the strongest count for nothing: that of either ear
-        in "binaural" hearing, of the same ear in "monaural"
-    frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
-    uncertainty_db: of the sound's level; the excitation is then (..., 3, ear, frame, 150), for that
-        much less, for the level as it is, and for that much more
-    cams: ERB numbers of the channels, ascending, if they are not the 150 from 1.75 to 39
+    accuracy: of the lower skirts; "reference" computes each component, "exact" groups of 0.125 Cam
+        by their moments (loudness within 0.001 phon of that), "coarse" groups of 0.25 Cam (within
+        0.011 phon). With `frequency` or `cams`, each component is computed
+    selection: ignores components 60 dB or more below the strongest one, in either ear with
+        "binaural", in the same ear with "monaural"
+    frequency: of the components in Hz, ascending; by default those of `RunningSpectrum`
+    uncertainty_db: of the sound's level; the excitation is then (..., 3, ear, frame, 150), for the
+        level minus the uncertainty, the level, and the level plus the uncertainty
+    cams: ERB numbers of the channels, ascending; by default the 150 from 1.75 to 39
 
-    Raises ValueError for unknown words, frequencies and ERB numbers that do not ascend or cannot be
-    taken coarsely, and an uncertainty outside 0 to 20 dB.
+    Raises ValueError for unknown words, for frequencies and ERB numbers that do not ascend or are
+    combined with "coarse", and for an uncertainty outside 0 to 20 dB.
     """
 
     time_dim = -2
@@ -109,11 +108,11 @@ class Excitation(Stage):
         self.nodes = nodes.size
 
     def filters(self) -> Filters:
-        """The tables that the lower skirts need where components are taken one by one."""
+        """Tables of the lower skirts, computed per component."""
         return Filters(*self.registered(*Filters._fields))
 
     def groups(self) -> Groups:
-        """The tables that the lower skirts need where components are taken in groups."""
+        """Tables of the lower skirts, computed per group."""
         return Groups(*self.registered(*Groups._fields))
 
     def initial_state(self, shape: Shape) -> State:
@@ -123,7 +122,7 @@ class Excitation(Stage):
         if self.selection == "binaural":
             kept = select_components(x)
         else:
-            # Each ear as the only one of a listener.
+            # Treat each ear as a listener with one ear.
             kept = select_components(x.unsqueeze(-3)).squeeze(-3)
         levels, levels_blocks, upper, upper_blocks = self.registered(*PRODUCTS)
         density = banded(kept, levels, levels_blocks, self.nodes)
@@ -131,15 +130,15 @@ class Excitation(Stage):
         if self.by_groups:
             skirts = partial(group_skirts, kept, density, self.groups())
         else:
-            # A component that is not kept has no level; the floor keeps its logarithm finite.
+            # The clamp keeps the logarithm of ignored components finite.
             level = torch.log10(density.clamp(min=SILENCE)).mul_(10)
             skirts = partial(_by_components, kept, level, self.filters())
         high = banded(kept, upper, upper_blocks, self.fc.shape[0])
         if self.uncertainty_db is None:
             return high + skirts(), state
-        # With the level all components change alike, which is a factor, and the lower skirts'
-        # steepness. Where all are faint, other ones might be kept: it moves no loudness by more
-        # than 1e-4 sone, and the two costly products serve all three levels.
+        # The level scales all components by a factor and changes the steepness of the lower
+        # skirts. For faint sounds it could also change the selection, but that moves loudness by
+        # at most 1e-4 sone, and so the two costly products serve all three levels.
         rows = [
             10 ** (db / 10) * (high + skirts(db))
             for db in (-self.uncertainty_db, 0.0, self.uncertainty_db)
@@ -156,15 +155,15 @@ def _by_components(kept: Tensor, level: Tensor, filters: Filters, db: float = 0.
 
 
 def one_by_one(f: np.ndarray, fc: np.ndarray) -> dict[str, np.ndarray]:
-    """The tables of `Filters`."""
+    """Tables of `Filters`."""
     below = np.searchsorted(f, fc)
     return {"frequency": f, "fc": fc, "slope": 4 / erb(fc), "components_below": below}
 
 
 def grouped(f: np.ndarray, fc: np.ndarray, cam: float) -> dict[str, np.ndarray]:
-    """The tables of `Groups`, each of `cam`, a whole part of `CAM_STEP`, counted from `fc` on.
+    """Tables of `Groups` of width `cam`, an integer fraction of `CAM_STEP`, counted from `fc`.
 
-    No center parts a group, and none is empty; components below all centers stand alone.
+    A center never splits a group, and none is empty; components below all centers stand alone.
     """
     v, center = PER_HZ * f + 1, PER_HZ * fc + 1
     parts = round(CAM_STEP / cam)
@@ -186,9 +185,9 @@ def grouped(f: np.ndarray, fc: np.ndarray, cam: float) -> dict[str, np.ndarray]:
 
 
 def _derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (3, n) of a function at x[i - 1], x[i] and x[i + 1] in its derivatives at x[i].
+    """Finite-difference weights (3, n) of the first and second derivative at x[i].
 
-    Of the parabola through them; at the ends a line through two, and no curvature.
+    From a parabola through x[i - 1], x[i] and x[i + 1]; at the ends from a line, without curvature.
     """
     slope, bend = np.zeros((3, x.size)), np.zeros((3, x.size))
     step = np.diff(x)

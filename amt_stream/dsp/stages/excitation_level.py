@@ -1,4 +1,4 @@
-"""Excitation in decibels, from what stages of specific loudness take theirs."""
+"""Excitation in decibels, the input of the stages of specific loudness."""
 
 import numpy as np
 import torch
@@ -15,31 +15,31 @@ from amt_stream.dsp.stages.within import within
 from amt_stream.dsp.streaming import Pointwise, Shape, Shapes, Stage, State, as_given
 
 SOFTEST = 1e-10
-"""Excitation, a power ratio re 0 dB, that stands for all below it: -100 dB."""
+"""Lower limit of excitation, a power ratio re 0 dB: -100 dB."""
 
 
 class Moore2016ExcitationPattern(Stage):
-    """Named as documented, not in the meter: a spectrum, or components, to excitation in dB.
+    """A spectrum, or components, to excitation in dB; named as documented, no meter uses it.
 
     `step` takes intensities (..., ear, frame, component) and gives levels (..., ear, frame, band):
-    `Excitation` in dB, not below -100, the published pattern of rounded-exponential filters whose
-    lower skirt falls with level (ANSI S3.4-2007, 3.5; ISO 532-3:2023, clause 7.4). It takes what
-    `RunningSpectrum` gives, so that `Chain(ear=EarFilter(), spectrum=RunningSpectrum(),
+    `Excitation` in dB, at least -100, the published pattern of rounded-exponential filters whose
+    lower skirt flattens with level (ANSI S3.4-2007, 3.5; ISO 532-3:2023, clause 7.4). Its input is
+    that of `RunningSpectrum`, so that `Chain(ear=EarFilter(), spectrum=RunningSpectrum(),
     excitation=Moore2016ExcitationPattern(), loudness=Moore2016SpecificLoudness(variant=
     "iso532-3"))` goes from pascal to specific loudness.
 
-    Called directly it takes a list of components, `levels` in dB (..., component) at `freqs` in Hz,
-    of the same shape or (component,), with 0 Hz for none, and gives (..., band), without leaving
-    weak components out. Unlike `torch_amt` it puts the slope that depends on level on the filter,
-    not on the component, so that excitation spreads upward.
+    Called directly it takes components, `levels` in dB (..., component) at `freqs` in Hz, of the
+    same shape or (component,), with 0 Hz for none, and gives (..., band), without omitting weak
+    components. Unlike `torch_amt` it makes the slope depend on the level at the filter, not at the
+    component, so that excitation spreads upward.
 
     erb_lower, erb_upper, erb_step: ERB numbers of the bands in Cam
-    spreading_limit_octaves: 4, beyond which (in frequencies of the filter's center, as published)
-        a component above a filter counts for nothing
-    learnable: accepted as False; nothing of it is learned
-    frequency: of the components in Hz, ascending, if they are not those of `RunningSpectrum`
-    Raises ValueError for a grid without bands, another limit, and learnable=True.
+    spreading_limit_octaves: must be 4; a component further above a filter (in units of its center
+        frequency, as published) is ignored
+    learnable: must be False; nothing can be learned
+    frequency: of the components in Hz, ascending; by default those of `RunningSpectrum`
 
+    Raises ValueError for a grid without bands, another limit, and learnable=True.
     >>> import torch
     >>> excitation = Moore2016ExcitationPattern()
     >>> e = excitation(torch.tensor([1000.0]), torch.tensor([40.0]))
@@ -119,7 +119,7 @@ class Moore2016ExcitationPattern(Stage):
         f = torch.where(given, f, 1.0)[..., None, :]
         intensity = torch.where(given, 10 ** (level / 10), 0.0)[..., None, :]
         own = f.mT
-        # The level per ERB at each component, by a filter centered on it.
+        # The level per ERB at each component, from a filter centered on it.
         x = (_roex(4 * own / erb(own), (f - own) / own) * intensity).sum(-1)
         x = 10 * torch.log10(x.clamp(min=SOFTEST))[..., None, :]
         fc, p = self.fc_channels[:, None], self.p_channels[:, None]
@@ -133,7 +133,7 @@ class Moore2016ExcitationPattern(Stage):
 
 
 def _roex(p: Tensor, g: Tensor) -> Tensor:
-    """Weight (1 + p |g|) exp(-p |g|) of a filter, none further than 4 centers above it."""
+    """Weight (1 + p |g|) exp(-p |g|) of a filter, 0 beyond 4 centers above it."""
     z = p * g.abs()
     return torch.where(g <= 4, (1 + z) * torch.exp(-z), 0.0)
 
@@ -145,20 +145,21 @@ def _decibels(excitation: Tensor) -> Tensor:
 class ERBIntegration(Pointwise):
     """Power spectral densities in Pa^2/Hz (..., frame, bin) to levels in dB SPL (..., frame, band).
 
-    A level is that of the sum, times the distance of the bins, over those within half an ERB of the
-    band's center; not below -26.02 dB, which is 1e-12 Pa^2. For code written against `torch_amt`;
-    the meters use `Excitation`.
+    A level is that of the densities, summed and multiplied by the bin width, within half an ERB of
+    the band's center; at least -26.02 dB, which is 1e-12 Pa^2. For code written against
+    `torch_amt`; the meters use `Excitation`.
 
-    Called directly it takes psd and the frequencies of its bins in Hz (bin,), evenly spaced. As a
-    stage it takes bins at `frequency`, by default those of 2048 points at `fs`. Intensities of
+    Called directly it takes psd and its bin frequencies in Hz (bin,), evenly spaced. As a stage it
+    takes bins at `frequency`, by default those of a 2048-point DFT at `fs`. Intensities of
     `RunningSpectrum` become densities by `Gain(4e-10 / 15.625, time_dim=-2)`.
 
-    f_min, f_max, erb_step: first center in Hz, and the centers' distance in Cam, up to the first at
+    f_min, f_max, erb_step: first center in Hz, and spacing of the centers in Cam up to the first at
         f_max or above
-    learnable: the rectangle becomes a Gaussian of the same area, of standard deviation
+    learnable: the rectangle becomes a Gaussian of the same area with standard deviation
         `bandwidth_scale` ERB / 2; that scale, within 0.1 to 10, and `integration_weights`, a factor
         of at least 0 on each band's power, are parameters (band,)
-    Raises ValueError for limits and frequencies that are not so.
+
+    Raises ValueError for invalid limits and frequencies.
     """
 
     time_dim = -2
@@ -195,7 +196,7 @@ class ERBIntegration(Pointwise):
             self.register_constant(name, np.ones(fc.size), learnable)
 
     def get_erb_frequencies(self) -> Tensor:
-        """Centers of the bands (band,) in Hz."""
+        """Center frequencies of the bands (band,) in Hz."""
         return self.fc_erb
 
     def get_erb_bandwidths(self) -> Tensor:
@@ -203,14 +204,14 @@ class ERBIntegration(Pointwise):
         return self.erb_bandwidths
 
     def _weights(self, f: Tensor, spacing: float) -> Tensor:
-        """What each bin (bin,) counts for in each band (bin, band), in Hz."""
+        """Weights of the bins (bin,) in the bands (bin, band), in Hz."""
         away = (f[:, None] - self.fc_erb).abs()
         if not self.learnable:
             return spacing * (away <= self.erb_bandwidths / 2).to(f.dtype)
         width = within(self.bandwidth_scale, 0.1, 10.0) * self.erb_bandwidths
         bell = torch.exp(-2 * (away / width) ** 2)
         area = width * within(self.integration_weights, 0.0, float("inf"))
-        # Bins further than a float32 can tell leave a band without any.
+        # The clamp serves bands so narrow that all weights underflow in float32.
         return area * bell / bell.sum(0).clamp(min=torch.finfo(bell.dtype).tiny)
 
     def _levels(self, x: Tensor, f: Tensor, spacing: float) -> Tensor:
@@ -224,7 +225,7 @@ class ERBIntegration(Pointwise):
         return (*shape[:-1], self.n_erb_bands)
 
     def forward(self, psd: Tensor, freqs: Tensor | None = None) -> Tensor:
-        """Levels of the bands for `psd` (..., bin) at `freqs` (bin,) in Hz."""
+        """Band levels of `psd` (..., bin) at `freqs` (bin,) in Hz."""
         if freqs is None:
             return super().forward(psd)
         f, x = self.converted(freqs), self.converted(psd)
@@ -240,7 +241,7 @@ class ERBIntegration(Pointwise):
 
 
 def _spacing(f: Tensor) -> float:
-    """Distance in Hz of evenly spaced frequencies (bin,); raises ValueError for others."""
+    """Spacing in Hz of evenly spaced frequencies (bin,); raises ValueError for others."""
     if f.dim() == 1 and f.shape[0] > 1:
         gaps = f.diff()
         if gaps[0] > 0 and (gaps - gaps[0]).abs().max() <= 1e-3 * gaps[0]:
@@ -255,14 +256,15 @@ class ExcitationPattern(Pointwise):
     """Levels in dB (..., band) to the documented excitation in dB, the same shape: not calibrated.
 
     A level L spreads by slopes in dB/Cam, at least 10: 27 - 0.37 (L - 60) towards higher bands, 11
-    - 0.2 (L - 60) towards lower ones, down to 50 dB below it. What reaches a band is added as
+    - 0.2 (L - 60) towards lower ones, down to 50 dB below it. The contributions to a band add up as
     ln(1 + sum of exp(dB)), so that silence gives 0 dB. For code written against `torch_amt`; no
     meter uses it.
 
     Arguments are those of `ERBIntegration`, whose output it takes.
     learnable: `upper_slope_base`, `upper_slope_per_db`, `lower_slope_base` and
         `lower_slope_per_db`, 0-dim, are parameters
-    Raises ValueError for limits that are not so.
+
+    Raises ValueError for invalid limits.
 
     Attributes: `fc_erb` and `erb_centers` (band,), the centers in Hz and as ERB numbers in Cam.
     """
@@ -295,7 +297,7 @@ class ExcitationPattern(Pointwise):
         cams = hz_to_erb_number(fc)
         self.register_table("fc_erb", fc)
         self.register_table("erb_centers", cams)
-        # Towards higher bands positive: (band that hears, band that is heard).
+        # Positive towards higher bands: (receiving band, spreading band).
         self.register_table("distance", cams[:, None] - cams)
         slopes = {
             "upper_slope_base": 27.0,
@@ -315,7 +317,7 @@ class ExcitationPattern(Pointwise):
         return upper.clamp(min=10), lower.clamp(min=10)
 
     def get_spreading_slopes(self, level_db: float) -> tuple[float, float]:
-        """Slopes in dB/Cam of a level, towards higher and towards lower bands."""
+        """Slopes in dB/Cam of a level, towards higher and lower bands."""
         level = torch.as_tensor(level_db, dtype=self.dtype, device=self.device)
         upper, lower = self._slopes(level)
         return number(upper), number(lower)
@@ -324,8 +326,8 @@ class ExcitationPattern(Pointwise):
         upper, lower = (slope[..., None, :] for slope in self._slopes(x))
         down = torch.where(self.distance > 0, upper * self.distance, -lower * self.distance)
         level = x[..., None, :]
-        heard = ~((down > 50) | (level < 0))  # so that what is no number is heard
-        spread = torch.where(heard, level - down, -torch.inf)
+        spreads = ~((down > 50) | (level < 0))  # negated, so that NaN spreads
+        spread = torch.where(spreads, level - down, -torch.inf)
         return torch.cat([spread, torch.zeros_like(x)[..., None]], -1).logsumexp(-1)
 
     def extra_repr(self) -> str:

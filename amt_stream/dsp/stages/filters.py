@@ -1,4 +1,4 @@
-"""Recursive filters given by their coefficients."""
+"""Recursive filters with given coefficients."""
 
 from typing import Literal
 
@@ -13,10 +13,10 @@ from amt_stream.dsp.streaming import Shape, Stage, State, as_given
 
 
 class _DirectForm(Stage):
-    """Sections b, a (section, order + 1) in series along time, from rest.
+    """Sections b, a (section, order + 1) in series along time, initially at rest.
 
-    Learnable are the numerators and, for each denominator, its reflection coefficients by their
-    inverse hyperbolic tangent: whatever they are, all poles stay inside the unit circle.
+    Learnable: the numerators, and the inverse hyperbolic tangents of each denominator's reflection
+    coefficients, which keep all poles inside the unit circle.
     """
 
     numerators: Tensor
@@ -77,14 +77,14 @@ class _DirectForm(Stage):
         return y.to(x.dtype), {"past": past}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
 
 def _step_down(a: np.ndarray) -> list[float]:
-    """Reflection coefficients, lowest order first, of a polynomial that begins with 1.
+    """Reflection coefficients, lowest order first, of a monic polynomial.
 
-    All are below 1 in size just where all roots are inside the unit circle (Schur, Cohn).
+    All magnitudes are below 1 exactly if all roots are inside the unit circle (Schur, Cohn).
     """
     found: list[float] = []
     while len(a) > 1:
@@ -97,11 +97,11 @@ def _step_down(a: np.ndarray) -> list[float]:
 
 
 class SOSFilter(_DirectForm):
-    """`x` (..., time) through second-order sections in series, from rest.
+    """`x` (..., time) through second-order sections in series, initially at rest.
 
     sos: (section, 6) b0 b1 b2 a0 a1 a2, divided by a0. Coefficients and state stay float64 in a
-    float32 module: rounded ones move the poles of a low cutoff, and with them the gain. Learnable
-    sections stay stable. Raises ValueError for another shape, a0 = 0 and an unstable section.
+    float32 module, because rounding would shift the poles of a low cutoff. Learnable sections stay
+    stable. Raises ValueError for another shape, a0 = 0 and an unstable section.
     """
 
     def __init__(self, sos: object, learnable: bool = False) -> None:
@@ -127,12 +127,12 @@ class SOSFilter(_DirectForm):
 
 
 class IIRFilter(_DirectForm):
-    """`x` (..., time) through the difference equation of coefficients `b` and `a`, from rest.
+    """`x` (..., time) through a filter with coefficients `b` and `a`, initially at rest.
 
     a0 y[t] = b0 x[t] + b1 x[t-1] + ... - a1 y[t-1] - ..., both 1-D. Coefficients and state stay
     float64 in a float32 module. A learnable filter stays stable. Raises ValueError for other
-    shapes, a0 = 0 and an unstable filter. Above order 4 rather give an `SOSFilter`: the poles of a
-    long polynomial hang on its last digits.
+    shapes, a0 = 0 and an unstable filter. Above order 4 use `SOSFilter`: the poles of a long
+    polynomial are sensitive to rounding.
     """
 
     def __init__(self, b: object, a: object, learnable: bool = False) -> None:
@@ -155,7 +155,7 @@ class IIRFilter(_DirectForm):
 
     @property
     def a(self) -> Tensor:
-        """Denominator (order + 1,) in float64, the first 1."""
+        """Denominator (order + 1,) in float64, divided by a0."""
         return self._coefficients()[1][0]
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -171,14 +171,14 @@ class IIRFilter(_DirectForm):
 
 
 class ButterworthFilter(SOSFilter):
-    """`x` (..., time) through a Butterworth filter, from rest.
+    """`x` (..., time) through a Butterworth filter, initially at rest.
 
-    order: of the low-pass it comes from; "band" and "bandstop" have twice as many poles
+    order: of the low-pass prototype; "band" and "bandstop" have twice as many poles
     cutoff: -3 dB in Hz; for "band" and "bandstop" the lower and the upper edge
     fs: sampling rate in Hz
     btype: "low", "high", "band" or "bandstop"
 
-    As `SOSFilter`; raises ValueError for an unknown type and cutoffs outside (0, fs / 2).
+    A kind of `SOSFilter`; raises ValueError for an unknown type and cutoffs outside (0, fs / 2).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""From one unit to another, within a chain."""
+"""Unit conversion within a chain."""
 
 import numpy as np
 from torch import Tensor
@@ -7,11 +7,11 @@ from amt_stream.dsp.streaming import Pointwise
 
 
 class Gain(Pointwise):
-    """`x`, any shape, times `factor`: how a chain changes units, in sight.
+    """`x`, any shape, times `factor`: an explicit unit conversion in a chain.
 
-    Sound in pascal times 0.5 has RMS 1 at 100 dB SPL, as compressions and adaptation loops take it.
+    Pascal times 0.5 has RMS 1 at 100 dB SPL, the scale of compressions and adaptation loops.
 
-    time_dim: axis of time, -2 after a stage that gives frames
+    time_dim: time axis, -2 after a stage that gives frames
     """
 
     factor: Tensor

@@ -1,4 +1,4 @@
-"""The basilar membrane as a bank of linear band-pass filters."""
+"""The basilar membrane as a linear gammatone filterbank."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,21 +15,22 @@ from amt_stream.dsp.scales import audfiltbw, erb2fc, erb_spaced, fc2erb
 from amt_stream.dsp.streaming import Shape, Stage, State
 
 SYSTEM = tuple(f"fixed_{name}" for name in Blocks._fields)
-"""Tables of the cascade as matrices."""
+"""Tables of the cascade in matrix form."""
 
 Centers = tuple[float, float] | Sequence[float] | np.ndarray | Tensor
 
 
 def erb_factor(n: int) -> float:
-    """Decay bandwidth of a gammatone filter of order `n` per ERB: 1.0186 for 4 (Patterson 1987)."""
+    """Decay bandwidth per ERB of a gammatone filter of order `n`: 1.0186 for 4 (Patterson 1987)."""
     return factorial(n - 1) ** 2 * 2 ** (2 * n - 2) / (pi * factorial(2 * n - 2))
 
 
 def channel_centers(stage: str, fc: Centers, fs: float, count: int | None = None) -> np.ndarray:
-    """Centers (channel,) in Hz by `fc`: a tuple (low, high) is a range, anything else is centers.
+    """Center frequencies (channel,) in Hz from `fc`: a tuple is a range, anything else is centers.
 
-    count: so many centers over the range, both ends included, instead of one about every ERB
-    Raises ValueError, naming `stage`, for centers that are not above 0 and up to fs / 2.
+    count: number of centers over the range, both ends included; by default about one per ERB
+
+    Raises ValueError, naming `stage`, for centers outside (0, fs / 2].
     """
     hertz(stage, fs)
     if isinstance(fc, tuple):
@@ -45,7 +46,7 @@ def channel_centers(stage: str, fc: Centers, fs: float, count: int | None = None
     else:
         given = fc.detach().cpu().double().numpy() if isinstance(fc, Tensor) else fc
         centers = np.array(given, dtype=np.float64).reshape(-1)
-    # A range up to fs / 2 may end above it by rounding.
+    # A range up to fs / 2 may exceed it by rounding.
     if not (centers.size and (centers > 0).all() and (centers <= fs / 2 * (1 + 1e-6)).all()):
         above = f", or sound of {2 * centers.max():g} Hz" if (centers > fs / 2).any() else ""
         raise ValueError(
@@ -55,22 +56,23 @@ def channel_centers(stage: str, fc: Centers, fs: float, count: int | None = None
 
 
 class GammatoneFilterbank(Stage):
-    """Sound (..., time) to what moves at each place of the basilar membrane (..., band, time).
+    """Sound (..., time) to basilar-membrane motion (..., band, time).
 
     All-pole gammatone filters of order n with fine structure: twice the real part of n complex
     one-pole filters in cascade, u_k[t] = p u_k[t-1] + (1 - |p|) u_{k-1}[t], with the pole p =
     exp(-2 pi beta / fs - j 2 pi fc / fs) and beta = betamul (24.7 + fc / 9.265) (Hohmann 2002). The
-    gain at fc is 1; `group_delay` says how late the envelope of a band is. That is the filter, not
-    the stage: `latency` is 0.
+    gain at fc is 1. `group_delay` is the delay of a band's envelope, a property of the filter; the
+    stage's `latency` is 0.
 
     fc: (low, high) in Hz for centers about one ERB apart, both included; or the centers, as a list
         or a tensor (band,)
     n: order
-    betamul: bandwidth beta of a filter in ERB of 24.7 + fc / 9.265 Hz; by default the one that
-        makes its equivalent rectangular bandwidth one ERB
-    learnable: center and bandwidth of each band, as logarithms, so that no filter can blow up
-    implementation: accepted; there is one
-    Raises ValueError for centers above fs / 2. The output is in the stage's dtype.
+    betamul: bandwidth beta of a filter in ERB of 24.7 + fc / 9.265 Hz; by default its equivalent
+        rectangular bandwidth is one ERB
+    learnable: center and bandwidth of each band, as logarithms, which keeps every filter stable
+    implementation: accepted and ignored; there is one
+
+    Raises ValueError for centers above fs / 2. The output has the stage's dtype.
     """
 
     binding = ("fs", "n")
@@ -143,7 +145,7 @@ class GammatoneFilterbank(Stage):
 
     @property
     def gains(self) -> Tensor:
-        """(1 - |p|)^n of each band, complex (band,): what makes the gain at its center 1."""
+        """(1 - |p|)^n of each band, complex (band,), which makes the gain at the center 1."""
         gains = self.coefficients[2] ** self.n
         return torch.complex(gains, torch.zeros_like(gains))
 
@@ -151,7 +153,7 @@ class GammatoneFilterbank(Stage):
     def group_delay(self) -> Tensor:
         """Delay in seconds at the center of each band, n |p| / (1 - |p|) / fs.
 
-        The envelope of a click has its peak at (n - 1) / n of it.
+        The envelope of a click peaks at (n - 1) / n of it.
         """
         gap = self.coefficients[2]
         return self.n * (1 - gap) / gap / self.fs

@@ -1,4 +1,4 @@
-"""Inner hair cells: from the motion of the basilar membrane to what the nerve sees."""
+"""Inner hair cells: from basilar-membrane motion to the receptor potential."""
 
 from typing import Literal
 
@@ -21,25 +21,25 @@ METHODS = {
     "king2019": (1500.0, 1),
     "lindemann": (800.0, 1),
 }
-"""Cutoff in Hz of each low-pass, and how many stand in series."""
+"""Cutoff of each low-pass in Hz, and number of low-passes in series."""
 
 MOST_POLE = 1 - 1e-6
-"""Of a learned low-pass: its slowest, 1e6 samples."""
+"""Largest pole of a learned low-pass: a time constant of 1e6 samples."""
 
 
 class IHCEnvelope(Stage):
     """`x` (..., channel, time) half-wave rectified and smoothed by first-order low-passes.
 
     fs: sampling rate in Hz
-    cutoff: of each low-pass in Hz, instead of that of the method
-    order: accepted and without effect; each low-pass has order 1
+    cutoff: of each low-pass in Hz; overrides the method's
+    order: accepted and ignored; each low-pass has order 1
     method: "dau1996" 1000 Hz; "breebaart2001" 2000 Hz five times, -3 dB at 770 Hz; "king2019"
         1500 Hz; "lindemann" 800 Hz (Dau, Puschel & Kohlrausch 1996; Breebaart, van de Par &
         Kohlrausch 2001; King, Varnet & Lorenzi 2019; Lindemann 1986)
+    learnable: `b` and `a` (2,), the low-pass's difference equation, are parameters; the pole from
+        `a` is clamped inside the unit circle
 
-    learnable: `b` and `a` (2,) are parameters, of a low-pass in its difference equation; what an
-        optimizer does to `a` counts as far as the pole stays inside the unit circle
-    Raises ValueError for an unknown method and for a cutoff outside (0, fs / 2).
+    Raises ValueError for an unknown method and a cutoff outside (0, fs / 2).
     """
 
     keeps_double = ("past",)
@@ -79,7 +79,7 @@ class IHCEnvelope(Stage):
         return {"low": self.state_like("low", (*shape, self.iterations))}
 
     def _sections(self) -> tuple[Tensor, Tensor]:
-        """Learned numerators and denominators (pass, 2) in float64, each divided by a[0]."""
+        """Learned numerators and denominators (pass, 2) in float64, divided by a[0]."""
         b, a = self.b.double(), self.a.double()
         pole = within(a[1] / a[0], -MOST_POLE, MOST_POLE)
         denominator = torch.stack([torch.ones_like(pole), pole])
@@ -93,7 +93,7 @@ class IHCEnvelope(Stage):
         return y, {"low": low}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
     def extra_repr(self) -> str:
@@ -118,7 +118,7 @@ CELL = {
 """Constants of the cell in SI units (Lopez-Poveda & Eustaquio-Martin 2006; Paulick et al. 2024)."""
 
 LARGEST_EXPONENT = 40.0
-"""Of each of the two steps; beyond, the transducer is shut, and float32 has no more numbers."""
+"""Limit of each Boltzmann exponent; beyond it the transducer is closed, and float32 overflows."""
 
 
 def _constant(name: str, meaning: str) -> property:
@@ -131,20 +131,21 @@ def _constant(name: str, meaning: str) -> property:
 
 
 class IHCPaulick2024(Stage):
-    """Basilar membrane (..., channel, time), as a DRNL filterbank gives it, to receptor potential.
+    """Basilar-membrane motion (..., channel, time), as from a DRNL, to receptor potential.
 
-    The potential is in volts above rest, from the circuit of a hair cell whose transducer opens
-    with the displacement of its stereocilia (Lopez-Poveda & Eustaquio-Martin 2006; Paulick et al.
-    2024). It begins exactly at rest, where the documented cell begins 8.3 nV below and drifts.
+    In volts above rest, from the circuit model of a hair cell whose transducer opens with the
+    displacement of its stereocilia (Lopez-Poveda & Eustaquio-Martin 2006; Paulick et al. 2024). It
+    starts exactly at rest; the documented cell starts 8.3 nV below and drifts.
 
     integrator: "euler", as published, or "exponential", exact for an input constant over a sample
         and so better below 32 kHz
 
-    Learnable is every constant but `V_rest`, from which the documented cell charges for
-    `precharge_duration` seconds and which has no effect here; what follows from the constants,
-    such as `G_precharge`, goes along. Each keeps its sign: the parameter `log_ratios` (11,) holds
-    logarithms of their ratios to the published values, in the order of `CELL`.
-    Raises ValueError for an unknown integrator, and where fs is too low for "euler".
+    Learnable: every constant but `V_rest`, the start of the documented cell's precharge of
+    `precharge_duration` seconds, which has no effect here. Derived values such as `G_precharge`
+    follow. Signs are fixed: the parameter `log_ratios` (11,) holds logarithms of the ratios to the
+    published values, in the order of `CELL`.
+
+    Raises ValueError for an unknown integrator, and if fs is too low for "euler".
     """
 
     precharge_duration = 0.05
@@ -210,7 +211,7 @@ class IHCPaulick2024(Stage):
         return currents / (g + self.Gkf + self.Gks)
 
     def _closed(self) -> tuple[Tensor, Tensor]:
-        """Logarithms of how much the flatter and the steeper step close the transducer at rest."""
+        """Exponents of the flatter and the steeper Boltzmann term at rest."""
         flat, steep = self.x0 / self.s1, self.x0 / self.s0
         return flat.clamp(max=LARGEST_EXPONENT), steep.clamp(max=LARGEST_EXPONENT)
 
@@ -224,11 +225,11 @@ class IHCPaulick2024(Stage):
         u = torch.minimum(-d / self.s1, LARGEST_EXPONENT - flat)
         w = torch.minimum(-d * (1 / self.s0 + 1 / self.s1), 2 * LARGEST_EXPONENT - both)
         open_share = 1 / (1 + (flat + u).exp() + (both + w).exp())
-        # The conductance above that at rest, by differences that cancel nothing when d is small.
+        # The change of conductance from rest, computed without cancellation for small d.
         closed = flat.exp() * torch.expm1(u) + both.exp() * torch.expm1(w)
         opened = -self.G_precharge * (closed * open_share)
         total = self.Gmet_max * open_share + self.Gkf + self.Gks
-        # At rest the currents cancel, so that only what opens drives the cell away from there.
+        # At rest the currents cancel, so only the change of conductance drives the cell.
         target = opened * (self.EP - self.resting_potential) / total
         rate = total / (self.Cm * self.fs)
         rate = rate.clamp(max=1) if self.integrator == "euler" else -torch.expm1(-rate)
@@ -236,7 +237,7 @@ class IHCPaulick2024(Stage):
         return y, {"potential": potential}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Loudness over time: what rises at one pace and falls at another."""
+"""Temporal integration of loudness, with different attack and release."""
 
 import warnings
 from typing import ClassVar, NamedTuple
@@ -31,14 +31,14 @@ LONG_TERM_2002 = (0.01, 0.0005)
 
 
 class Moore2016AGC(Stage):
-    """Documented, not in the meter: `x` (..., frame, channel) smoothed, rising or falling.
+    """Smoothing of `x` (..., frame, channel) with attack and release, as documented.
 
-    y += alpha (x - y) at each frame: 1 follows at once, 0 not at all; the time constant is
-    -1 / ln(1 - alpha) frames. Two dimensions are (frame, channel), and called directly, one is
-    (frame,).
+    No meter uses it. Each frame y += alpha (x - y): 1 follows at once, 0 not at all; the time
+    constant is -1 / ln(1 - alpha) frames. Two dimensions are (frame, channel), and if called
+    directly, one is (frame,).
 
-    learnable: `attack_alpha` and `release_alpha` are parameters; what an optimizer moves below 0 or
-        above 1 counts as 0 or 1
+    learnable: `attack_alpha` and `release_alpha` are parameters, clamped to 0 to 1 in use
+
     Raises ValueError for a coefficient outside that range.
 
     Attributes: `attack_alpha` and `release_alpha`, 0-dim, the coefficient while the input is above
@@ -48,7 +48,7 @@ class Moore2016AGC(Stage):
     time_dim = -2
     out_time_dim = -2
 
-    # A step of an optimizer may end beyond 0 or 1, where `coefficients` takes it for that.
+    # An optimizer may leave 0 to 1; `coefficients` clamps.
     ranges: ClassVar = dict.fromkeys(("attack_alpha", "release_alpha"), (-0.5, 1.5))
 
     attack_alpha: Tensor
@@ -71,7 +71,7 @@ class Moore2016AGC(Stage):
 
     @property
     def coefficients(self) -> Tensor:
-        """Attack and release (2,), as they are in use."""
+        """Attack and release (2,) in use."""
         alphas = torch.stack([self.attack_alpha, self.release_alpha])
         return within(alphas, 0.0, 1.0) if self.learnable else alphas
 
@@ -83,9 +83,9 @@ class Moore2016AGC(Stage):
         return y, {"y": last}
 
     def forward(self, x: Tensor, state: Tensor | float | None = None) -> Tensor:
-        """Smoothed `x`, from rest or from `state`, the last frame (channel,) of a former output.
+        """Smoothed `x`, from rest or from `state`, the last frame (channel,) of an earlier output.
 
-        A number stands for that of every channel.
+        A number applies to every channel.
         """
         given = self.converted(x)
         frames = self.sounding(given[:, None] if given.dim() == 1 else given)
@@ -120,10 +120,10 @@ class Integrated(NamedTuple):
 
 
 class Moore2016TemporalIntegration(Stage):
-    """Documented, not in the meter: specific loudness (..., frame, channel) to `Integrated`.
+    """Specific loudness (..., frame, channel) to `Integrated`, as documented; no meter uses it.
 
-    Short-term smoothing of each channel, the sum over channels in sone, its long-term smoothing.
-    Coefficients are per frame of 1 ms.
+    Short-term smoothing of each channel, the sum over channels in sone, and its long-term
+    smoothing. Coefficients are per frame of 1 ms.
     """
 
     time_dim = -2
@@ -171,7 +171,7 @@ class Moore2016TemporalIntegration(Stage):
         return Integrated(shape[:-1], shape, shape[:-1])  # type: ignore[arg-type]
 
     def get_parameters(self) -> dict[str, object]:
-        """Those of the short-term and of the long-term smoothing."""
+        """The parameters of the short-term and the long-term smoothing."""
         return {"stl": self.stl_agc.get_parameters(), "ltl": self.ltl_agc.get_parameters()}
 
 
@@ -186,15 +186,15 @@ class LoudnessIntegration(Stage):
     """Specific loudness (..., frame, band) to `ShortAndLongTerm`: its sum, and that sum smoothed.
 
     frame_rate: frames per second of the input, by default the documented fs / 512
-    learnable: `tau_attack` and `tau_release` are parameters; what an optimizer moves below a
-        sixteenth of a frame counts as that, at which loudness follows at once
+    learnable: `tau_attack` and `tau_release` are parameters; in use they are at least a sixteenth
+        of a frame, at which loudness follows at once
 
-    Called directly it goes on from the call before until `reset_state()`. A transform of torch.func
-    and an exported graph keep nothing: each call there begins where the stage stood.
+    Called directly it continues from the previous call until `reset_state()`. A torch.func
+    transform and an exported graph do not store state: each call starts from the stage's state.
 
     Attributes: `tau_attack` 50 ms and `tau_release` 200 ms, 0-dim, time constants in seconds while
-    loudness rises and while it falls; `ltl_state` (...), the long-term loudness at which the last
-    call ended, None before the first.
+    loudness rises and falls; `ltl_state` (...), the long-term loudness at the end of the last call,
+    None before the first.
     """
 
     time_dim = -2
@@ -221,7 +221,7 @@ class LoudnessIntegration(Stage):
 
     @property
     def time_constants(self) -> Tensor:
-        """Attack and release (2,) in seconds, as they are in use."""
+        """Attack and release (2,) in use, in seconds."""
         taus = torch.stack([self.tau_attack, self.tau_release])
         return within(taus, 1 / (16 * self.frame_rate), float("inf")) if self.learnable else taus
 
@@ -235,7 +235,7 @@ class LoudnessIntegration(Stage):
         return ShortAndLongTerm(ltl.squeeze(-1), stl), {"ltl": last.squeeze(-1)}
 
     def forward(self, specific_loudness: Tensor, return_stl: bool = False) -> Outputs:
-        """Long-term loudness, or `ShortAndLongTerm`; goes on from the call before."""
+        """Long-term loudness, or `ShortAndLongTerm`; continues from the previous call."""
         x = self.sounding(specific_loudness)
         state = self.initial_state(without(x.shape, -2))
         began = self.ltl_state
@@ -252,7 +252,7 @@ class LoudnessIntegration(Stage):
                     f"LoudnessIntegration goes on from a batch of {tuple(began.shape)}, given "
                     f"{tuple(state['ltl'].shape)}: call reset_state() before another sound"
                 )
-            # A copy: gradients may pass one of what was kept in inference mode.
+            # Copy, because gradients cannot pass an inference tensor.
             state = {"ltl": began.to(state["ltl"], copy=True)}
         y, state = self.step(x, state)
         if kept:
@@ -261,7 +261,7 @@ class LoudnessIntegration(Stage):
         return y if return_stl else y.ltl
 
     def _began(self, place: tuple[int, int]) -> Tensor | None:
-        """Where the call began that torch.utils.checkpoint repeats within the backward pass."""
+        """Initial state of the call that torch.utils.checkpoint repeats in the backward pass."""
         if self._last is None or self._last[0] != place:
             raise RuntimeError(
                 "LoudnessIntegration: torch.utils.checkpoint can repeat the last call alone, for "
@@ -270,7 +270,7 @@ class LoudnessIntegration(Stage):
         return self._last[1]
 
     def reset_state(self) -> None:
-        """Begin the next call in silence."""
+        """Start the next call from silence."""
         self.ltl_state = None
 
     def get_time_constants(self) -> tuple[float, float]:
@@ -279,7 +279,7 @@ class LoudnessIntegration(Stage):
         return number(attack), number(release)
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
-        # Where a sound was left off is no part of what was learned.
+        # The state at the end of a sound is not a learned value.
         if given.pop("ltl_state", None) is not None:
             warnings.warn(
                 "LoudnessIntegration: ltl_state of the checkpoint is not taken: the next call goes "

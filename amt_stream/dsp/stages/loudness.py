@@ -26,14 +26,14 @@ from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
 
 @output
 class Moore2016Output(NamedTuple):
-    """Loudness in sone, frame by frame.
+    """Loudness in sone per frame.
 
     stl, ltl: short-term and long-term loudness (..., frame); the sum of the ears
-    stl_ears, ltl_ears: that of each ear (..., 2, frame)
+    stl_ears, ltl_ears: of each ear (..., 2, frame)
     specific_loudness: short-term, in sone/Cam, before inhibition (..., 2, frame, 150), or None
-    excitation_db: level re 0 dB, not below -100 (..., 2, frame, 150), or None
-    stl_low, stl_high, ltl_low, ltl_high: what stl and ltl are if the sound's level is lower or
-        higher by its uncertainty (..., frame), or None
+    excitation_db: level re 0 dB, at least -100 (..., 2, frame, 150), or None
+    stl_low, stl_high, ltl_low, ltl_high: stl and ltl for the sound's level minus and plus its
+        uncertainty (..., frame), or None
     """
 
     stl: Tensor
@@ -49,18 +49,18 @@ class Moore2016Output(NamedTuple):
 
 
 BINAURAL = ("smoothing", "theta", "short_term", "long_term")
-"""Tables of `BinauralLoudness` besides those of its channels."""
+"""Tables of `BinauralLoudness` besides `Channels`."""
 
 
 class BinauralLoudness(Stage):
     """Excitation (..., 2, frame, 150), a frame per ms, to `Moore2016Output`.
 
     Specific loudness, its short-term smoothing, inhibition by the other ear, the sum over channels
-    and the long-term smoothing of each ear (Moore et al. 2016, 2018; ISO 532-3:2023).
+    and each ear's long-term smoothing (Moore et al. 2016, 2018; ISO 532-3:2023).
 
-    frames_before: so many frames stand for time before the sound and count as silence
-    band: the excitation is (..., 3, 2, frame, 150), at a lower level, the sound's own, and a higher
-        one; the loudness of the first and the last is given too
+    frames_before: number of frames from before the sound, which count as silence
+    band: the excitation is (..., 3, 2, frame, 150), for a lower level, the sound's level and a
+        higher one; the output includes the loudness of the first and the last
     """
 
     time_dim = -2
@@ -104,7 +104,7 @@ class BinauralLoudness(Stage):
         self.out_time_dim = Moore2016Output(*dims)
 
     def tables(self) -> Channels:
-        """The tables that specific loudness needs."""
+        """Tables of specific loudness."""
         return Channels(*self.registered(*Channels._fields))
 
     def initial_state(self, shape: Shape) -> State:
@@ -142,7 +142,7 @@ class BinauralLoudness(Stage):
         stl_ears: Tensor,
         ltl_ears: Tensor,
     ) -> Moore2016Output:
-        """What is asked for of the excitation `x` and its loudness; None for what is not."""
+        """The output, with None for what was not requested."""
         edges: tuple[Tensor, ...] = ()
         if self.gives_band:
             edges = (stl[..., 0, :], stl[..., 2, :], ltl[..., 0, :], ltl[..., 2, :])
@@ -151,14 +151,14 @@ class BinauralLoudness(Stage):
                 for v, dim in ((stl, -2), (ltl, -2), (stl_ears, -3), (ltl_ears, -3))
             )
             specific, x = (v if v is None else v.select(-4, 1) for v in (specific, x))
-        told = x if self.gives_excitation_db else None
+        shown = x if self.gives_excitation_db else None
         return Moore2016Output(
             stl,
             ltl,
             stl_ears,
             ltl_ears,
             specific if self.gives_specific_loudness else None,
-            None if told is None else 10 * torch.log10(told.clamp(min=1e-10)),
+            None if shown is None else 10 * torch.log10(shown.clamp(min=1e-10)),
             *edges,
         )
 
@@ -171,10 +171,10 @@ class BinauralLoudness(Stage):
 
 @output
 class Glasberg2002Output(NamedTuple):
-    """Loudness in sone, frame by frame.
+    """Loudness in sone per frame.
 
     stl, ltl: short-term and long-term loudness (..., frame); the sum of the ears
-    stl_ears, ltl_ears: that of each ear (..., 2, frame)
+    stl_ears, ltl_ears: of each ear (..., 2, frame)
     """
 
     stl: Tensor
@@ -187,18 +187,18 @@ class MonauralLoudness(Stage):
     """Excitation (..., ear, frame, 150), a frame per ms, to `Glasberg2002Output`.
 
     Specific loudness by ANSI S3.4-2007, its sum over channels, and the short-term and long-term
-    smoothing of that (Glasberg & Moore 2002). No ear inhibits the other; a single one stands for
+    smoothing of that (Glasberg & Moore 2002), without binaural inhibition. A single ear counts for
     two that hear the same.
 
-    frames_before: so many frames stand for time before the sound and count as silence
-    ltl_release: coefficient per frame with which long-term loudness falls
+    frames_before: number of frames from before the sound, which count as silence
+    ltl_release: release coefficient per frame of long-term loudness
 
     Raises ValueError for a coefficient outside (0, 1].
     """
 
     time_dim = -2
     in_quantity = "power"
-    # In float32 long-term loudness would come to rest 1e-4 above what it falls to.
+    # In float32 a slow release stops 1e-4 above its target.
     keeps_double = ("short_term", "long_term", "short", "long")
 
     threshold: Tensor
@@ -225,7 +225,7 @@ class MonauralLoudness(Stage):
         self.out_time_dim = Glasberg2002Output(-1, -1, -1, -1)  # type: ignore[arg-type]
 
     def instantaneous(self, excitation: Tensor) -> Tensor:
-        """Loudness of each ear in sone (..., 2, frame), without smoothing."""
+        """Loudness of each ear in sone (..., 2, frame), unsmoothed."""
         channels = Channels(*self.registered(*Channels._fields))
         n = CAM_STEP * specific_loudness(excitation, channels).sum(-1)
         return torch.cat([n, n], -2) if n.shape[-2] == 1 else n

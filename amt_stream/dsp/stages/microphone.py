@@ -1,4 +1,4 @@
-"""What a microphone does to a sound, taken off again."""
+"""Correction of a microphone's frequency response."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,16 +15,15 @@ from amt_stream.dsp.streaming import Shape, Stage, State, as_given
 
 
 class MicrophoneCorrection(Stage):
-    """`x` (..., channel, time) with a gain by frequency for each channel, in the unit given.
+    """`x` (..., channel, time) with a frequency-dependent gain per channel; the unit is unchanged.
 
-    Minimum phase: nothing is delayed, and what a microphone of minimum phase did to the phase is
-    undone too. The gain is within 0.1 dB of the points, and of the straight lines between them
-    over the logarithm of frequency, from 20 Hz to 0.9 of half the sampling rate; beyond the first
-    and the last point it is what these have. Recursive, in float64 throughout.
+    Minimum phase: no delay, and the phase of a minimum-phase microphone is corrected too. The gain
+    follows straight lines between the points, over log frequency, within 0.1 dB from 20 Hz to 0.9
+    fs / 2, and is constant beyond the first and the last point. Recursive, in float64 throughout.
 
     fs: sampling rate in hertz
-    gains: of each channel its points, (n, 2) of hertz and dB; None for one that stays as it is
-    exact_hz: of each channel a frequency where the gain is not off at all; by default 1000
+    gains: points of each channel, (n, 2) of hertz and dB; None for no correction
+    exact_hz: frequency at which each channel's gain is exact; by default 1000
 
     Raises ValueError for a gain that changes too steeply.
     """
@@ -55,7 +54,7 @@ class MicrophoneCorrection(Stage):
 
     @property
     def _count(self) -> int:
-        """Sections of each channel, a power of two."""
+        """Sections per channel, a power of two."""
         return self.g.shape[0] // len(self.gains)
 
     def initial_state(self, shape: Shape) -> State:
@@ -70,12 +69,12 @@ class MicrophoneCorrection(Stage):
         each = x.double().repeat_interleave(self._count, -2)
         y, past = svf(each, g, k, weights, state["past"])
         y = y.unflatten(-2, (-1, self._count))
-        while (count := y.shape[-2]) > 1:  # in one order, however long the block is
+        while (count := y.shape[-2]) > 1:  # pairwise, so that the order of sums is fixed
             y = y[..., : count // 2, :] + y[..., count // 2 :, :]
         return y.squeeze(-2).to(x.dtype), {"past": past}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
 
@@ -92,7 +91,7 @@ def _sections(
 def _filled(
     tables: tuple[np.ndarray, np.ndarray, np.ndarray], count: int
 ) -> tuple[np.ndarray, ...]:
-    """The same with sections that give nothing, up to `count`."""
+    """The tables padded to `count` sections by sections with zero output."""
     g, k, weights = tables
     more = count - len(g)
     silent = np.pad(weights, ((0, more), (0, 0)))

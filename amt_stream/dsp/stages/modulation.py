@@ -1,4 +1,4 @@
-"""Modulation filterbanks: how fast, and how much, the envelope of each auditory channel moves."""
+"""Modulation filterbanks: the spectrum of the envelope in each auditory channel."""
 
 import warnings
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ PREFILTER = 150.0
 """Cutoff in Hz of the low-pass before the bank (Kohlrausch, Fassel & Dau 2000)."""
 
 REAL_UP_TO = 10.0
-"""Center in Hz up to which a filter keeps the phase of the modulation; above, its magnitude."""
+"""Highest center in Hz whose filter keeps the modulation phase; those above give the magnitude."""
 
 DEFAULTS: dict[str, Any] = {
     "max_mfc": 150.0,
@@ -43,30 +43,30 @@ PRESETS: dict[str, dict[str, Any]] = {
     "jepsen2008": _JEPSEN,
     "paulick2024": _JEPSEN,
 }
-"""What a preset sets: Dau et al. (1997); Jepsen, Ewert & Dau (2008); Paulick et al. (2024)."""
+"""Presets: Dau et al. (1997); Jepsen, Ewert & Dau (2008); Paulick et al. (2024)."""
 
 
 def modulation_centers(limit: float, Q: float = 2.0) -> list[float]:
-    """Centers in Hz of the bank for modulations up to `limit` Hz; the first, 0, is the low-pass.
+    """Center frequencies in Hz of the bank up to `limit` Hz; the first, 0, is the low-pass.
 
-    Then 5 and 10 Hz, and from there bands of constant Q that touch at their edges; above a limit
-    of 10 Hz the first of these is there even where it passes the limit (Dau et al. 1997).
+    Then 5 and 10 Hz, then bands of constant Q with touching edges. With a limit above 10 Hz the
+    first of these is included even if it exceeds the limit (Dau et al. 1997).
     """
     centers = [0.0, *(f for f in (5.0, 10.0) if f <= limit)]
     if limit <= 10:
         return centers
     first, ratio = 12.5 / (1 - 0.5 / Q), (1 + 0.5 / Q) / (1 - 0.5 / Q)
     steps = log(limit / first) / log(ratio)
-    # A center that equals the limit is one of them, whatever rounding does to the logarithms.
+    # The tolerance includes a center that equals the limit despite rounding.
     last = trunc(steps + 1e-9) if steps > 0 else trunc(steps)
     return centers + [first * ratio**k for k in range(last + 1)]
 
 
 class _Bank(Stage):
-    """Filters on each channel: `x` (..., channel, time) to (..., channel, filter, time)."""
+    """A filterbank per channel: `x` (..., channel, time) to (..., channel, filter, time)."""
 
     binding = ("fs", "filter_type")
-    foreign = ("sos_stack",)  # free sections; a band here is a center and a width
+    foreign = ("sos_stack",)  # free sections; here a band is a center and a bandwidth
 
     fs: float
     low: Tensor
@@ -85,7 +85,7 @@ class _Bank(Stage):
         center: np.ndarray,
         bandwidth: np.ndarray,
     ) -> None:
-        """Keep (band,) centers and bandwidths, as parameters or as the coefficients they give."""
+        """Register (band,) centers and bandwidths, as parameters or as fixed coefficients."""
         self._kind = kind
         values = torch.from_numpy(center), torch.from_numpy(bandwidth)
         if self.learnable:
@@ -100,7 +100,7 @@ class _Bank(Stage):
         return band_passes(center, bandwidth)
 
     def bands(self) -> OnePoles | BandPasses:
-        """Coefficients of the bands, as they are now."""
+        """Coefficients of the bands in use."""
         if self.learnable:
             return self.designed(self.log_center.exp(), self.log_bandwidth.exp())
         return self._kind(*self.registered(*self._kind._fields))
@@ -121,26 +121,28 @@ class _Bank(Stage):
 
 
 class ModulationFilterbank(_Bank):
-    """Modulations of each auditory channel: (..., channel, time) to a list, one tensor a channel.
+    """Modulations of each auditory channel: (..., channel, time) to a list of tensors, per channel.
 
-    fs: sampling rate in Hz; fc: centers in Hz of the channels, tensor, list or tuple
-    Q, max_mfc, lp_cutoff: quality of the bands above 10 Hz, and in Hz the highest modulation and
-        the cutoff of the low-pass
-    use_upper_limit: no modulations above fc / 4 either, so that channels differ in their filters
+    fs: sampling rate in Hz
+    fc: center frequencies in Hz of the channels, tensor, list or tuple
+    Q, max_mfc, lp_cutoff: Q of the bands above 10 Hz, highest modulation frequency and low-pass
+        cutoff in Hz
+    use_upper_limit: also limits modulation frequencies to fc / 4, so that channels have different
+        numbers of filters
     att_factor: factor on the magnitudes
-    preset: "dau1997", "jepsen2008" or "paulick2024"; the last two also put a low-pass of 150 Hz
-        before the bank. It sets what is not given: max_mfc 150, lp_cutoff 2.5, att_factor 1 (the
-        last two 0.707, and the upper limit in use); a value given beside it stands
+    preset: "dau1997", "jepsen2008" or "paulick2024"; the last two add a low-pass of 150 Hz before
+        the bank. Defaults: max_mfc 150, lp_cutoff 2.5, att_factor 1 (the last two 0.707, and the
+        upper limit in use); explicit arguments override them
     filter_type: "efilt", complex one-poles with a gain of 2 at the center (Dau et al. 1997), or
         "butterworth", real band-passes of four poles with a gain of 1
 
-    Filter 0 is the low-pass. Filters of up to 10 Hz give the real part, the others the magnitude.
+    Filter 0 is the low-pass. Filters up to 10 Hz give the real part, the others the magnitude.
     Called directly it gives (..., M_f, time) for each channel f; as a stage, (..., channel, M,
-    time) with zeros where `mask` (channel, M) is false. `mfc` are the centers in Hz as designed.
+    time) with zeros where `mask` (channel, M) is false. `mfc` are the designed centers in Hz.
 
-    Learnable: `att_factor`, and for each band, shared by all channels that have it, `log_center`
-    and `log_bandwidth`, of Hz ("efilt") or of tan(pi f / fs) at center and edges ("butterworth").
-    No value of them is unstable.
+    Learnable: `att_factor`, and for each band, shared by all channels, `log_center` and
+    `log_bandwidth`, of Hz ("efilt") or of tan(pi f / fs) at center and edges ("butterworth"). All
+    values are stable.
     """
 
     fc: Tensor
@@ -195,7 +197,7 @@ class ModulationFilterbank(_Bank):
         self.shape_remedy = "each channel has filters by its center, give one for each of `fc`"
         limits = [min(f / 4, self.max_mfc) for f in channels] if self.use_upper_limit else None
         lists = [modulation_centers(limit, Q) for limit in limits or [self.max_mfc] * channels.size]
-        # Channels differ only in how many of the same filters they have.
+        # All channels share one list of filters and differ only in how many they use.
         longest = max(lists, key=len)
         counts = np.array([len(centers) for centers in lists])
         self.register_table("fc", channels)
@@ -282,9 +284,9 @@ class ModulationFilterbank(_Bank):
 
 
 class FastModulationFilterbank(ModulationFilterbank):
-    """The same as `ModulationFilterbank`, which is as fast: one exact recursive form serves both.
+    """`ModulationFilterbank` under the name of torch_amt's fast version; both are the same here.
 
-    tolerance: accepted, and changes nothing; no filters are merged
+    tolerance: accepted and ignored; filters are never merged
     """
 
     def __init__(
@@ -307,7 +309,7 @@ class FastModulationFilterbank(ModulationFilterbank):
         self.tolerance = tolerance
 
     def distribute_gradients(self) -> None:
-        """Does nothing: each band has one set of weights, whose gradient is complete already."""
+        """Does nothing: channels share one set of weights, so gradients are already complete."""
 
 
 class King2019ModulationFilterbank(_Bank):
@@ -318,11 +320,11 @@ class King2019ModulationFilterbank(_Bank):
 
     fs: sampling rate in Hz
     mflow, mfhigh: lowest and highest center in Hz
-    qfactor: center by bandwidth; it also sets the distance of the centers
-    nmod: so many centers, spaced evenly in log frequency from mflow to mfhigh, instead
+    qfactor: center / bandwidth, which also sets the spacing of the centers
+    nmod: number of centers, log-spaced from mflow to mfhigh; overrides that spacing
 
-    Learnable: `log_center` and `log_bandwidth` (M,), of tan(pi f / fs) at center and edges; no
-    value of them is unstable. `mfc` are the centers as designed.
+    Learnable: `log_center` and `log_bandwidth` (M,), of tan(pi f / fs) at center and edges; all
+    values are stable. `mfc` are the designed centers.
     """
 
     mfc: Tensor
@@ -353,7 +355,7 @@ class King2019ModulationFilterbank(_Bank):
             center = mflow * ratio ** np.arange(count)
         else:
             center = np.geomspace(mflow, mfhigh, nmod)
-        # Edges whose geometric mean is the center and whose difference is center / Q.
+        # Edges with geometric mean center and difference center / Q.
         edges = center * np.array([[root - 1], [root + 1]]) / (2 * qfactor)
         edges = edges.clip(0.1, fs / 2 - 0.1)
         if not (center < edges[1]).all():
@@ -374,7 +376,7 @@ class King2019ModulationFilterbank(_Bank):
 
     @property
     def group_delay(self) -> Tensor:
-        """Delay (M,) in seconds of a band's own envelope at its center `mfc`."""
+        """Group delay (M,) in seconds of each band at its center `mfc`."""
         bands = self.bands()
         assert isinstance(bands, BandPasses)
         return group_delay(bands, 2 * pi / self.fs * self.mfc) / self.fs
@@ -397,9 +399,9 @@ class King2019ModulationFilterbank(_Bank):
 
 
 class FastKing2019ModulationFilterbank(King2019ModulationFilterbank):
-    """The same as `King2019ModulationFilterbank`: one exact recursive form serves both.
+    """`King2019ModulationFilterbank` under the name of torch_amt's fast version; both are the same.
 
-    ir_length_ratio: accepted, and changes nothing; below 1 warns that responses are not cut
+    ir_length_ratio: accepted and ignored; below 1 it warns that responses are not truncated
     """
 
     def __init__(

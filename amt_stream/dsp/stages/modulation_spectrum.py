@@ -1,4 +1,4 @@
-"""How strongly each modulation band moves, frame by frame."""
+"""RMS of each modulation band per frame."""
 
 from fractions import Fraction
 from math import exp
@@ -16,21 +16,20 @@ TIME_CONSTANT = 0.2
 
 @output
 class ModulationSpectrumOutput(NamedTuple):
-    """`rms` (..., frame, band, modulation) in the units of what was measured."""
+    """`rms` (..., frame, band, modulation) in the units of the input."""
 
     rms: Tensor
 
 
 class ModulationRms(Stage):
-    """Running rms of `x` (..., band, modulation, time): `ModulationSpectrumOutput`.
+    """Running RMS of `x` (..., band, modulation, time): `ModulationSpectrumOutput`.
 
-    Frame n takes in samples n N to (n + 1) N - 1, N = fs * frame_ms / 1000 rounded. Their mean
-    square passes two equal one-poles of `time_constant` seconds, as the square of a band that moves
-    at f Hz moves at 2 f: for a sinusoid at 2 Hz the rms stays within 0.2 dB of its value, at 4 Hz
-    within 0.05 dB. One pole would have to be slower by far for that. After 1 s of a steady band the
-    reading is 0.2 dB short of its end.
+    A frame has N = fs * frame_ms / 1000 samples, rounded. Its mean square passes two equal one-pole
+    low-passes of `time_constant` seconds. The square of a band that oscillates at f Hz oscillates
+    at 2 f: the RMS of a sinusoid ripples by 0.2 dB at 2 Hz and 0.05 dB at 4 Hz, for which a single
+    pole would have to be far slower. A steady band reads 0.2 dB low after 1 s.
 
-    Raises ValueError where a frame would be shorter than a sample or nothing would be smoothed.
+    Raises ValueError if a frame is shorter than a sample or the time constant is not positive.
     """
 
     out_time_dim = ModulationSpectrumOutput(-3)  # type: ignore[arg-type]
@@ -72,7 +71,7 @@ class ModulationRms(Stage):
         power = x.unflatten(-1, (-1, self.block_size)).square().mean(-1)
         y, first = agc(power.flatten(-3, -2).mT, self.pace, state["first"])
         y, second = agc(y, self.pace, state["second"])
-        # The slope of a square root has no end at 0: silence gives 0, and no gradient.
+        # The square root has an infinite slope at 0: give silence 0 and no gradient.
         silent = y == 0
         rms = y.masked_fill(silent, 1.0).sqrt().masked_fill(silent, 0.0)
         rms = rms.unflatten(-1, tuple(x.shape[-3:-1]))

@@ -1,4 +1,4 @@
-"""Narrow-band spectrum: levels in the bins of a running Fourier transform, of sound pressure."""
+"""Narrow-band spectrum: sound pressure levels in the bins of a running Fourier transform."""
 
 from fractions import Fraction
 from math import ceil, log2
@@ -17,15 +17,15 @@ from amt_stream.dsp.streaming import Shape, Stage, State, output, with_time
 FRAME_S = 0.04
 COARSEST_HZ, FINEST_HZ = 12.5, 0.5
 SILENT = 1e-20
-"""Power in Pa^2 that is added to each bin: silence has a level, -106.02 dB."""
+"""Power in Pa^2 added to each bin, so that silence reads -106.02 dB."""
 
 NOISE_BINS = 1.5
-"""So many bins wide is the noise that one bin lets through (Harris 1978, Hann window)."""
+"""Equivalent noise bandwidth in bins of the Hann window (Harris 1978)."""
 
 
 @output
 class NarrowBandOutput(NamedTuple):
-    """`level_db` (..., frame, bin) in dB SPL; what it is of stands in `NarrowBandSpectrum`."""
+    """`level_db` (..., frame, bin) in dB SPL, as `NarrowBandSpectrum` documents."""
 
     level_db: Any
 
@@ -33,22 +33,22 @@ class NarrowBandOutput(NamedTuple):
 class NarrowBandSpectrum(Stage):
     """Sound pressure (..., time) in pascal to `NarrowBandOutput`, a frame per 40 ms.
 
-    Each channel is an analyzer of its own. A frame is the Fourier transform of the last `points`
-    samples under a Hann window, as powers averaged with the time weighting F (125 ms). Bin k is at
-    k times `bin_hz`, from 0 Hz to half the sampling rate; `frequencies` has them all.
+    Each channel is analyzed on its own. A frame is the power spectrum of the last `points` samples
+    under a Hann window, averaged with time weighting F (125 ms). Bin k is at k times `bin_hz`, from
+    0 Hz to fs / 2; `frequencies` lists all.
 
-    A tone reads its level in the bin that it stands in, and up to 1.42 dB less between two of them.
-    Noise reads what 1.5 bins hold of it: its level per hertz and 10 lg(1.5 `bin_hz`) more, 9.4 dB
-    at 48 kHz. So the level of all that is in some bins is that of their summed powers less 10 lg
-    1.5 = 1.76 dB, of tones too. Silence reads -106.02 dB.
+    A tone reads its level in its bin, and up to 1.42 dB less between two bins. Noise reads its
+    level per hertz plus 10 lg(1.5 `bin_hz`), the noise bandwidth: 9.4 dB at 48 kHz. So the level of
+    everything within some bins is that of their summed powers minus 10 lg 1.5 = 1.76 dB, for tones
+    too. Silence reads -106.02 dB.
 
-    Frame n takes in the sound up to (n + 1) times 40 ms, the nearest whole number of samples.
+    Frame n ends at (n + 1) times 40 ms, to the nearest sample.
 
     fs: sampling rate in whole hertz, 8000 or more
-    resolution_hz: from bin to bin at most, 0.5 to 12.5 Hz; `points` are the power of two that gives
-        it, 8192 at 48 kHz
+    resolution_hz: largest bin width, 0.5 to 12.5 Hz; `points` is the power of two that gives it,
+        8192 at 48 kHz
 
-    Raises ValueError for another rate or resolution.
+    Raises ValueError for an invalid rate or resolution.
 
     >>> import torch
     >>> analyzer = NarrowBandSpectrum(fs=48000)
@@ -79,19 +79,19 @@ class NarrowBandSpectrum(Stage):
         self.resolution_hz = resolution_hz
         self.points = 2 ** ceil(log2(self.fs / resolution_hz))
         self.bin_hz = self.fs / self.points
-        # No more than half a window: the sound between two frames is in both.
+        # At most half a window, so that windows of consecutive frames overlap by half.
         self.block_size = round(self.fs * FRAME_S)
         self.ratio = Fraction(1, self.block_size)
-        # From silence F is then within 0.03 dB; a power 50 dB higher is forgotten but for 1 %.
+        # By then F is within 0.03 dB of its final value, and 1 % of a power 50 dB higher remains.
         self.settle_s = self.points / self.fs + 5 * FAST
         self.forget_s = self.points / self.fs + 16 * FAST
-        # Until the window has passed the end.
+        # The window passes the end.
         self.tail_s = self.points / self.fs
         turns = np.arange(self.points) / self.points
-        # A tone of rms 1 has the power 1 in its bin.
+        # A tone with RMS 1 has power 1 in its bin.
         gain = np.sqrt(8) / self.points
         self.register_table("window", gain * (0.5 - 0.5 * np.cos(2 * np.pi * turns)))
-        # At 0 Hz and at half the rate both sides of the spectrum are one.
+        # The bins at 0 Hz and fs / 2 have no mirror image.
         sides = np.ones(self.points // 2 + 1)
         sides[[0, -1]] = 0.5
         self.register_table("sides", sides)
@@ -105,7 +105,7 @@ class NarrowBandSpectrum(Stage):
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Of each bin in Hz (bin,)."""
+        """Frequency of each bin in Hz (bin,)."""
         return np.arange(self.points // 2 + 1) * self.bin_hz
 
     def initial_state(self, shape: Shape) -> State:
@@ -116,12 +116,12 @@ class NarrowBandSpectrum(Stage):
 
     def step(self, x: Tensor, state: State) -> tuple[NarrowBandOutput, State]:
         window, sides, pace = self.registered("window", "sides", "pace")
-        heard = torch.cat((state["past"], x), -1)
-        bins = torch.fft.rfft(heard.unfold(-1, self.points, self.block_size) * window)
+        samples = torch.cat((state["past"], x), -1)
+        bins = torch.fft.rfft(samples.unfold(-1, self.points, self.block_size) * window)
         power = (bins.real.square() + bins.imag.square()) * sides
         power, last = agc(power, pace, state["power"])
         level_db = torch.log10((power + SILENT) / P0**2) * 10
-        return NarrowBandOutput(level_db), {"past": heard[..., x.shape[-1] :], "power": last}
+        return NarrowBandOutput(level_db), {"past": samples[..., x.shape[-1] :], "power": last}
 
     def out_shape(self, shape: Shape) -> NarrowBandOutput:
         return NarrowBandOutput((*shape, self.points // 2 + 1))

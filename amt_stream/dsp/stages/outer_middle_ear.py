@@ -1,4 +1,4 @@
-"""Headphone, outer ear and middle ear as the auditory models take them: tabulated, causal FIRs."""
+"""Headphone, outer ear and middle ear as causal FIR filters from tables."""
 
 import warnings
 from fractions import Fraction
@@ -20,11 +20,10 @@ Phase = Literal["minimum", "linear"]
 
 
 class _TabulatedFilter(Stage):
-    """`x` (..., time) through an FIR whose gain a table gives; the output is as long as `x`.
+    """`x` (..., time) through an FIR with a tabulated gain; the output is as long as `x`.
 
-    order: number of taps less one
-    phase_type: "minimum" delays nothing; "linear" delays everything by order / 2, and needs an even
-        order
+    order: number of taps minus one
+    phase_type: "minimum" has no delay; "linear" delays by order / 2 and needs an even order
     """
 
     binding = ("fs",)
@@ -51,14 +50,14 @@ class _TabulatedFilter(Stage):
         self.latency = Fraction(self.group_delay)
 
     def _grid(self) -> np.ndarray:
-        """Frequencies in Hz at which the filter is designed."""
+        """Frequencies in Hz of the design grid."""
         return np.linspace(0, self.fs / 2, GRID // 2 + 1)
 
     def _taps(self, gain: np.ndarray) -> np.ndarray:
-        """Taps of `gain` on the grid."""
+        """Taps for `gain` on the grid."""
         if self.phase_type == "linear":
             return linear_phase(gain, self.order + 1)
-        # A gain of 0 has no logarithm; 120 dB below the peak is as good.
+        # The logarithm needs a positive gain; -120 dB re the peak suffices.
         return minimum_phase(np.maximum(gain, 1e-6 * gain.max()), self.order + 1)
 
     def _register_taps(self, taps: np.ndarray) -> None:
@@ -75,7 +74,7 @@ class _TabulatedFilter(Stage):
         return y, {"past": past}
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same as `whole`, in the dtype of `x` where that is a floating one."""
+        """`whole(x)`, in the dtype of `x` if that is floating point."""
         return as_given(self.whole(x), x)
 
     def translated(self, given: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -110,12 +109,12 @@ class _TabulatedFilter(Stage):
 
 
 class _PointsFilter(_TabulatedFilter):
-    """A filter of amplitudes given at points: 0 at DC and at fs / 2, straight lines between."""
+    """A filter with amplitudes given at points: linear interpolation, 0 at DC and fs / 2."""
 
     frequency_data: Tensor
 
     def _through(self, hz: np.ndarray, gain: np.ndarray) -> np.ndarray:
-        """Taps for the points below fs / 2, which `frequency_data` keeps."""
+        """Taps for the points below fs / 2, which become `frequency_data`."""
         below = hz < self.fs / 2
         if not below.any():
             raise ValueError(
@@ -142,13 +141,13 @@ class _PointsFilter(_TabulatedFilter):
 
 
 class HeadphoneFilter(_PointsFilter):
-    """Sound (..., time) as HD 250 headphones bring it to the eardrum, in the unit given.
+    """Sound (..., time) through HD 250 headphones to the eardrum; the unit is unchanged.
 
     Amplitudes of Pralong & Carlile (1996), as Osses et al. (2021) use them. The output is causal,
-    of full length, and later than the input by `group_delay` samples: none with
-    phase_type="minimum", order / 2 with "linear". The batch library's is early instead.
+    of full length, and later than the input by `group_delay` samples: 0 with
+    phase_type="minimum", order / 2 with "linear". torch_amt's output is early instead.
 
-    compensate_delay: accepted and without effect, for nothing is advanced or cut off
+    compensate_delay: accepted and ignored; nothing is advanced or cut off
     learnable: `fir_coeffs` (order + 1,) becomes a parameter
 
     Attributes: `frequency_data` (points, 2), the table below fs / 2 in Hz and as amplitude. Raises
@@ -172,22 +171,22 @@ class HeadphoneFilter(_PointsFilter):
 
 
 class MiddleEarFilter(_PointsFilter):
-    """Sound pressure at the eardrum (..., time) to the velocity of the stapes, the same shape.
+    """Sound pressure at the eardrum (..., time) to stapes velocity, the same shape.
 
     filter_type: "lopezpoveda2001", velocities after Goode et al. (Lopez-Poveda & Meddis 2001,
-        Fig. 2b), for an input in pascal; "jepsen2008", one over the impedance of the stapes (Jepsen
-        et al. 2008), for one in which 1.0 is 104 dB SPL, 10 dB more than pascal
-    normalize_gain: as documented, True scales the filter to a largest gain of 1, and the output is
-        no velocity. With False it is in m/s: peak velocity for a pressure told as RMS, as the table
-        has it, hence 3 dB more than the velocity of the waveform. Choose it where a DRNL follows
-    compensate_delay: accepted and without effect: the output is causal and of full length, later
-        than the input by `group_delay` samples, none with phase_type="minimum" and order / 2 with
-        "linear"; the batch library cuts off order / 2 samples
+        Fig. 2b), for an input in pascal; "jepsen2008", the reciprocal of the stapes impedance
+        (Jepsen et al. 2008), for an input in which 1.0 is 104 dB SPL, 10 dB more than pascal
+    normalize_gain: True, as documented, scales the filter to a maximum gain of 1, so the output is
+        no velocity. False gives m/s: peak velocity for an RMS pressure, as in the table, hence 3 dB
+        more than the velocity of the waveform. Use it before a DRNL
+    compensate_delay: accepted and ignored: the output is causal and of full length, later than the
+        input by `group_delay` samples, 0 with phase_type="minimum" and order / 2 with "linear";
+        torch_amt cuts off order / 2 samples
     learnable: `fir_coeffs` (order + 1,) becomes a parameter
 
-    Attributes: `frequency_data` (points, 2), the rows below fs / 2 in Hz and m/s per unit, carried
-    on above 10 kHz; `gain_normalization`, the dB added by normalize_gain. Raises ValueError for
-    phase_type="zero", which cannot stream.
+    Attributes: `frequency_data` (points, 2), the rows below fs / 2 in Hz and m/s per unit,
+    extrapolated above 10 kHz; `gain_normalization`, the dB added by normalize_gain. Raises
+    ValueError for phase_type="zero", which cannot stream.
     """
 
     def __init__(
@@ -212,20 +211,20 @@ class MiddleEarFilter(_PointsFilter):
         self.to(dtype)
 
     def get_parameters(self) -> dict[str, object]:
-        """Those of every such filter, filter_type, normalize_gain and gain_normalization."""
+        """Those of every tabulated filter, filter_type, normalize_gain and gain_normalization."""
         names = ("filter_type", "normalize_gain", "gain_normalization")
         return {**super().get_parameters(), **{name: getattr(self, name) for name in names}}
 
 
 def stapes_gain(filter_type: str) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies in Hz of a middle-ear table, and the gain there in m/s per unit of input."""
+    """Frequencies in Hz of a middle-ear table, and the gains in m/s per unit of input."""
     if filter_type == "lopezpoveda2001":
         rows = table("middle_ear_lopezpoveda2001")
         return rows["freq_hz"], rows["velocity_m_s"] / P0
     if filter_type == "jepsen2008":
         rows = table("middle_ear_jepsen2008")
         gain = rows["impedance"].min() / rows["impedance"]
-        # 1e-8 m/s at 0 dB SPL where the ear is best, for an input of which 1.0 is 104 dB SPL.
+        # 1e-8 m/s at 0 dB SPL at the frequency of best hearing; an input of 1.0 is 104 dB SPL.
         return rows["freq_hz"], gain * 1e-8 * 10 ** (104 / 20)
     raise ValueError(
         f"MiddleEarFilter: filter_type is {filter_type!r}: give 'lopezpoveda2001' or 'jepsen2008'"
@@ -233,7 +232,7 @@ def stapes_gain(filter_type: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extended(hz: np.ndarray, gain: np.ndarray, top: float) -> tuple[np.ndarray, np.ndarray]:
-    """A middle-ear table carried on in steps of 1 kHz, each lower by 1 / 1.1, to below `top`."""
+    """A middle-ear table extrapolated in steps of 1 kHz, each 1 / 1.1 lower, to below `top`."""
     more = np.arange(1, max(1, np.ceil((top - hz[-1]) / 1000)))
     return np.r_[hz, hz[-1] + 1000 * more], np.r_[gain, gain[-1] / 1.1**more]
 
@@ -242,7 +241,7 @@ MIDDLE_EAR = {
     "tfOuterMiddle1997": "revised_2006_db",
     "tfOuterMiddle2007": "ansi_s34_2007_iso532_2_db",
 }
-"""Column of the middle-ear editions that a documented name stands for."""
+"""Column of the middle-ear editions for each documented name."""
 
 
 class OuterMiddleEarFilter(_TabulatedFilter):
@@ -250,14 +249,14 @@ class OuterMiddleEarFilter(_TabulatedFilter):
 
     compensation_type: edition of the middle ear, "tfOuterMiddle1997" or "tfOuterMiddle2007"
         (ANSI S3.4-2007)
-    field_type: "free" or "diffuse" field, or "eardrum" to leave the outer ear out
-    flow, fhigh: ends of the table in Hz; beyond them the gain at the end is held
-    phase_type: "minimum" delays nothing; "linear" delays everything by order / 2
+    field_type: "free" or "diffuse" field, or "eardrum" to omit the outer ear
+    flow, fhigh: range of the table in Hz; beyond it the gain is constant
+    phase_type: "minimum" has no delay; "linear" delays by order / 2
     learnable: `fir_coeffs` (order + 1,) becomes a parameter
 
-    The gain is that of the table, once and causally; the batch library's is zero-phase and has four
+    The filter applies the tabulated gain once and causally; torch_amt's is zero-phase with four
     times the dB. Attributes: `fvec`, every 1 Hz from flow to fhigh below fs / 2, and `tf_gains`,
-    the gains there in dB, 0 at 1 kHz in a free field (`EarFilter` is the meter's own).
+    the gains there in dB, 0 at 1 kHz in a free field. The loudness meters use `EarFilter`.
     """
 
     fvec: Tensor

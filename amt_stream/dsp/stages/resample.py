@@ -1,4 +1,4 @@
-"""From the sound card's sampling rate to a model's."""
+"""Conversion from the sound card's sampling rate to a model's."""
 
 from fractions import Fraction
 from itertools import count
@@ -19,10 +19,10 @@ ATTENUATION_DB = 120
 class Resample(Stage):
     """`x` (..., time) at `fs_in` to (..., time) at `fs_out`, both whole numbers of hertz.
 
-    A Kaiser-windowed sinc (120 dB) of 64 samples or more of the lower rate to each side: from
-    44.1 kHz or more to 32 kHz flat within 0.001 dB to 15 kHz, 110 dB down from 17 kHz. Its center
-    stands on a multiple of 2 ms, so that frames of a model behind it fall on whole milliseconds.
-    Raises ValueError where the reduced ratio has a term above 1280.
+    A Kaiser-windowed sinc (120 dB) of at least 64 samples of the lower rate to each side: from 44.1
+    kHz or more to 32 kHz flat within 0.001 dB to 15 kHz, -110 dB from 17 kHz. Its delay is a
+    multiple of 2 ms, so that later frames fall on whole milliseconds. Raises ValueError if the
+    reduced ratio has a term above 1280.
     """
 
     derived = ("kernel",)
@@ -47,8 +47,8 @@ class Resample(Stage):
         center = ceil(half * self.fs_in * up)  # in samples of the common rate
         self.latency = Fraction(center, up)
         taps = up * kaiser_low_pass(center, lower / (2 * up * self.fs_in), ATTENUATION_DB)
-        # Output q of a block hears the inputs up to q * down // up; in the common rate they lie
-        # q * down % up, and then every `up`, samples back.
+        # Output q of a block uses the inputs up to q * down // up; at the common rate they lie
+        # q * down % up samples back, and then every `up`.
         self.length = ceil(taps.size / up)
         taps = np.pad(taps, (0, self.length * up - taps.size + up))
         bank = np.zeros((up, self.length - 1 + down))

@@ -1,4 +1,4 @@
-"""Sharpness (DIN 45692:2009; Aures 1985; von Bismarck 1974) of specific loudness after Zwicker."""
+"""Sharpness (DIN 45692:2009; Aures 1985; von Bismarck 1974) from Zwicker's specific loudness."""
 
 from typing import Literal, get_args
 
@@ -12,29 +12,29 @@ from amt_stream.dsp.streaming import Pointwise, Shape
 Weighting = Literal["din", "aures", "bismarck"]
 
 WIDTH = 0.1
-"""Bark from one value of specific loudness to the next."""
+"""Spacing of specific loudness in Bark."""
 
 SCALE = 0.1115
-"""Factor in acum per Bark, which DIN 45692 leaves to whoever builds a meter, from 0.105 to 0.115.
+"""Factor in acum per Bark; DIN 45692 leaves it to the meter, from 0.105 to 0.115.
 
-With it the test sounds of the standard, narrow noise and broad, read 4.2 % less to 2.7 % more than
-they should (5 % is allowed), and noise from 920 to 1080 Hz at 60 dB reads 1.02 acum. The factor
-that makes this one 1 acum, 0.1095, leaves the broadest 5.7 % low.
+With this value the standard's narrow and broad test noises read 4.2 % low to 2.7 % high (5 % is
+allowed), and noise from 920 to 1080 Hz at 60 dB reads 1.02 acum. The factor that would make this
+noise 1 acum, 0.1095, leaves the broadest 5.7 % low.
 """
 
 LEAST_SONE = 1e-3
-"""What has less loudness has no sharpness: percentiles of loudness count it as silence too."""
+"""Loudness below which sharpness is 0; loudness percentiles count it as silence too."""
 
 
 class Sharpness(Pointwise):
     """Specific loudness (..., frame, 240) in sone/Bark to sharpness (..., frame) in acum.
 
-    The first moment of specific loudness at 0.1, 0.2 ... 24 Bark, as `ZwickerLoudness` and
-    `zwicker_stationary` give it, with more weight on high critical bands, over the loudness. Below
-    0.001 sone there is no sharpness: 0.
+    The weighted first moment of specific loudness at 0.1, 0.2 ... 24 Bark, as from
+    `ZwickerLoudness` and `zwicker_stationary`, divided by the loudness; the weight emphasizes high
+    critical bands. Below 0.001 sone it is 0.
 
-    weighting: "din" (DIN 45692), "bismarck" (von Bismarck), or "aures" (Aures), which grows with
-        loudness too; raises ValueError for another
+    weighting: "din" (DIN 45692), "bismarck" (von Bismarck), or "aures" (Aures), which also grows
+        with loudness; raises ValueError for another
 
     >>> import torch
     >>> Sharpness()(torch.ones(2, 5, 240)).shape
@@ -60,7 +60,7 @@ class Sharpness(Pointwise):
         sone = loudness_of(x)
         heard = sone.clamp(min=LEAST_SONE)
         moment = WIDTH * (x * self.weights).sum(-1)
-        # By loudness Aures divides as well, and multiplies by it over a logarithm.
+        # Aures divides by ln(1 + 0.05 N) instead of N.
         over = torch.log1p(0.05 * heard) if self.weighting == "aures" else heard
         return torch.where(sone < LEAST_SONE, 0.0, moment / over)
 
@@ -71,15 +71,15 @@ class Sharpness(Pointwise):
 def loudness_of(specific: Tensor) -> Tensor:
     """Loudness (...) of specific loudness (..., 240): its area, within 0.05 %.
 
-    The pattern rises steeply at the lower edges of critical bands and falls in straight lines: the
-    value at the end of a step stands for one that rises or is level, the mean for one that falls.
+    The pattern rises steeply at the lower edges of critical bands and falls along straight lines,
+    so a falling step counts with its mean and any other with its end.
     """
     before = torch.cat([torch.zeros_like(specific[..., :1]), specific[..., :-1]], -1)
     return WIDTH * torch.maximum(specific, (specific + before) / 2).sum(-1)
 
 
 def moment_weights(weighting: Weighting) -> np.ndarray:
-    """Weights (240,) of specific loudness, z g(z) of critical-band rates z in Bark."""
+    """Weights z g(z) (240,) of specific loudness, for critical-band rates z in Bark."""
     z = WIDTH * np.arange(1, POINTS + 1)
     if weighting == "aures":
         return 0.078 * np.exp(0.171 * z)

@@ -1,4 +1,4 @@
-"""Second-order sections side by side, summed: the compiled form of `MicrophoneCorrection`."""
+"""Parallel second-order sections, summed: the compiled form of `MicrophoneCorrection`."""
 
 import numpy as np
 import torch
@@ -9,18 +9,18 @@ from amt_stream.dsp.functional.kernel_cache import cached_njit
 
 
 def steps(g: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What `side_by_side` takes (6, section) of sections as `functional.svf` has them.
+    """Tables (6, section) of `side_by_side` from sections in the form of `functional.svf`.
 
-    How far a sample moves the two states, and what is given on of the input and of these.
+    Three state update coefficients, and the output weights of the input and the two states.
     """
     r = 1 / (1 + g * (g + k))
     return np.stack([g * (g + k) * r, g * r, g * g * r, *weights.T])
 
 
 def side_by_side(x: Tensor, tables: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` (..., channel, time) through all sections of its channel, summed, and the last states.
+    """Sum of all sections of each channel of `x` (..., channel, time), and the last states.
 
-    tables: (channel, 6, section) in float64, by `steps`
+    tables: (channel, 6, section) in float64, from `steps`
     past: (..., channel times section, 1, 2) in float64
     """
     y, last = x.new_empty(x.shape), past.clone(memory_format=torch.contiguous_format)
@@ -33,7 +33,7 @@ def side_by_side(x: Tensor, tables: Tensor, past: Tensor) -> tuple[Tensor, Tenso
 
 @cached_njit(nogil=True, fastmath=FAST, error_model="numpy")
 def _side_by_side(x: Array, tables: Array, states: Array, y: Array) -> None:
-    """`states` (row, section, 2) become the last ones."""
+    """Updates `states` (row, section, 2) in place."""
     channels, _, sections = tables.shape
     a, b = np.empty(sections), np.empty(sections)
     for row in range(x.shape[0]):

@@ -15,10 +15,10 @@ from amt_stream.dsp.streaming import Shape, Stage, State, output
 FRAME_RATE = 100
 
 F1, F2, F3, F4 = 20.598997, 107.65265, 737.86223, 12194.217
-"""Poles of A and C in hertz: F1 and F4 double, F2 and F3 of A alone (IEC 61672-1:2013, Annex E)."""
+"""Poles of A and C in Hz: F1 and F4 double, F2 and F3 of A only (IEC 61672-1:2013, Annex E)."""
 
 REFERENCE = 1000.0
-"""Frequency in hertz at which weightings are 0 dB."""
+"""Frequency in hertz at which the weightings are 0 dB."""
 
 FAST, SLOW = 0.125, 1.0
 ATTACK, DECAY = 0.035, 1.5
@@ -31,22 +31,22 @@ LOW_PASSES = {
     88200: ((0.263550288, 0.074781105, -0.001678866), (-0.839564690, 0.176217217)),
     96000: ((0.236356961, 0.067077191, -0.001302994), (-0.900670826, 0.202801984)),
 }
-"""b0 b1 b2 and a1 a2 of biquads with the magnitude of two poles at F4, within 0.041 dB up to 20 kHz
-(32 kHz: within 0.01 dB up to 12.5 kHz). The bilinear transform is 6 dB low at 16 kHz, at 48 kHz."""
+"""b0 b1 b2 and a1 a2 of biquads with the magnitude of two poles at F4, within 0.041 dB to 20 kHz
+(32 kHz: 0.01 dB to 12.5 kHz). At 48 kHz the bilinear transform would be 6 dB low at 16 kHz."""
 
 
 @output
 class SoundLevelOutput(NamedTuple):
-    """What meters of sound level are made of, 100 frames a second; powers are in Pa^2.
+    """Powers and peaks of sound level meters, 100 frames a second; powers are in Pa^2.
 
-    10 lg(power / 4e-10) is a level in dB; silence has none. "Weighted" goes over A, C, Z; "timed"
-    over F of A, C and Z, then S, then I of them.
+    10 lg(power / 4e-10) is a level in dB; silence has none. The axis "weighted" is A, C, Z; the
+    axis "timed" is F of A, C and Z, then S, then I of them.
 
     mean_square: over the frame, frequency-weighted (..., weighted, frame)
     power: frequency- and time-weighted, at the last sample of the frame (..., timed, frame)
-    highest, lowest: the same over all samples of the frame
-    impulse: mean over the frame of what I shows (..., weighted, frame)
-    peak: frequency-weighted peak in pascal, between samples too (..., weighted, frame)
+    highest, lowest: of that power over all samples of the frame
+    impulse: mean over the frame of the I-weighted power (..., weighted, frame)
+    peak: frequency-weighted peak in pascal, including between samples (..., weighted, frame)
     """
 
     mean_square: Tensor
@@ -60,19 +60,18 @@ class SoundLevelOutput(NamedTuple):
 class SoundLevel(Stage):
     """Sound pressure (..., time) in pascal to `SoundLevelOutput`, a frame per 10 ms.
 
-    Each channel is a meter of its own; `accumulators.SoundLevelMeter` makes readings of its frames.
-    The filters are within the class 1 limits of IEC 61672-1:2013: within 0.04 dB of its design
-    goals from 20 Hz to 20 kHz at 44.1 and 48 kHz, at other rates from 16 kHz on within 0.05 dB up
-    to 12.5 kHz, at 8 kHz within 0.17 dB. What microphone and sound card add is not known here.
-    Frame n takes in the sound from n / 100 s to (n + 1) / 100 s, peaks 6 samples late; these are
-    within 0.2 dB up to 15 kHz at 48 kHz.
+    Each channel is measured on its own; `accumulators.SoundLevelMeter` computes readings from the
+    frames. The filters meet class 1 of IEC 61672-1:2013: within 0.04 dB of its design goals from 20
+    Hz to 20 kHz at 44.1 and 48 kHz, within 0.05 dB up to 12.5 kHz at other rates from 16 kHz on,
+    within 0.17 dB at 8 kHz. Errors of microphone and sound card come on top. Frame n covers n / 100
+    s to (n + 1) / 100 s, peaks 6 samples late; peaks are within 0.2 dB up to 15 kHz at 48 kHz.
 
-    fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
-        frames end at the samples next to each 10 ms, and a block holds several
-    z_high_pass: -3 dB in hertz, at most 1 Hz, of a first-order high-pass that keeps the offset of a
-        sound card out of Z; with 0, Z is the sound as it is. A and C have no gain at 0 Hz
+    fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
+        frames end at the samples nearest to each 10 ms, and a block holds several
+    z_high_pass: -3 dB in hertz, at most 1 Hz, of a first-order high-pass that removes a sound
+        card's DC offset from Z; with 0, Z is unfiltered. A and C have no gain at 0 Hz
 
-    Raises ValueError for another rate or high-pass.
+    Raises ValueError for an invalid rate or high-pass.
 
     >>> import torch
     >>> meter = SoundLevel(fs=48000)
@@ -86,11 +85,11 @@ class SoundLevel(Stage):
     frame_rate = FRAME_RATE
     frames_stand_for_end = True
     per_channel = True
-    # From silence F is then within 0.03 dB; S takes 5 s.
+    # After silence F is then within 0.03 dB; S takes 5 s.
     settle_s = 5 * FAST
-    # What I holds falls by 50 dB in 11.5 time constants.
+    # I decays by 50 dB in 11.5 time constants.
     forget_s = 18.0
-    # The slowest filter, two poles at 20.6 Hz, falls with 8 ms; what is longer only averages.
+    # The slowest filter, two poles at 20.6 Hz, decays with 8 ms; the rest are averages.
     tail_s = 0.1
 
     coefficients: Tensor
@@ -132,8 +131,8 @@ class SoundLevel(Stage):
 def frequency_weightings(fs: int) -> tuple[np.ndarray, np.ndarray, float]:
     """High-passes (3,), low-pass (2, 3) and gain of A and C, as `sound_levels` takes them.
 
-    Poles up to 738 Hz by the bilinear transform, those at 12194 Hz by a fitted biquad, and 0 dB at
-    1 kHz.
+    Poles up to 738 Hz by the bilinear transform, those at 12194 Hz by a fitted biquad; 0 dB at 1
+    kHz.
     """
     high = np.array([high_pass_gain(f, fs) for f in (F1, F2, F3)])
     b, a = LOW_PASSES[fs] if fs in LOW_PASSES else fitted_low_pass(fs)
@@ -154,10 +153,10 @@ def high_pass_gain(f: float, fs: int) -> float:
 def fitted_low_pass(fs: int) -> tuple[np.ndarray, np.ndarray]:
     """b (3,) and a1 a2 (2,) of a biquad with the magnitude of two poles at F4, 0 dB at 0 Hz.
 
-    Fitted to the squared magnitude, a ratio of polynomials in u = sin^2(pi f / fs), by linear least
-    squares weighted with the last denominator (Sanathanan and Koerner 1963) and with the last
-    errors, so that the largest shrinks (Lawson). Within 0.08 dB from 0 Hz to 20 kHz or 0.49 fs, at
-    rates from 8 kHz on.
+    Fits the squared magnitude, a ratio of polynomials in u = sin^2(pi f / fs), by linear least
+    squares, reweighted with the last denominator (Sanathanan and Koerner 1963) and the last errors,
+    to reduce the largest (Lawson). Within 0.08 dB from 0 Hz to 20 kHz or 0.49 fs, at rates from 8
+    kHz on.
     """
     fits = [_fit(fs, top) for top in np.linspace(20_000, 24_000, 5)]
     _, b, a = min(fits, key=lambda fit: fit[0])
@@ -166,9 +165,9 @@ def fitted_low_pass(fs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit(fs: int, top: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """Largest error in dB, up to 20 kHz, and polynomials (3,) of u, fitted up to `top` Hz.
+    """Largest error in dB up to 20 kHz, and polynomials (3,) in u fitted up to `top` Hz.
 
-    The error is infinite where the fit has a pole or a zero at some frequency.
+    The error is infinite if the fit has a pole or a zero on the frequency axis.
     """
     f = min(top, 0.49 * fs) * (1 - np.cos(np.linspace(0, pi, 400))) / 2
     u = np.sin(pi * f / fs) ** 2
@@ -193,8 +192,10 @@ def _fit(fs: int, top: float) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def _minimum_phase(p: np.ndarray) -> np.ndarray:
-    """Polynomial (3,) in 1/z, its roots inside the unit circle, whose magnitude squared is `p` of
-    u = sin^2(w / 2), but for a factor."""
+    """Minimum-phase polynomial (3,) in 1/z with squared magnitude `p`, up to a factor.
+
+    p is a polynomial in u = sin^2(w / 2).
+    """
     half = 1 - 2 * np.roots(p[::-1]).astype(complex)  # u = (2 - z - 1/z) / 4
     roots = half + np.sqrt(half**2 - 1)
     roots = np.where(np.abs(roots) > 1, 1 / roots, roots)

@@ -22,24 +22,24 @@ C = {"iso": 0.063, "author": 0.0631, "ansi": 0.046871, "documented": 0.0631}
 
 
 ROUNDING_DB = 1e-3
-"""By how much float32 may have moved a threshold in dB, which is a difference of larger numbers."""
+"""Float32 rounding in dB of a threshold, which is a difference of larger numbers."""
 
 
 def check_variant(variant: str) -> None:
-    """Raise ValueError for a reading that is neither the documented nor the published one."""
+    """Raise ValueError for an unknown variant."""
     if variant not in ("documented", "iso532-3"):
         raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
 
 
 def channel_constants(edition: Edition) -> dict[str, np.ndarray]:
-    """The values of `Channels`: of ISO 532-3:2023, its authors' program, or ANSI S3.4-2007."""
+    """The values of `Channels` from ISO 532-3:2023, its authors' program, or ANSI S3.4-2007."""
     rows = table("moore_threshold")
     threshold = rows["ansi_s34_2007_db" if edition == "ansi" else "iso532_3_db"]
     level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], threshold)
     gain_db = threshold[-1] - level
     if edition == "iso":
         rows = table("moore_a_iso")
-        # At 500 Hz and above the standard's constant, which its table rounds to 4.6135.
+        # From 500 Hz up, the standard's constant; its table rounds this to 4.6135.
         a = np.where(gain_db < 0, np.interp(gain_db, rows["g_db"], rows["iso532_3_a"]), 4.614)
     else:
         rows = table("moore_a_ansi")
@@ -67,10 +67,10 @@ def threshold_in_quiet_db(f: np.ndarray) -> np.ndarray:
 
 
 def documented_constants() -> dict[str, np.ndarray]:
-    """Threshold, gain, A and alpha in the reading of the documented class, each (150,).
+    """Threshold, gain, A and alpha as the documented class reads them, each (150,).
 
-    It grows by dB of ERB number where the standard goes by threshold, takes the field threshold
-    where the standard has the excitation at threshold, and reads the table of A as dB.
+    Unlike the standard, the gain follows the ERB number instead of the threshold, the field
+    threshold replaces the excitation at threshold, and the table of A is read as dB.
     """
     fc = erb_number_to_hz(CAMS)
     e = 21.366 * np.log10(fc / 228.7 + 1)
@@ -85,9 +85,9 @@ def documented_constants() -> dict[str, np.ndarray]:
 
 
 def erb_grid(stage: str, f_min: float, f_max: float, erb_step: float) -> np.ndarray:
-    """Centers (band,) in Hz every `erb_step` Cam from `f_min`; the last lies at `f_max` or above.
+    """Centers (band,) in Hz every `erb_step` Cam from `f_min` to the first at `f_max` or above.
 
-    Raises ValueError, naming `stage`, for limits that leave no bands.
+    Raises ValueError, naming `stage`, for limits that give no bands.
     """
     if not 0 < f_min < f_max or erb_step <= 0:
         raise ValueError(
@@ -99,10 +99,10 @@ def erb_grid(stage: str, f_min: float, f_max: float, erb_step: float) -> np.ndar
 
 
 class Moore2016SpecificLoudness(Pointwise):
-    """Documented, not in the meter: excitation in dB (..., 150) to specific loudness in sone/Cam.
+    """Excitation in dB (..., 150) to specific loudness in sone/Cam, as documented.
 
-    variant="documented" computes the formulas of the documentation to the letter, "iso532-3" those
-    of the standard, with which loudness comes out in sone (ISO 532-3:2023, clause 7.5).
+    No meter uses it. variant="documented" follows the documented formulas to the letter;
+    "iso532-3" follows the standard and gives sone (ISO 532-3:2023, clause 7.5).
     """
 
     time_dim = -2
@@ -143,21 +143,21 @@ class Moore2016SpecificLoudness(Pointwise):
             self.C = c
 
     def forward(self, excitation_db: Tensor) -> Tensor:
-        """`transform` of `excitation_db` (..., 150), in its dtype where that is a floating one."""
+        """`transform` of `excitation_db` (..., 150), in its dtype if that is floating point."""
         return super().forward(excitation_db)
 
     def transform(self, x: Tensor) -> Tensor:
         threshold = 10 ** (self.threshold_db / 10)
         c = self.C
         if not isinstance(c, Tensor):
-            # Not `as_tensor`: it would bring the number from the host in every step.
+            # Not `as_tensor`, which would copy from the host in every step.
             c = torch.full((), c, dtype=self.dtype, device=self.device)
         scale = c * self.A**self.Alpha
         channels = Channels(threshold, self.G, self.A, self.Alpha, scale, c)
         return specific_loudness(10 ** (x / 10), channels)
 
     def get_parameters(self) -> dict[str, object]:
-        """n_channels, C, and the least and greatest Alpha, G and A."""
+        """n_channels, C, and the minimum and maximum of Alpha, G and A."""
         ends = {
             f"{name}_{end}": number(getattr(getattr(self, name), end)())
             for name in ("G", "Alpha", "A")
@@ -172,9 +172,8 @@ class Moore2016SpecificLoudness(Pointwise):
 class SpecificLoudness(Pointwise):
     """Excitation levels in dB (..., band) to the documented specific loudness, the same shape.
 
-    Not calibrated: it is a power law of decibels above threshold, which never exceeds 0.8 at
-    140 dB. Offered for code written against the documentation; a meter uses
-    `Moore2016SpecificLoudness(variant="iso532-3")`.
+    Not calibrated: a power law of decibels above threshold, at most 0.8 at 140 dB. For code written
+    against the documentation; meters use `Moore2016SpecificLoudness(variant="iso532-3")`.
     """
 
     time_dim = -2
@@ -211,17 +210,17 @@ class SpecificLoudness(Pointwise):
             self.register_constant(name, np.array(value), learnable)
 
     def get_threshold(self) -> Tensor:
-        """Absolute threshold (band,) in dB SPL, with its adjustment."""
+        """Absolute threshold (band,) in dB SPL, including its adjustment."""
         return self.ethrq_base + self.ethrq_adjustment
 
     def forward(self, excitation: Tensor) -> Tensor:
-        """`transform` of `excitation` (..., band), in its dtype where that is a floating one."""
+        """`transform` of `excitation` (..., band), in its dtype if that is floating point."""
         return super().forward(excitation)
 
     def transform(self, x: Tensor) -> Tensor:
         above = x - self.get_threshold()
         steep = self.C * above
-        # The floor keeps the part that is not used, and its gradient, finite.
+        # The maximum keeps the unused branch and its gradient finite.
         size = torch.maximum(above, self.E0_offset)
         flat = self.C * self.E0_offset ** (1 - self.alpha) * size**self.alpha
         return torch.where(above <= 0, 0.0, torch.where(above <= self.E0_offset, steep, flat))

@@ -1,4 +1,4 @@
-"""The running spectrum of the loudness models: short windows for high frequencies, long for low."""
+"""Running spectrum of the loudness models: short windows at high frequencies, long at low."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -24,9 +24,9 @@ def component_frequencies() -> np.ndarray:
 
 
 def components_per_window() -> list[int]:
-    """How many components each window gives, from 64 ms to 2 ms.
+    """Number of components of each window, from 64 ms to 2 ms.
 
-    The component at an edge belongs to the band above it, that at 15 kHz to the last.
+    A component at an edge belongs to the band above it, the one at 15 kHz to the last.
     """
     first = [edge * POINTS // FS for edge in EDGES_HZ]
     first[-1] += 1
@@ -37,11 +37,11 @@ class RunningSpectrum(Stage):
     """Pressure (..., time) in pascal at 32 kHz to intensities (..., frame, 960), one frame per ms.
 
     An intensity is a power ratio re 0 dB SPL. Hann windows of 64, 32, 16, 8, 4 and 2 ms, all
-    centered on the frame, each own one band of components (Glasberg & Moore 2002; ISO 532-3:2023,
+    centered on the frame, each serve one band of components (Glasberg & Moore 2002; ISO 532-3:2023,
     clause 7.3).
 
-    calibration_db: of all intensities; the standard's 3.32 dB leave the components of a tone 0.94
-        dB short of its level in sum, which its loudness allows for
+    calibration_db: gain of all intensities; with the standard's 3.32 dB the components of a tone
+        sum to 0.94 dB below its level, for which the loudness model compensates
     """
 
     block_size = HOP
@@ -63,14 +63,14 @@ class RunningSpectrum(Stage):
         weights = np.zeros((HALVES[0], sum(counts)), complex)
         first = 0
         for i, (half, count) in enumerate(zip(HALVES, counts, strict=True)):
-            q = np.arange(half) + 0.5  # distance from the center, which lies between two samples
+            q = np.arange(half) + 0.5  # distance from the center, between two samples
             window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
             scale = 2 / POINTS * 10 ** (calibration_db / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
             last = first + count
             phase = 2 * np.pi / POINTS * np.outer(q, np.arange(first, last) + 1)
             weights[:half, first:last] = scale * window[:, None] * np.exp(1j * phase)
             first = last
-        # Whole registers of components go together, in the longest of their windows.
+        # Each group of LANES components uses the longest of its windows.
         lengths = np.repeat(HALVES, counts)[::LANES]
         self.bins = tuple(LANES * int(np.sum(lengths == half)) for half in HALVES)
         ends = np.cumsum(self.bins)[:-1]

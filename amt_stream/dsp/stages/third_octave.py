@@ -1,4 +1,4 @@
-"""Levels in octaves and third octaves (IEC 61260-1:2014), of sound pressure."""
+"""Octave and third-octave levels (IEC 61260-1:2014) of sound pressure."""
 
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,19 +20,18 @@ from amt_stream.dsp.stages.sound_level import FAST, FRAME_RATE, SLOW
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 FLAT = {1: 1.2957, 3: 1.0875}
-"""Up to so many times its midband frequency the filter of an octave, or of a third, has to be flat.
-"""
+"""Highest frequency, relative to the midband, where the filter must be flat, by fraction."""
 
 
 @output
 class BandsOutput(NamedTuple):
     """Powers in bands, 100 frames a second, in Pa^2.
 
-    10 lg(power / 4e-10) is a level in dB; silence has none. "Timed" goes over F and S.
+    10 lg(power / 4e-10) is a level in dB; silence has none. The axis "timed" is F and S.
 
     mean_square: over the frame (..., band, frame)
     power: time-weighted, at the last sample of the frame (..., timed, band, frame)
-    highest: the same over all samples of the frame
+    highest: of that power over all samples of the frame
     """
 
     mean_square: Any
@@ -44,7 +43,7 @@ class _Bands(Stage):
     """Sound pressure (..., time) in pascal to `BandsOutput`, a frame per 10 ms."""
 
     fraction: int
-    """Of an octave, is a band."""
+    """Bands per octave."""
 
     out_time_dim = BandsOutput(-1, -1, -1)
     keeps_double = ("poles", "gain", "smoothing", "past")
@@ -75,10 +74,10 @@ class _Bands(Stage):
         self.lengths = frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)
-        # From silence F is then within 0.05 dB; S takes 5 s.
+        # After silence F is then within 0.05 dB; S takes 5 s.
         self.settle_s = 5 * FAST + self.fraction * RISES / float(self.midbands[0])
         self.forget_s = 16 * SLOW + self.fraction * FORGETS / float(self.midbands[0])
-        # A filter falls as it rises. Its level S, of a click too, is highest after 7 cycles.
+        # A filter decays as fast as it rises. The S level, also of a click, peaks by 7 cycles.
         self.tail_s = self.fraction * RISES / float(self.midbands[0])
         sections = np.array([octave_band(f, self.fs, self.fraction) for f in self.midbands])
         self.register_table("poles", np.concatenate(sections[:, :, 4:].transpose(1, 2, 0)))
@@ -102,22 +101,21 @@ class _Bands(Stage):
 class ThirdOctaves(_Bands):
     """Sound pressure (..., time) in pascal to `BandsOutput`, a frame per 10 ms.
 
-    Each channel is an analyzer of its own; `accumulators.ThirdOctaveMeter` makes readings of its
-    frames. The filters are within the class 1 limits of IEC 61260-1:2014, at any rate from 8 kHz
-    on; of white noise they let through what an ideal filter of the band would, within 0.03 dB (a
-    topmost band that ends beyond half the sampling rate, as that of 20 kHz at 44.1 kHz: 0.3 dB
-    less). All run at the full rate: there is no decimation, and no aliasing. What microphone and
-    sound card add is not known here. Frame n takes in the sound from n / 100 s to (n + 1) / 100 s;
-    the filters' delay, 0.9 cycles of the bandwidth, is not made up for.
+    Each channel is analyzed on its own; `accumulators.ThirdOctaveMeter` computes readings from the
+    frames. The filters meet class 1 of IEC 61260-1:2014 at any rate from 8 kHz on. They pass as
+    much white noise as an ideal filter, within 0.03 dB (0.3 dB less in a topmost band that extends
+    beyond fs / 2, such as 20 kHz at 44.1 kHz). All run at the full rate, without decimation or
+    aliasing. Errors of microphone and sound card come on top. Frame n covers n / 100 s to (n + 1) /
+    100 s; the filters' delay, 0.9 divided by the bandwidth, is not compensated.
 
-    fs: sampling rate in whole hertz, 8000 or more. Where it is no multiple of 100 Hz, as 22050 Hz,
-        frames end at the samples next to each 10 ms, and a block holds several
-    low_hz, high_hz: the lowest and the highest band by their nominal midband frequencies, at least
-        1 Hz; bands that half the sampling rate leaves no room for are not there
+    fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
+        frames end at the samples nearest to each 10 ms, and a block holds several
+    low_hz, high_hz: nominal midband frequencies of the lowest and highest band, at least 1 Hz;
+        bands too close to fs / 2 are omitted
 
-    midbands: exact midband frequencies in hertz; nominal: what they are called
+    Attributes: `midbands`, exact midband frequencies in hertz; `nominal`, their nominal values.
 
-    Raises ValueError for another rate, and for bands that there cannot be.
+    Raises ValueError for an invalid rate or invalid bands.
 
     >>> import torch
     >>> analyzer = ThirdOctaves(fs=48000)
@@ -134,18 +132,18 @@ class ThirdOctaves(_Bands):
 class Octaves(_Bands):
     """Sound pressure (..., time) in pascal to `BandsOutput`, a frame per 10 ms.
 
-    As `ThirdOctaves`, with a filter for each octave, within the same limits; of white noise it lets
-    through what an ideal one would, within 0.12 dB. Sums of third octaves would not do: of a tone
-    where two thirds meet they read 0.47 dB less, near half the sampling rate more than class 1
-    allows, and narrow filters take three times as long to rise.
+    As `ThirdOctaves`, but with octave filters, within the same limits; they pass as much white
+    noise as an ideal filter, within 0.12 dB. Sums of third octaves would not do: they read a tone
+    at the edge of two thirds 0.47 dB low (near fs / 2 more than class 1 allows), and narrow filters
+    take three times as long to rise.
 
     fs: sampling rate in whole hertz, 8000 or more
-    low_hz, high_hz: the lowest and the highest band by their nominal midband frequencies, at least
-        1 Hz; bands that half the sampling rate leaves no room for are not there
+    low_hz, high_hz: nominal midband frequencies of the lowest and highest band, at least 1 Hz;
+        bands too close to fs / 2 are omitted
 
-    midbands: exact midband frequencies in hertz; nominal: what they are called
+    Attributes: `midbands`, exact midband frequencies in hertz; `nominal`, their nominal values.
 
-    Raises ValueError for another rate, and for bands that there cannot be.
+    Raises ValueError for an invalid rate or invalid bands.
 
     >>> import torch
     >>> analyzer = Octaves(fs=48000)

@@ -1,4 +1,4 @@
-"""Parameters that an optimizer may move anywhere, in use within their range."""
+"""Clamping of learned parameters to their range."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from torch import Tensor
 
 
 def within(x: Tensor, low: float, high: float) -> Tensor:
-    """`x` between `low` and `high`.
+    """`x` clamped to `low` .. `high`, with a useful gradient.
 
-    A gradient that would lead further out is 0, so that nothing drifts beyond an end; one that
-    leads back in passes, where the slope of `clamp` is 0 and would hold `x` outside for good.
+    At a limit, a gradient that leads outward is 0, so that parameters do not drift, and one that
+    leads back passes. The gradient of `clamp` would be 0 there and trap `x` outside.
     """
     if torch.compiler.is_compiling():
-        # Tracing trips over functions of one's own; so traced, the way out has a slope too.
+        # Tracing does not support custom functions; here the outward gradient passes too.
         return x + (x.clamp(low, high) - x).detach()
     return _Within.apply(x, low, high)
 
@@ -33,6 +33,6 @@ class _Within(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (x,) = ctx.saved_tensors
-        # A step goes against the gradient.
+        # Gradient descent steps against the gradient.
         outward = ((x <= ctx.low) & (grad > 0)) | ((x >= ctx.high) & (grad < 0))
         return torch.where(outward, 0.0, grad), None, None

@@ -25,13 +25,13 @@ from amt_stream.dsp.functional.zwicker import (
 from amt_stream.dsp.streaming import Pointwise, Shape, Stage, State, output
 
 FS = 48000
-"""The sampling rate, in hertz, of the standard's filters."""
+"""Sampling rate in hertz of the standard's filters."""
 
 CENTERS = octave_midbands(25.0, 12_500.0, 3)
-"""Exact centers of the third-octave bands in Hz, 25 Hz to 12.5 kHz."""
+"""Exact center frequencies of the third-octave bands, 25 Hz to 12.5 kHz."""
 
 BANDS = 20
-"""Critical bands that have a core loudness."""
+"""Critical bands with a core loudness."""
 
 ZwickerField = Literal["free", "diffuse"]
 
@@ -39,11 +39,11 @@ ZwickerField = Literal["free", "diffuse"]
 class ThirdOctaveLevels(Stage):
     """Pressure (..., time) in pascal at 48 kHz to third-octave levels (..., frame, 28) in dB.
 
-    2000 levels a second, 25 Hz to 12.5 kHz (ISO 532-1:2017, Tables A.1 and A.2). The squares are
-    smoothed by three low-passes with time constants of 2 / (3 fc), not below that of 1 kHz; a
-    level is that at the first of 24 samples. Silence reads -26.02 dB.
+    2000 levels a second, 25 Hz to 12.5 kHz (ISO 532-1:2017, Tables A.1 and A.2). The squares pass
+    three low-passes with time constants of 2 / (3 fc), at least that of 1 kHz; a level is taken at
+    the first of 24 samples. Silence reads -26.02 dB.
 
-    smooth: without it, the mean over each 0.5 ms, for the stationary method
+    smooth: False gives the mean over each 0.5 ms, for the stationary method
     """
 
     block_size = STEP
@@ -73,7 +73,7 @@ class ThirdOctaveLevels(Stage):
         return {"filters": self.state_like("filters", (*shape, kept, CENTERS.size))}
 
     def powers(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """What the levels are of: (..., frame, 28) in Pa^2, float64; and the next state."""
+        """Powers (..., frame, 28) in Pa^2, float64, and the next state."""
         smoothing = self.smoothing if self.smooth else None
         poles, gain = self.registered("poles", "gain")
         y, filters = third_octave_powers(x, poles, gain, smoothing, state["filters"])
@@ -90,8 +90,8 @@ class ThirdOctaveLevels(Stage):
 class CoreLoudness(Pointwise):
     """Third-octave levels (..., frame, 28) in dB to core loudness (..., frame, 20) in sone/Bark.
 
-    One value for each critical band (ISO 532-1:2017, Tables A.3 to A.7). The correction of the
-    bands up to 250 Hz goes by steps: where a level crosses one, loudness jumps by up to a sixth.
+    One value per critical band (ISO 532-1:2017, Tables A.3 to A.7). The correction of the bands up
+    to 250 Hz has steps, at which loudness jumps by up to a sixth.
 
     field: "free" or "diffuse"; raises ValueError for another
     """
@@ -125,7 +125,7 @@ class CoreLoudness(Pointwise):
         return core_loudness(x, self.tables())
 
     def tables(self) -> Cores:
-        """The tables that core loudness is made of."""
+        """Tables of core loudness."""
         return Cores(*self.registered(*Cores._fields))
 
     def out_shape(self, shape: Shape) -> Shape:
@@ -134,12 +134,12 @@ class CoreLoudness(Pointwise):
 
 @output
 class ZwickerOutput(NamedTuple):
-    """Loudness frame by frame, 500 a second.
+    """Loudness per frame, 500 a second.
 
     n: in sone (..., frame)
     specific: specific loudness in sone/Bark at 0.1, 0.2 ... 24 Bark (..., frame, 240), or None
-    core: core loudness in sone/Bark with its decay (..., frame, 20), which specific loudness, and
-        with it sharpness, follows from by `functional.zwicker.loudness_pattern`
+    core: core loudness in sone/Bark after decay (..., frame, 20); from it
+        `functional.zwicker.loudness_pattern` computes specific loudness
     """
 
     n: Tensor
@@ -148,11 +148,11 @@ class ZwickerOutput(NamedTuple):
 
 
 class ZwickerLoudness(Stage):
-    """Core loudness (..., frame, 20), 2000 a second, to `ZwickerOutput`, every fourth of them.
+    """Core loudness (..., frame, 20), 2000 a second, to `ZwickerOutput`, every fourth frame.
 
     Each core decays slowly, slopes towards higher critical bands are added (ISO 532-1:2017, Tables
-    A.8 and A.9), the area is the loudness, and two low-passes weight it over time. Specific
-    loudness is that before the low-passes.
+    A.8 and A.9), the area is the loudness, and two low-passes smooth it over time. Specific
+    loudness is taken before these low-passes.
     """
 
     block_size = 4
@@ -174,7 +174,7 @@ class ZwickerLoudness(Stage):
         self.register_table("decay", decay_coefficients())
         self.register_table("weighting", weighting_coefficients())
         rows = table("zwicker_slopes")
-        # The slack, as in published programs, keeps a sample at a limit in the band below it.
+        # As in published programs, this offset keeps a sample at a limit in the lower band.
         upper = np.append(table("zwicker_bands")["zup_bark"], 24.0) + 1e-4
         slopes = np.stack([rows[f"usl_{i}"] for i in range(1, 9)], 1)
         self.register_table("upper", upper)
@@ -193,7 +193,7 @@ class ZwickerLoudness(Stage):
         }
 
     def tables(self) -> Slopes:
-        """The tables that the pattern over critical-band rate is drawn from."""
+        """Tables of the loudness pattern."""
         upper, floors, slopes = self.registered("upper", "floors", "slopes")
         return Slopes(upper, floors, slopes, self.segments, self.samples)
 
@@ -203,11 +203,11 @@ class ZwickerLoudness(Stage):
         core, cores = decayed(x, decay, state["cores"], begun)
         total, _ = loudness_pattern(core, self.tables())
         n, low_passes = weighted(total, weighting, state["low_passes"], begun)
-        specific, told = None, core[..., ::4, :].contiguous()
+        specific, shown = None, core[..., ::4, :].contiguous()
         if self.gives_specific_loudness:
-            _, specific = loudness_pattern(told, self.tables(), True)
+            _, specific = loudness_pattern(shown, self.tables(), True)
         after = {"cores": cores, "low_passes": low_passes, "begun": torch.ones_like(begun)}
-        return ZwickerOutput(n[..., ::4], specific, told), after
+        return ZwickerOutput(n[..., ::4], specific, shown), after
 
     def out_shape(self, shape: Shape) -> ZwickerOutput:
         return ZwickerOutput(shape[:-1], (*shape[:-1], POINTS), shape)  # type: ignore[arg-type]
@@ -227,9 +227,9 @@ def decay_coefficients() -> np.ndarray:
 
 
 def weighting_coefficients() -> np.ndarray:
-    """A, c0, c1 and 1 - a (4, 2) of both low-passes, as `weighted` takes them.
+    """A, c0, c1 and 1 - a (4, 2) of both low-passes, for `weighted`.
 
-    A low-pass of one pole `a` at 48 kHz, driven along a line between two values 24 samples apart.
+    A one-pole low-pass `a` at 48 kHz, with input linear between two values 24 samples apart.
     """
     a = np.exp(-1 / (FS * np.array([0.0035, 0.07])))
     k = np.arange(1, STEP + 1)[:, None]
@@ -238,10 +238,10 @@ def weighting_coefficients() -> np.ndarray:
 
 
 def most_segments(upper: np.ndarray, floors: np.ndarray, slopes: np.ndarray) -> tuple[int, ...]:
-    """How many straight lines the pattern can have at most in each critical band.
+    """Upper bound of the number of straight lines of the pattern in each critical band.
 
-    Falling in from below, it may pass part of a range of specific loudness, then as many whole ones
-    as fit into the band, part of another, and then reach the band's own loudness.
+    A slope from below may pass part of a range of specific loudness, as many whole ranges as fit
+    into the band, part of another, and then reach the band's own loudness.
     """
     most = [1]
     for i, width in enumerate(np.diff(upper)):

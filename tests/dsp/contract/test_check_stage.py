@@ -204,9 +204,9 @@ class NaNInOtherRows(Smoother):
     [
         (ForgottenState, "differ from the whole"),
         (StateOffByOne, "differ from the whole"),
-        (BatchLeak, "a row hears another row"),
+        (BatchLeak, "a row affects another row"),
         (WholeBlockNormalization, "differ from the whole"),
-        (LookAhead, "hear what comes after"),
+        (LookAhead, "depend on later input"),
         (ChangedInput, "step changes its input"),
         (StateInPythonAttribute, "differ"),
         (LostTail, "outputs where ratio"),
